@@ -14,7 +14,6 @@ these tables is faster. To it comes what reading and checking the file takes in 
 from __future__ import annotations
 
 import argparse
-import io
 import os
 import resource
 import subprocess
@@ -134,13 +133,13 @@ def measure(relations: int, uploads: int) -> None:
 
     django.setup()
     from django.conf import settings
-    from django.core.management import call_command
     from django.db import connection
     from django.test.utils import setup_databases, teardown_databases
 
     from kbpo import queue
     from kbpo.corpus.load import find_schema, load_corpus
     from kbpo.sampling import distribution
+    from kbpo.sampling.open_track import Money, create_track, open_track
 
     connection.settings_dict["TEST"]["NAME"] = f"ingest_{relations}"
     queue.nudge = lambda step: None  # nobody is to take part in this
@@ -161,15 +160,14 @@ def measure(relations: int, uploads: int) -> None:
             start = time.perf_counter()
             corpus = load_corpus("Large", Path(folder) / "corpus.jsonl", find_schema("tac_kbp"))
             loaded = time.perf_counter() - start
-            call_command(
-                "create_track",
-                "Large",
-                corpus=corpus.slug,
-                budget=Decimal(10**6),
-                half_width=Decimal("0.05"),
-                criterion="relation",
-                open=True,
-                stdout=io.StringIO(),
+            open_track(
+                create_track(
+                    corpus,
+                    "Large",
+                    money=Money(budget=Decimal(10**6)),
+                    target_half_width=Decimal("0.05"),
+                    criterion="relation",
+                )
             )
             print(
                 f"{relations:,} relations, {path.stat().st_size / 1e6:,.0f} MB,"

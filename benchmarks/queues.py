@@ -20,6 +20,7 @@ import threading
 import time
 from contextlib import nullcontext
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import yaml
@@ -63,6 +64,7 @@ def prepare(folder: Path, predictions: int, relations: int) -> None:
     from annotation.models import Halt
     from benchmarks.files.large import large
     from kbpo.corpus.load import find_schema, load_corpus
+    from kbpo.sampling.open_track import Money, create_track, open_track
 
     call_command("migrate", verbosity=0)
     board = rescore_large.prepare(folder / "board", predictions, 5, 0)
@@ -70,8 +72,11 @@ def prepare(folder: Path, predictions: int, relations: int) -> None:
     large(folder / "files", relations)
     schema = find_schema("tac_kbp")
     corpus = load_corpus("Files", folder / "files" / "corpus.jsonl", schema)
-    half_width = {"budget": 10**6, "half_width": "0.05", "criterion": "relation"}
-    call_command("create_track", "Files", corpus=corpus.slug, open=True, **half_width)
+    money, half_width = Money(budget=Decimal(10**6)), Decimal("0.05")
+    track = create_track(
+        corpus, "Files", money=money, target_half_width=half_width, criterion="relation"
+    )
+    open_track(track)
     service.open_questions(20_000)
 
 

@@ -15,7 +15,6 @@ and the next run of that size begins with the rescorings; `manage.py` never sees
 from __future__ import annotations
 
 import argparse
-import io
 import os
 import resource
 import subprocess
@@ -225,9 +224,8 @@ def measure(predictions: int, systems: int, documents: int, keep: Path | None) -
 
 def prepare(folder: Path, predictions: int, systems: int, documents: int) -> Track:
     """A track whose systems are taken in and judged; prints what each took."""
-    from django.core.management import call_command
-
     from kbpo.corpus.load import find_schema, load_corpus
+    from kbpo.sampling.open_track import Money, create_track, open_track
     from kbpo.tracks.models import Track
 
     command = [sys.executable, "-m", "benchmarks.files.large", str(folder)]
@@ -235,16 +233,14 @@ def prepare(folder: Path, predictions: int, systems: int, documents: int) -> Tra
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     if not Track.objects.exists():
         corpus = load_corpus("Large", folder / "corpus.jsonl", find_schema("tac_kbp"))
-        call_command(
-            "create_track",
-            "Large",
-            corpus=corpus.slug,
-            budget=Decimal(10**6),
-            half_width=FIRST_STAGE,
-            criterion="relation",
-            design="poisson",
-            open=True,
-            stdout=io.StringIO(),
+        open_track(
+            create_track(
+                corpus,
+                "Large",
+                money=Money(budget=Decimal(10**6)),
+                target_half_width=FIRST_STAGE,
+                criterion="relation",
+            )
         )
     track = Track.objects.get()
     universe = folder / f"large_{2 * predictions}.kb.tsv"

@@ -538,25 +538,17 @@ def real_track(site: Site, folder: Path) -> tuple[str, int, str]:
     from kbpo.evaluation.due import finished
     from kbpo.evaluation.run import evaluate
     from kbpo.sampling import draw
-    from kbpo.tracks.models import Track
+    from kbpo.sampling.open_track import Money, create_track, open_track
 
     queue._send = lambda step: None  # type: ignore[assignment]
     command = [sys.executable, "-m", "benchmarks.files.large", str(folder)]
     subprocess.run([*command, "--relations", "6000"], check=True, stdout=subprocess.DEVNULL)
     corpus = load_corpus("Large", folder / "corpus.jsonl", find_schema("tac_kbp"))
-    with open(os.devnull, "w") as silent:
-        call_command(
-            "create_track",
-            "Large",
-            corpus=corpus.slug,
-            budget=Decimal(10**6),
-            half_width=Decimal("0.1"),
-            criterion="relation",
-            design="poisson",
-            open=True,
-            stdout=silent,
-        )
-    track = Track.objects.get(slug="large")
+    money = Money(budget=Decimal(10**6))
+    width = Decimal("0.1")
+    track = open_track(
+        create_track(corpus, "Large", money=money, target_half_width=width, criterion="relation")
+    )
     for path in rescore_large.system_files(folder / "large_6000.kb.tsv", folder, 10, 3000):
         row = rescore_large.take_in(track, path)
         for _ in range(12):

@@ -313,7 +313,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {"NoticeEnum": "kbpo.accounts.models.EVENTS"},
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "kbpo.web.api.answers.declare",
+        "kbpo.web.api.answers.add_common_responses",
     ],
 }
 

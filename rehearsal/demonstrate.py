@@ -31,12 +31,14 @@ from django.core.management import call_command
 from django.utils.text import slugify
 
 from annotation.models import DocumentOrder
+from annotation.platforms import registry
 from annotation.quality.warn import set_exclude_for
 from annotation.questions.order import order_documents, plan_documents
 from kbpo import embedded
 from kbpo.accounts.models import Team, Token, User
 from kbpo.accounts.teams import join
 from kbpo.corpus.models import Corpus
+from kbpo.sampling.open_track import Money, close_track, create_track, open_track
 from kbpo.scores.bring import Name, store_score_file
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import CannotChange, set_role
@@ -178,17 +180,16 @@ class Demo:
             call_command("load_corpus", NAME, study.corpus, schema="tac_kbp", stdout=io.StringIO())
         if not Track.objects.filter(name=NAME).exists():
             self.say(f"Opening a track; {study.read_in_full} documents are read in full")
-            call_command(
-                "create_track",
+            fee_rate = registry.fee_rate_of(study.platform)
+            track = create_track(
+                Corpus.objects.get(name=NAME),
                 NAME,
-                corpus=Corpus.objects.get(name=NAME).slug,
-                budget=BUDGET,
-                half_width=HALF_WIDTH,
+                money=Money(budget=BUDGET, fee_rate=fee_rate),
+                target_half_width=HALF_WIDTH,
                 design=study.design,
                 platform=study.platform,
-                open=True,
-                stdout=io.StringIO(),
             )
+            open_track(track)
             judged_by_programs(self.track)
             self._import()
             describe(self.track, "News of a harbour town: who works, lives and owns what.")
@@ -196,21 +197,18 @@ class Demo:
     def _prepare_texts(self, texts: TextStudy) -> None:
         """Load the inputs of a study of texts, and create its track."""
         if not Corpus.objects.filter(name=texts.name).exists():
-            call_command("load_inputs", texts.name, texts.inputs, dev_share=0, stdout=io.StringIO())
+            call_command("load_corpus", texts.name, texts.inputs, dev_share=0, stdout=io.StringIO())
         if not Track.objects.filter(name=texts.name).exists():
             self.say(f"Opening a track of {class_of(texts.kind).words.items}: {texts.name}")
-            call_command(
-                "create_track",
+            track = create_track(
+                Corpus.objects.get(name=texts.name),
                 texts.name,
-                corpus=Corpus.objects.get(name=texts.name).slug,
+                money=Money(budget=BUDGET),
                 kind=texts.kind,
-                half_width=texts.half_width,
-                budget=BUDGET,
-                study=slugify(texts.owner) or None,
-                open=True,
-                stdout=io.StringIO(),
+                target_half_width=texts.half_width,
+                owner=Team.objects.filter(slug=slugify(texts.owner)).first(),
             )
-            track = Track.objects.get(name=texts.name)
+            open_track(track)
             judged_by_programs(track)
             describe(track, ABOUT[texts.kind])
 
@@ -376,7 +374,7 @@ class Demo:
         return submitted
 
     def _close(self, texts: TextStudy) -> None:
-        call_command("track", slugify(texts.name), "close", stdout=io.StringIO())
+        close_track(Track.objects.get(slug=slugify(texts.name)))
 
     def _confirm_texts(self, texts: TextStudy, submitted: list[tuple[str, int, str]]) -> None:
         """Upload the judge's scores, and confirm every plan."""

@@ -6,8 +6,6 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from estimators.design import Design
 from estimators.estimate import Estimate
 from scoring.corrected import METHOD as EXPERT
@@ -115,18 +113,6 @@ class Computed:
             criterion: estimate
             for (quantity, criterion, kind), (estimate, _) in self.estimates.items()
             if quantity == self.data.mean and kind == distribution
-        }
-
-    def totals(self) -> dict[tuple[str, str], dict[int, float]]:
-        """Return (criterion, distribution) -> system -> Σ p g, the prediction of the model
-        alone.
-        """
-        return {
-            key[1:]: dict(
-                zip(self.data.systems, np.asarray(estimate.total_g).tolist(), strict=True)
-            )
-            for key, (estimate, _) in self.estimates.items()
-            if key[0] == self.data.mean
         }
 
 

@@ -334,10 +334,6 @@ class Scorer:
     prmse_80: Ends = UNKNOWN
     prmse_warnings: tuple[str, ...] = ()
     n_multiple: int | None = None
-    quadrants: tuple[float, ...] = ()
-    """Shares that both like, the metric alone, people alone, neither"""
-    examples: tuple[tuple[int, ...], ...] = ()
-    """Instances of each quadrant"""
 
 
 @dataclass(frozen=True)
@@ -376,8 +372,6 @@ class Report:
     comparisons: dict[Named, Comparison] = field(default_factory=dict)
     private: dict[Named, Comparison] = field(default_factory=dict)
     """The same with private runs among them, for their own teams"""
-    totals: dict[tuple[str, str], dict[int, float]] = field(default_factory=dict)
-    """(criterion, distribution) -> system -> what the model alone would print"""
     saved: dict[tuple[str, str], dict[int, float]] = field(default_factory=dict)
     """(criterion, distribution) -> system -> share of judgments that metrics and judges save"""
     by_each: dict[tuple[str, str], dict[int, dict[int, float]]] = field(default_factory=dict)

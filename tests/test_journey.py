@@ -7,7 +7,6 @@ What the board says is worked out again from the exported draws and labels with 
 from __future__ import annotations
 
 import html
-import json
 from decimal import Decimal
 from typing import Any
 
@@ -81,17 +80,14 @@ def test_a_row_stands_on_the_page_and_in_the_json(travel: Travel, stored: dict) 
     page = html.unescape(
         travel.page(f"/tracks/{travel.track}/?distribution=instance&criterion=correct")
     )
-    board = json.loads(
-        travel.page(f"/tracks/{travel.track}/board.json?distribution=instance&criterion=correct")
-    )
-    api = travel.call(f"tracks/{travel.track}/board/?distribution=instance&criterion=correct")
+    board = travel.call(f"tracks/{travel.track}/board/?distribution=instance&criterion=correct")
     assert {row["name"] for row in board["systems"]} == set(RUNS)
     assert board["being_judged"] == []
-    for row, same in zip(board["systems"], api["systems"], strict=True):
+    for row in board["systems"]:
         assert row["name"] in page
         for part in ("f1", "precision", "recall"):
             value = stored[part, "correct", "instance", "centred"][row["submission"]][0]
-            assert row[part]["value"] == same[part]["value"] == value
+            assert row[part]["value"] == value
             assert (
                 row[part]["low95"]
                 < row[part]["low80"]

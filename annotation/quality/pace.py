@@ -1,19 +1,17 @@
-"""Measures how long answers take, on a track and about single targets.
+"""Measures how long people take for an answer on a track.
 
 If a page has several questions, its time is divided equally among them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from django.core.cache import cache
 
 from annotation.models import ANSWERED
 from annotation.quality.signals import TOO_FAST
 from kbpo.corpus.fetch import fetch
-from kbpo.instances.merge import PUBLIC
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
@@ -39,19 +37,6 @@ MEASURE = """
 """The median for one question, of how many answers, and whether any had several on its page; all
 questions of a page go through one interface
 """
-EACH = """
-    SELECT r.target_id, a.seconds / page.questions, page.questions > 1 FROM (
-        SELECT DISTINCT target_id, question_id, assignment_id FROM annotation_response
-        WHERE counts AND target_id = ANY(%s)) r
-    JOIN annotation_assignment a ON a.id = r.assignment_id
-    CROSS JOIN LATERAL (SELECT count(*) AS questions FROM annotation_hit_questions hq
-        WHERE hq.hit_id = a.hit_id) page
-    WHERE a.seconds > 0 AND page.questions > 0 AND EXISTS (
-        SELECT FROM instances_label l WHERE l.target_id = r.target_id
-        AND l.question = r.question_id AND l.source = 'crowd'{public})
-    ORDER BY 2
-"""
-"""Target, how long an answer took, and whether that is a part of a longer time"""
 
 
 @dataclass(frozen=True)
@@ -64,15 +49,6 @@ class Pace:
     answers: int
     shared: bool
     """Whether some had several questions on one page"""
-
-
-@dataclass(frozen=True)
-class Took:
-    """The times of the answers about one target, ascending."""
-
-    alone: list[float] = field(default_factory=list)
-    about: list[float] = field(default_factory=list)
-    """Each of those that were given on one page with others: about so long"""
 
 
 def pace(track: Track) -> Pace:
@@ -93,17 +69,3 @@ def _measured(track: Track) -> Pace:
         MEASURE, [track.pk, list(ANSWERED), LATEST, interface, TOO_FAST]
     )
     return Pace(seconds if answers >= FEWEST else None, answers, shared)
-
-
-def seconds_of(targets: Collection[int], *, public: bool) -> dict[int, Took]:
-    """Return target -> times of the answers behind its labels; with `public` only its public
-    labels.
-    """
-    took_of: dict[int, Took] = {}
-    if targets:
-        for target, seconds, is_part in fetch(
-            EACH.format(public=PUBLIC if public else ""), [list(targets)]
-        ):
-            took = took_of.setdefault(target, Took())
-            (took.about if is_part else took.alone).append(seconds)
-    return took_of

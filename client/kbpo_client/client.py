@@ -7,15 +7,11 @@ dictionaries; everything else as the service said it.
 from __future__ import annotations
 
 import hashlib
-import math
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias, cast
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import httpx
 
@@ -31,21 +27,14 @@ Table: TypeAlias = Any
 RESTING = {"planned", "scored", "refused", "expired", "withdrawn", "failed"}
 """Statuses of a submission that wait for nobody but its owner"""
 BLOCK = 1 << 16
-UNKNOWN, TOO_LARGE, BUSY, AWAY = 401, 413, 429, 500
-"""Statuses of HTTP: nobody knows who asks; a body is too large; too many requests; from here on the
-service, or a proxy before it, is in trouble"""
+TOO_LARGE, BUSY, AWAY = 413, 429, 500
+"""Statuses of HTTP: a body is too large; too many requests; from here on the service, or a proxy
+before it, is in trouble"""
 PATIENCE, LONGEST_WAIT = 900.0, 60.0
 """Seconds for which a watch outlasts a service that is away, and from look to look at most"""
 ASK_ADDRESS = "Is the address right?"
 MOST_WAITS = 5
 """How often a request is repeated that the service asked to come later"""
-SAME_FOR_ALL = re.compile(
-    r"schema/|(?:https?://.*/)?tracks/(?:[^/]+/(?:(?:schema|all|documents|mentions|search"
-    r"|board|compare|metrics|judges|evaluations|releases(?:/[0-9]+)?)/)?)?"
-)
-"""Addresses whose answer does not depend on who asks"""
-INSTRUCTION = re.compile(r"(?: (?:Come again|Try again|Wait|Else try later)\b[^.?]*\.)+$")
-"""What a refusal ends with about when to ask again"""
 
 
 class Refused(Exception):
@@ -83,9 +72,6 @@ class Client:
     Methods raise Refused with the service's own sentence, and Unreachable where there is none.
     `frames=False`: lists of dictionaries although pandas is installed. A request that the service
     asks to come later with is sent again then, a few times; `tell_wait` hears of each such wait.
-    With `tell_token`, a token that the service takes no more is left out where the answer is the
-    same for everybody, and `tell_token` hears once why; what depends on who asks raises Refused.
-    Without `tell_token` every request does.
     """
 
     def __init__(
@@ -96,11 +82,9 @@ class Client:
         timeout: float = 60.0,
         frames: bool = True,
         tell_wait: Callable[[str], None] | None = None,
-        tell_token: Callable[[Refused], None] | None = None,
     ) -> None:
         self._frames = frames and pandas is not None
-        self._tell_wait, self._tell_token = tell_wait, tell_token
-        self._token_refusal: Refused | None = None
+        self._tell_wait = tell_wait
         headers = {"Accept": "application/json"}
         if token:
             headers["Authorization"] = f"Token {token}"
@@ -151,36 +135,11 @@ class Client:
 
     def submissions(self, **switches: Any) -> Table:
         """Return the runs of your teams, the latest first; `track` and `status` choose."""
-        every = partial(self._pages, "submissions/", of="submissions")
-        return self._table(every(**switches), every)
+        return self._table(self._pages("submissions/", of="submissions", **switches))
 
     def submission(self, number: int) -> Json:
         """One submission: where it is, its plan, its scores so far."""
         return self._get(f"submissions/{number}/")
-
-    def file(
-        self, number: int, path: str | Path, *, tell: Callable[[int], None] | None = None
-    ) -> Path:
-        """Writes the file of a submission of yours as it was uploaded, or nothing. Raises Refused
-        if it arrives as another.
-        """
-        submission = self.submission(number)
-        if "file" not in submission:
-            raise Refused(f"You have no submission {number}.", "not_found", 404)
-        wanted = submission["file"]["digest"]
-        return self._save(f"submissions/{number}/file/", Path(path), tell, wanted=wanted)
-
-    def teams(self) -> Table:
-        """Your teams: who belongs to them, and their money on every track."""
-        return self._table(self._get("teams/")["teams"])
-
-    def ledger(self, team: str = "", run: int | None = None) -> Table:
-        """Return what was set aside for the runs of a team of yours (the first, if none is named),
-        spent and given back, a row a day, run and direction; of one run alone, if it is named.
-        """
-        chosen: Json = ({"team": team} if team else {}) | ({"run": run} if run else {})
-        every = partial(self._pages, "ledger/")
-        return self._table(every(**chosen), every)
 
     def problems(self, number: int) -> Table:
         """Return what the reader noticed in a submission's file."""
@@ -191,7 +150,7 @@ class Client:
 
         Filters are those of the page: `verdict` (right, wrong, undecided, judged, unjudged,
         disputed), `part` (the part that is wrong, or any), `votes="split"`, `who="alone"`,
-        `relation`, `type`, `confidence`, `q` (words of the text), `entity` (name of the subject or
+        `relation`, `type`, `q` (words of the text), `entity` (name of the subject or
         object), `document`, `sort`.
         """
         yield from self._after(f"submissions/{number}/predictions/", **filters)
@@ -200,40 +159,20 @@ class Client:
         """Return a submission's judged predictions; `verdict` and the filters of `predictions`
         choose.
         """
-        return self._of_predictions(number, self.predictions(number, verdict=verdict, **filters))
+        return self._table(self.predictions(number, verdict=verdict, **filters))
 
     def errors(self, number: int, **filters: str) -> Table:
-        """Return those of them that people found wrong, in whole or in a part, be the rest
-        undecided; where people rate, and nothing is right or wrong, all that they rated, the worst
-        first.
+        """Return the judged predictions that people found wrong, in whole or in a part; where
+        people rate, all that they rated, the worst first.
         """
-        rated = self._rated(number)
-        if rated is None:
-            return self.judgments(number, **{"part": "any", **filters})
-        label, sign = rated["label"], 1 if rated["higher_is_better"] else -1
-        judged = list(self.predictions(number, verdict="judged", **filters))
+        chosen = {"sort": "worst"} if self._is_rated(number) else {"part": "any"}
+        return self.judgments(number, **(chosen | filters))
 
-        def goodness(row: Json) -> float:
-            value = row["said"].get(label, {}).get("value")
-            return float("inf") if value is None else sign * value
-
-        in_order = judged if "sort" in filters else sorted(judged, key=goodness)
-        return self._of_predictions(number, in_order)
-
-    def _of_predictions(self, number: int, chosen: Iterable[Json]) -> Table:
-        return self._table(chosen, partial(self.predictions, number, limit="1"))
-
-    def _rated(self, number: int) -> Json | None:
-        """Return what people rate a submission's predictions by; None where they say right or
-        wrong, and of a run that is not yours.
-        """
-        try:
-            track = self.track(self.submission(number)["track"])
-        except Refused:
-            return None
-        criteria = {criterion["name"]: criterion for criterion in track.get("criteria", ())}
-        chief: Json = criteria.get(track["criterion"], {})
-        return chief if chief.get("single") == "mean" else None
+    def _is_rated(self, number: int) -> bool:
+        """Return whether people rate a submission's predictions, so that none is right or wrong."""
+        track = self.track(self.submission(number)["track"])
+        single = {criterion["name"]: criterion["single"] for criterion in track["criteria"]}
+        return bool(single[track["criterion"]] == "mean")
 
     def dispute(self, number: int, prediction: int, note: str) -> Json:
         """Says that a judgment of a prediction of yours is wrong: an expert is asked, blind."""
@@ -244,45 +183,21 @@ class Client:
         """Return a submission's scores by slice: by relation, by class of entity, and so on."""
         return self._table(self._get(f"submissions/{number}/slices/")["slices"])
 
-    def history(self, number: int) -> Table:
-        """Return what a submission was ranked by in every evaluation that is kept, the first one
-        first.
-        """
-        return self._table(self._get(f"submissions/{number}/history/")["scores"])
-
     def metrics(self, slug: str, figure: str = "worth", criterion: str = "") -> Table:
         """Return what the metrics and judges of a track are worth, all together first. `figure`
         chooses another table of the page: `prompts` (what each question is worth), `systems`,
-        `points`, `width`, `judgments`; `criterion` what is judged.
+        `width`, `judgments`; `criterion` what is judged.
         """
         chosen = {"criterion": criterion} if criterion else {}
         return self._table(self._pages(f"tracks/{slug}/metrics/", figure=figure, **chosen))
-
-    def evaluations(self, slug: str) -> Table:
-        """Return the evaluations of a track, the latest first; `board` shows one by
-        `evaluation`.
-        """
-        return self._table(self._pages(f"tracks/{slug}/evaluations/"))
-
-    def documents(self, slug: str, q: str = "") -> Table:
-        """Return the documents of a track, or those that have some words; how each begins."""
-        every = partial(self._after, f"tracks/{slug}/search/")
-        return self._table(every(q=q), every)
-
-    def document(self, slug: str, key: str) -> Json:
-        """One document of a track with its mentions, and what is predicted in it and found, as far
-        as you may see.
-        """
-        return self._get(f"tracks/{slug}/documents/{quote(key)}/")
 
     def missed(self, number: int, *, who: str = "missed", **filters: str) -> Table:
         """Return what people found true in documents that they read in full and a submission does
         not state: what others found, or with `who="nobody"` what no system did. Filters:
         `relation`, `entity`, `q`, `document`, `sort`.
         """
-        every = partial(self._pages, f"submissions/{number}/missed/", who=who)
         chosen = {name: value for name, value in filters.items() if value}
-        return self._table(every(**chosen), every)
+        return self._table(self._pages(f"submissions/{number}/missed/", who=who, **chosen))
 
     def submit(
         self,
@@ -449,8 +364,7 @@ class Client:
     ) -> Path:
         """Writes the documents of a track's corpus to a file, whole or not at all.
 
-        `what` may be "mentions" for the types of its mentions, or "all" for a zip file with all
-        that one needs to take part; `tell` hears of every block's size.
+        `what` may be "mentions" for the types of its mentions; `tell` hears of every block's size.
         """
         return self._save(f"tracks/{slug}/{what}/", Path(path), tell)
 
@@ -472,15 +386,13 @@ class Client:
         """Writes what stands at an address to a file, which stays as it was if that fails or has
         not the SHA-256 that is `wanted`.
         """
-        self._check_token(url)
         part = path.with_name(path.name + ".part")
         for attempt in range(MOST_WAITS + 1):
             digest = hashlib.sha256()
             try:
                 with self._http.stream("GET", url) as answer:
-                    self._answered(answer)
                     if answer.status_code == 200:
-                        _ours(answer)
+                        _checked_answer(answer)
                         with part.open("wb") as file:
                             for block in answer.iter_raw(BLOCK):
                                 file.write(block)
@@ -494,11 +406,9 @@ class Client:
                 raise
             except httpx.HTTPError as error:
                 part.unlink(missing_ok=True)
-                raise Unreachable(_how(error, self._http.base_url)) from error
-            if self._leaves_token(url, answer):
-                return self._save(url, path, tell, wanted=wanted)
+                raise Unreachable(_failure_text(error, self._http.base_url)) from error
             if not self._came_later(answer, attempt):
-                raise self._refusal(answer)
+                raise _refusal(answer)
         if wanted and digest.hexdigest() != wanted:
             part.unlink()
             raise Refused(
@@ -507,15 +417,13 @@ class Client:
         part.replace(path)
         return path
 
-    def _table(self, records: Iterable[Json], every: Callable[[], Iterable[Json]] = tuple) -> Table:
-        """Records as a table: in a frame, what is nested becomes a column a part (`f1_value`). A
-        frame of none has the columns of `every`, of which they were chosen.
+    def _table(self, records: Iterable[Json]) -> Table:
+        """Return records as a table. In a frame each part of a nested value is a column, as
+        `f1_value`.
         """
-        listed = list(records)
         if not self._frames:
-            return listed
-        shown = listed or list(islice(every(), 1))
-        return pandas.json_normalize(shown, sep="_").head(len(listed))
+            return list(records)
+        return pandas.json_normalize(list(records), sep="_")
 
     def _get(self, path: str, **parameters: Any) -> Json:
         return cast(Json, self._send("GET", path, params=parameters).json())
@@ -545,58 +453,16 @@ class Client:
         """Return the answer. What the service asks to come later with is sent again, a few
         times.
         """
-        self._check_token(path)
         for attempt in range(MOST_WAITS + 1):
             try:
                 answer = self._http.request(method, path, **options)
             except httpx.HTTPError as error:
-                raise Unreachable(_how(error, self._http.base_url)) from error
-            self._answered(answer)
+                raise Unreachable(_failure_text(error, self._http.base_url)) from error
             if answer.is_success:
-                return _ours(answer)
-            if self._leaves_token(path, answer):
-                return self._send(method, path, **options)
+                return _checked_answer(answer)
             if "files" in options or not self._came_later(answer, attempt):
                 break
-        raise self._refusal(answer)
-
-    def _check_token(self, path: str) -> None:
-        """Raises the refusal of a token that is left out, where the answer depends on who asks."""
-        if self._token_refusal and not SAME_FOR_ALL.fullmatch(path):
-            raise self._token_refusal
-
-    def _leaves_token(self, path: str, answer: httpx.Response) -> bool:
-        """Return whether the token, which the service takes no more, is left out from now on."""
-        is_given = self._tell_token is not None and "Authorization" in self._http.headers
-        if answer.status_code != UNKNOWN or not is_given or not SAME_FOR_ALL.fullmatch(path):
-            return False
-        refusal = _refusal(answer)
-        if not isinstance(refusal, Refused):
-            return False
-        self._token_refusal = refusal
-        del self._http.headers["Authorization"]
-        return True
-
-    def _answered(self, answer: httpx.Response) -> None:
-        """Tells, once, that it went without the token."""
-        if self._token_refusal and self._tell_token and answer.status_code != UNKNOWN:
-            self._tell_token(self._token_refusal)
-            self._tell_token = None
-
-    def _refusal(self, answer: httpx.Response) -> Exception:
-        """Return what the service said against a request; against the token, if that was left out;
-        and when to come again, if that is later than is waited for.
-        """
-        if answer.status_code == UNKNOWN and self._token_refusal:
-            return self._token_refusal
-        refusal, seconds = _refusal(answer), _later(answer)
-        if seconds is None or seconds <= LONGEST_WAIT:
-            return refusal
-        when = _in_seconds(seconds) if seconds <= 120 else f"{math.ceil(seconds / 60):,} minutes"
-        sentence = f"{INSTRUCTION.sub('', str(refusal))} Come again in {when}."
-        if isinstance(refusal, Refused):
-            return Refused(sentence, refusal.code, refusal.status)
-        return Unreachable(sentence)
+        raise _refusal(answer)
 
     def _came_later(self, answer: httpx.Response, attempt: int) -> bool:
         """Return whether the service asked to be asked again soon, and that is now."""
@@ -615,39 +481,26 @@ def _later(answer: httpx.Response) -> float | None:
     return float(later) if answer.status_code in (BUSY, 503) and later.isdecimal() else None
 
 
-def _in_seconds(seconds: float) -> str:
-    """Return a short time, as “1 second”."""
-    return f"{seconds:.0f} second{'' if round(seconds) == 1 else 's'}"
-
-
 def _asked_again(trouble: Exception, seconds: float) -> str:
-    """Return what is in the way, and, in the place of what to do about it, when it is asked
-    again.
-    """
-    return f"{INSTRUCTION.sub('', str(trouble))} It is asked again in {_in_seconds(seconds)}."
+    """Return why a request failed, and when it is repeated."""
+    return f"{trouble} It is asked again in {seconds:.0f} s."
 
 
-def _ours(answer: httpx.Response) -> httpx.Response:
+def _checked_answer(answer: httpx.Response) -> httpx.Response:
     """Return the answer. Raises Unreachable where what answers well is another service than
     this.
     """
     if answer.headers.get("Content-Type", "").startswith("text/"):  # ours is JSON
-        raise _another_service(answer)
+        host = answer.url.host
+        raise Unreachable(f"{host} answers, but not as KBP Online does. {ASK_ADDRESS}")
     return answer
 
 
-def _another_service(answer: httpx.Response) -> Unreachable:
-    return Unreachable(f"{answer.url.host} answers, but not as KBP Online does. {ASK_ADDRESS}")
-
-
 def _refusal(answer: httpx.Response) -> Exception:
-    """Return what the service said against a request; that it is elsewhere, if it leads there."""
+    """Return the refusal of the service; of what stands before it if it is not in its words."""
     if answer.has_redirect_location:
         there = answer.url.join(answer.headers["Location"])
-        if answer.url.path.rstrip("/") != there.path.rstrip("/"):  # a page to log in at, say
-            return _another_service(answer)
-        site = str(there).partition("/api/")[0]
-        return Unreachable(f"The service is at {site} now: say that address.")
+        return Unreachable(f"{answer.url.host} leads to {there}. {ASK_ADDRESS}")
     try:
         refusal = answer.json()
         return Refused(str(refusal["detail"]), str(refusal["error"]), answer.status_code)
@@ -676,17 +529,13 @@ def _not_ours(answer: httpx.Response) -> Exception:
     return Refused(f"The service answered {status} without a reason.{asked}", "error", status)
 
 
-def _how(error: httpx.HTTPError, url: httpx.URL) -> str:
-    """In a sentence why nothing answered, and what to do."""
-    site, said = str(url).removesuffix("api/").rstrip("/"), str(error)
+def _failure_text(error: httpx.HTTPError, url: httpx.URL) -> str:
+    """Return why nothing answered and what to do, as a sentence."""
+    site = str(url).removesuffix("api/").rstrip("/")
     if isinstance(error, httpx.UnsupportedProtocol):
         return f"{site} is no address of a service: it begins with https:// or http://."
-    if isinstance(error, httpx.ConnectError) and "[Errno -" in said:  # of the resolver
-        return f"{site} does not answer: its name is not known. {ASK_ADDRESS} Is there a network?"
-    if isinstance(error, httpx.ConnectError) and "SSL" in said:
-        return f"{site} cannot be spoken to safely ({said.strip('[]')}). {ASK_ADDRESS}"
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
-        return f"{site} does not answer: it is down, or elsewhere. {ASK_ADDRESS} Else try later."
+        return f"{site} does not answer ({str(error).strip('[]')}). {ASK_ADDRESS}"
     if isinstance(error, httpx.TimeoutException):
         return f"{site} does not answer: it took too long. Try again in a few minutes."
     return f"{site} does not answer any more: the connection broke off. Try again."

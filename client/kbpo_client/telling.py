@@ -22,15 +22,15 @@ def percent(figure: Json | None) -> str:
         return "–"
     low, high = figure.get("low80"), figure.get("high80")
     decimals = 0 if figure.get("n_labels", FEW) < FEW else 1
-    value = in_percent(figure["value"], decimals)
+    value = share_in_percent(figure["value"], decimals)
     if figure.get("low95") is not None and figure["low95"] == figure.get("high95"):
         return f"{value} (all judged)"
     if low is None or high is None:
         return value
-    return f"{value} ({in_percent(low, decimals)}–{in_percent(high, decimals)})"
+    return f"{value} ({share_in_percent(low, decimals)}–{share_in_percent(high, decimals)})"
 
 
-def in_percent(share: float | str, decimals: int | None = None) -> str:
+def share_in_percent(share: float | str, decimals: int | None = None) -> str:
     """Return a share in per cent: of so many decimals, where halves go up, as on the pages,
     whichever sum they are of; else as somebody chose it, as “4.5”.
     """
@@ -39,31 +39,31 @@ def in_percent(share: float | str, decimals: int | None = None) -> str:
     return f"{100 * float(share) + 1e-7:.{decimals}f}"
 
 
-def how_far(submission: Json) -> str:
+def progress_text(submission: Json) -> str:
     """Return where a submission is, as “Being judged, 131 of 160”."""
     status, judging = str(submission["status_text"]), submission["judging"]
     reason = submission.get("reason", "")
     if submission["status"] == "received" and reason:
         return f"{status}: {reason}"
     if submission["status"] == "received":
-        return f"{status}, {in_percent(submission['progress'], 0)} % read"
+        return f"{status}, {share_in_percent(submission['progress'], 0)} % read"
     if submission["status"] == "judging":
         return f"{status}, {judging['judged']:,} of {judging['sample']:,}"
     return status
 
 
-def rank_of(system: Json) -> str:
+def rank_text(system: Json) -> str:
     """Return a system's rank on a board, as “2–3”; empty where it has none."""
     best, worst = system["rank"] or ("", "")
     return f"{best}" if best == worst else f"{best}–{worst}"
 
 
-def on_one_screen(submission: Json, board: Json | None, *, with_next: bool = True) -> Iterator[str]:
+def summary_lines(submission: Json, board: Json | None, *, with_next: bool = True) -> Iterator[str]:
     """Yield what matters of a submission, the first things first: state, scores, rank, and, unless
     not wanted, what to do next. `board` is that of its track, empty where nobody asked for it, and
     None where it could not be had: then nothing is said of the rank.
     """
-    far = how_far(submission)
+    far = progress_text(submission)
     yield f"{submission['name']} ({submission['track']}): {far}"
     reason = submission.get("reason", "")
     if reason and reason not in far:
@@ -96,7 +96,7 @@ def _figure_lines(figures: list[tuple[str, Json | None]], n_labels: int) -> Iter
 def _plan(submission: Json) -> Iterator[str]:
     for width, option in submission["plan"].get("options", {}).items():
         yield (
-            f"  ±{in_percent(width)} %: {option['new']:,} new questions, "
+            f"  ±{share_in_percent(width)} %: {option['new']:,} new questions, "
             f"about ${option.get('expected', option['at_most'])}, at most ${option['at_most']}"
         )
 
@@ -121,12 +121,12 @@ def _figures(submission: Json, system: Json | None, columns: Any) -> list[tuple[
 
 
 def _is_ranked(system: Json) -> bool:
-    return bool(rank_of(system)) and system["role"] != "reference"
+    return bool(rank_text(system)) and system["role"] != "reference"
 
 
 def _rank(submission: Json, system: Json | None, n_ranked: int) -> str:
-    if system is not None and rank_of(system):
-        ranked = rank_of(system)
+    if system is not None and rank_text(system):
+        ranked = rank_text(system)
         return f"Rank {ranked} of {n_ranked} on the board of {submission['track']}."
     if submission["status"] == "judging":
         return "It has a rank once its sample is judged."
@@ -178,12 +178,12 @@ def _when_scored(submission: Json) -> Iterator[str]:
         width, option = max(options.items(), key=lambda pair: float(pair[0]))
         yield (
             f"`kbpo order {number} --half-width {float(width):g}` brings its interval to"
-            f" ±{in_percent(width)} points, for at most ${option['at_most']}."
+            f" ±{share_in_percent(width)} points, for at most ${option['at_most']}."
         )
     yield f"`kbpo status {number} --long` has every figure of it."
 
 
-def in_full(submission: Json) -> Iterator[str]:
+def full_report(submission: Json) -> Iterator[str]:
     """Yield every figure of a submission, by criterion and distribution."""
     scores = [score for score in submission["scores"] if score["method"] == "centred"]
     widest = max((len(score["quantity"]) for score in scores), default=0)

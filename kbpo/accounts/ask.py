@@ -16,7 +16,7 @@ from kbpo.accounts.models import AccountRequest, Delivery, Invitation, Team, Use
 from kbpo.accounts.waiting import FULL, has_room
 from kbpo.queue import one_at_a_time
 
-DAYS = 14
+INVITATION_DAYS = 14
 """How long the link of an accepted request works"""
 
 
@@ -62,7 +62,7 @@ def ask(
     return AccountRequest.objects.create(**fields, network=network)
 
 
-def link(invitation: Invitation, user: User) -> None:
+def invitation_url(invitation: Invitation, user: User) -> None:
     """Link a new account to the accepted request whose link it used, and to earlier requests of the
     address that the link was sent to.
     """
@@ -84,21 +84,21 @@ def accept(request: AccountRequest, who: User, *, joins: bool = False) -> Invita
     request = AccountRequest.objects.select_for_update(of=("self",)).get(pk=request.pk)
     if request.decided_at is not None:
         return None
-    team = team_named(request.team)
+    team = find_or_create_team(request.team)
     if team.members.exists() and not joins:
         raise JoinsTeam(f"There is a team {team.name} already. Read again whom you let into it.")
     invitation = Invitation.objects.create(
         role="researcher",
         team=team,
         made_by=who,
-        expires_at=clock.now() + timedelta(days=DAYS),
+        expires_at=clock.now() + timedelta(days=INVITATION_DAYS),
     )
     _decide(request, who, accepted=True, invitation=invitation)
-    _write(
+    _mail_answer(
         request,
         f"Your {'account for' if request.user is None else 'team'} {request.team}",
-        f"{_what_now(request)}\n\n{settings.SITE_URL}/join/{invitation.code}/\n\n"
-        f"The link works for one person and {DAYS} days.",
+        f"{_next_step_text(request)}\n\n{settings.SITE_URL}/join/{invitation.code}/\n\n"
+        f"The link works for one person and {INVITATION_DAYS} days.",
     )
     return invitation
 
@@ -112,10 +112,10 @@ def decline(request: AccountRequest, who: User, why: str) -> None:
     _decide(request, who, accepted=False, why=why)
     wish = "an account" if request.user is None else "a team"
     text = f"we cannot give you {wish} at the moment:\n\n{why}"
-    _write(request, f"Your request for {wish}", text)
+    _mail_answer(request, f"Your request for {wish}", text)
 
 
-def _what_now(request: AccountRequest) -> str:
+def _next_step_text(request: AccountRequest) -> str:
     """Return what somebody does who is let in: who has an account keeps it."""
     if request.user is None:
         return "you can make your account now:"
@@ -123,7 +123,7 @@ def _what_now(request: AccountRequest) -> str:
     return f"you can join {request.team} now, with your account {name}; log in and open this link:"
 
 
-def _write(request: AccountRequest, subject: str, text: str) -> None:
+def _mail_answer(request: AccountRequest, subject: str, text: str) -> None:
     """Mail an answer to the person who asked. It is deleted together with the request."""
     text = f"Hello {request.name},\n\n{text}\n"
     send(request.email, subject, text, user=request.user, request=request)
@@ -144,7 +144,7 @@ def _decide(
     note(verb, f"request:{request.pk}", who=who, why=why, after=request.team)
 
 
-def team_named(name: str) -> Team:
+def find_or_create_team(name: str) -> Team:
     """Return the team of this name, made if it is new: in capitals or not, it is the same."""
     name = " ".join(name.split())[:80]
     team = Team.objects.filter(name__iexact=name).first()

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator
 from datetime import timedelta
+from typing import Any
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import CASCADE, ManyToOneRel, Model, QuerySet
 
 from kbpo import clock
 from kbpo.accounts import audit
-from kbpo.accounts.belongings import delete_belongings
 from kbpo.accounts.models import AccountRequest, Audit, User
 from kbpo.accounts.teams import ROLES, CannotChange, remove, role_text
 
@@ -17,7 +18,7 @@ REQUESTS_KEPT = timedelta(days=90)
 """How long a decided account request is kept"""
 CLOSED = "closed-"
 """How the name of a closed account begins; its number follows"""
-STAYS = {
+KEPT_COLUMNS = {
     "accounts.Former.user": "Who left a team judges nothing of its runs",
 }
 """What would go with a person, and stays although their account is closed: why"""
@@ -39,10 +40,11 @@ def close(user: User) -> None:
         except CannotChange as refusal:
             raise CannotChange(f"{team.name}: {refusal}") from None
     forget(user)
-    delete_belongings(user, but=STAYS)
+    delete_belongings(user, but=KEPT_COLUMNS)
     audit.note("close account", f"user:{user.pk}", who=user)
     user.username, user.email = f"{CLOSED}{user.pk}", ""
     user.first_name = user.last_name = ""
+    user.no_mail_about, user.no_call_about = [], []
     user.is_active = user.is_researcher = False
     user.set_unusable_password()
     user.save()
@@ -57,9 +59,9 @@ def forget(user: User) -> None:
         acts = of_teams.filter(after=role_text(name, role))
         acts.update(after=role_text(instead, role), why=audit.ERASED)
     audit.forget(f"user:{user.pk}", f"user:{user.pk}")
-    _delete(user.requests.all())
+    _delete_requests(user.requests.all())
     if user.email:
-        _delete(AccountRequest.objects.filter(email__iexact=user.email, user=None))
+        _delete_requests(AccountRequest.objects.filter(email__iexact=user.email, user=None))
 
 
 def forget_requests(email: str) -> None:
@@ -68,15 +70,41 @@ def forget_requests(email: str) -> None:
     """
     if email:
         asked = AccountRequest.objects.filter(email__iexact=email, decided_at__isnull=False)
-        _delete(asked.filter(user=None))
+        _delete_requests(asked.filter(user=None))
 
 
 def delete_old_requests() -> None:
     """Delete account requests that were decided `REQUESTS_KEPT` ago."""
-    _delete(AccountRequest.objects.filter(decided_at__lt=clock.now() - REQUESTS_KEPT))
+    _delete_requests(AccountRequest.objects.filter(decided_at__lt=clock.now() - REQUESTS_KEPT))
 
 
-def _delete(asked: QuerySet[AccountRequest]) -> None:
+def _delete_requests(asked: QuerySet[AccountRequest]) -> None:
     for pk in asked.values_list("pk", flat=True):
         audit.forget(f"request:{pk}", f"request:{pk}")
     asked.delete()
+
+
+def relations(model: type[Model]) -> Iterator[ManyToOneRel]:
+    """Yield every foreign key that leads to a table, those of tables between two others as well."""
+    for relation in model._meta.get_fields(include_hidden=True):
+        if isinstance(relation, ManyToOneRel):
+            yield relation
+
+
+def column_label(relation: ManyToOneRel) -> str:
+    """Return table and column, such as ``accounts.Token.user``."""
+    return f"{relation.related_model._meta.label}.{relation.field.name}"
+
+
+def rows_of(relation: ManyToOneRel, row: Model) -> QuerySet[Any]:
+    """Return the rows that name this one in this column."""
+    return relation.related_model._base_manager.filter(**{relation.field.name: row})
+
+
+def delete_belongings(row: Model, *, but: Container[str] = ()) -> None:
+    """Delete what would be deleted with the row, except rows in the columns `but`. The row itself
+    stays, and so does what only refers to it.
+    """
+    for relation in relations(type(row)):
+        if relation.on_delete is CASCADE and column_label(relation) not in but:
+            rows_of(relation, row).delete()

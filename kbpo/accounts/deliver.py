@@ -34,7 +34,7 @@ SLOW_SECONDS, MOST_SLOW = 3.0, 3
 """A call that takes longer is slow; after so many slow ones in a row a webhook is paused"""
 PAUSE = timedelta(hours=1)
 """How long a slow webhook is not called; a test by its owner ends the pause"""
-KEPT = timedelta(days=30)
+KEEP_DELIVERED = timedelta(days=30)
 NOT_SENT = "Not sent: this site sends no mail. It was written to its log."
 
 
@@ -45,9 +45,11 @@ def tick() -> int:
     """
     tried, is_up, end = 0, True, time.monotonic() + A_ROUND_SECONDS
     while is_up and tried < A_ROUND and time.monotonic() < end and (row := _claim_mail()):
-        is_up = _try(row)
+        is_up = _try_delivery(row)
         tried += 1
-    old = Delivery.objects.filter(made_at__lt=clock.now() - KEPT).exclude(status="waiting")
+    old = Delivery.objects.filter(made_at__lt=clock.now() - KEEP_DELIVERED).exclude(
+        status="waiting"
+    )
     old.delete()
     delete_old_requests()
     return tried
@@ -58,7 +60,7 @@ def tick_calls() -> int:
     tried, end = 0, time.monotonic() + A_ROUND_SECONDS
     while tried < A_ROUND and time.monotonic() < end and (row := _claim_call()):
         began = time.monotonic()
-        _try(row)
+        _try_delivery(row)
         _note_speed(row, time.monotonic() - began)
         tried += 1
     return tried
@@ -85,7 +87,7 @@ def _claim(which: Q) -> Delivery | None:
     return row
 
 
-def _try(row: Delivery) -> bool:
+def _try_delivery(row: Delivery) -> bool:
     """Return False where the mail server could not be reached:
     no other mail is tried this round.
     """
@@ -102,14 +104,14 @@ def _try(row: Delivery) -> bool:
         row.answered, trouble, is_up = problem.code, str(problem), problem.code is not None
         log.warning("Mail %s was not sent: %r", row.pk, problem.__cause__)
     gives_up = bool(trouble) and row.attempts >= MOST_TRIES
-    status = "failed" if gives_up else "waiting" if trouble else _done(row)
+    status = "failed" if gives_up else "waiting" if trouble else _final_status(row)
     mine = Delivery.objects.filter(pk=row.pk, status="waiting", attempts=row.attempts)
     mine.update(
         status=status,
         status_since=clock.now(),
         reason=trouble[:300] or (NOT_SENT if status == "printed" else ""),
         answered=row.answered,
-        body=_kept(row, status),
+        body=_body_to_keep(row, status),
     )
     return is_up
 
@@ -124,12 +126,12 @@ def _note_speed(row: Delivery, seconds: float) -> None:
     hooks.filter(slow_calls__gte=MOST_SLOW).update(paused_until=clock.now() + PAUSE)
 
 
-def _done(row: Delivery) -> str:
+def _final_status(row: Delivery) -> str:
     """Return what became of what was taken: a mail reaches nobody where the site sends none."""
     return "sent" if row.hook is not None or goes_out() else "printed"
 
 
-def _kept(row: Delivery, status: str) -> dict[str, Any]:
+def _body_to_keep(row: Delivery, status: str) -> dict[str, Any]:
     """Return what is kept of it: of a mail that is sent its subject, for its text may hold a link
     that lets people in.
     """

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any, ClassVar
 
 from django.contrib.auth.models import AbstractUser
+from django.contrib.postgres.fields import ArrayField
 from django.db import models, transaction
 from django.utils.functional import cached_property
 
@@ -27,9 +28,7 @@ EVENTS = {
 """What people are told, as a line on the page where they choose"""
 
 
-MEMBER_OF = Prepared(
-    "SELECT team_id, may_only_look FROM accounts_team_members WHERE user_id = %(user)s"
-)
+MEMBER_OF = Prepared("SELECT team_id FROM accounts_team_members WHERE user_id = %(user)s")
 
 
 class User(AbstractUser):
@@ -37,11 +36,19 @@ class User(AbstractUser):
     administers.
     """
 
+    groups = None  # type: ignore[assignment]  # rights follow from roles alone
+    user_permissions = None  # type: ignore[assignment]
     is_researcher = models.BooleanField(default=False)
     is_annotator = models.BooleanField(default=False)
     is_volunteer = models.BooleanField(
         default=False,
         help_text="An annotator whom nobody invited: judges only on tracks that take volunteers",
+    )
+    no_mail_about = ArrayField(
+        models.CharField(max_length=16), default=list, help_text="Events without a mail"
+    )
+    no_call_about = ArrayField(
+        models.CharField(max_length=16), default=list, help_text="Events without a webhook call"
     )
 
     class Meta(AbstractUser.Meta):
@@ -58,35 +65,15 @@ class User(AbstractUser):
                 self.tokens.filter(revoked_at=None).update(revoked_at=clock.now())
 
     @cached_property
-    def only_looks(self) -> dict[int, bool]:
-        """The teams that this person belongs to -> whether they only may look, as it was when first
-        asked for: each request reads its own.
-        """
-        return dict(MEMBER_OF.rows(user=self.pk))
-
-    @property
-    def submits_for_none(self) -> bool:
-        """Whether they only may look at what each of their teams does: they are offered no way to
-        submit. Who belongs to no team is, and reads there how to come into one.
-        """
-        return bool(self.only_looks) and all(self.only_looks.values())
-
-    @property
     def team_keys(self) -> frozenset[int]:
-        """The teams that this person belongs to."""
-        return frozenset(self.only_looks)
+        """The teams of this person when first asked for: each request reads its own."""
+        return frozenset(team for (team,) in MEMBER_OF.rows(user=self.pk))
 
-    def teams_to_act_for(self) -> models.QuerySet[Team]:
-        """Return the teams that this person submits for, not those where they only may look."""
-        acting = Team.objects.filter(memberships__user=self, memberships__may_only_look=False)
-        return acting.order_by("pk")
-
-    def team(self, slug: str = "", *, looks: bool = False) -> Team | None:
-        """Return the team of that name in addresses, of those that this person submits for; without
-        one, that which was made first. `looks`: also of those where they only may look. None if
+    def team(self, slug: str = "") -> Team | None:
+        """Return this person's team with that slug; without one, the first that was made. None if
         there is no such team.
         """
-        teams = self.teams.order_by("pk") if looks else self.teams_to_act_for()
+        teams = self.teams.order_by("pk")
         return (teams.filter(slug=slug[:80].replace("\x00", "")) if slug else teams).first()
 
 
@@ -96,12 +83,6 @@ class Team(models.Model):
     name = models.CharField(max_length=80, unique=True)
     slug = models.SlugField(max_length=80, unique=True)
     members = models.ManyToManyField(User, through="Membership", related_name="teams", blank=True)
-    owners = models.ManyToManyField(
-        User,
-        related_name="owned_teams",
-        blank=True,
-        help_text="Members who give roles and remove others",
-    )
     former = models.ManyToManyField(
         User,
         through="Former",
@@ -121,12 +102,18 @@ class Team(models.Model):
 class Membership(models.Model):
     """Somebody belongs to a team."""
 
+    class Role(models.TextChoices):
+        OWNER = "owner", "an owner"
+        MEMBER = "member", "a member who may submit and spend"
+
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
-    may_only_look = models.BooleanField(
-        default=False,
-        db_default=False,
-        help_text="Sees what the team sees; uploads, spends, changes and invites nothing",
+    role = models.CharField(
+        max_length=8,
+        choices=Role.choices,
+        default=Role.MEMBER,
+        db_default="member",
+        help_text="Owners give roles and remove others",
     )
     joined_at = models.DateTimeField(
         null=True, default=clock.now, help_text="Null: before this was noted"
@@ -233,11 +220,11 @@ class Token(models.Model):
 
 
 class Invitation(models.Model):
-    """A link that makes its visitor an annotator, or a researcher or observer of a team."""
+    """A link that makes its visitor an annotator, or a researcher of a team."""
 
     code = models.CharField(max_length=43, unique=True, default=secrets.token_urlsafe)
     role = models.CharField(
-        max_length=16, choices=[(role, role) for role in ("annotator", "researcher", "observer")]
+        max_length=16, choices=[(role, role) for role in ("annotator", "researcher")]
     )
     team = models.ForeignKey(Team, null=True, blank=True, on_delete=models.CASCADE)
     made_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -278,24 +265,6 @@ class AccountRequest(Waiting):
 
     def __str__(self) -> str:
         return f"{self.name} for {self.team}"
-
-
-class Preference(models.Model):
-    """How somebody wants to be told of one kind of event; without a row: every way."""
-
-    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="preferences")
-    event = models.CharField(max_length=16, choices=list(EVENTS.items()))
-    by_mail = models.BooleanField(default=True)
-    by_call = models.BooleanField(default=True)
-
-    class Meta:
-        db_table_comment = "By which ways people want to be told of what"
-        constraints = [
-            models.UniqueConstraint(fields=["user", "event"], name="preference_once_an_event")
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.event} to {self.user_id}"
 
 
 class Webhook(models.Model):

@@ -4,14 +4,26 @@ as they prefer. What is told is noted in the transaction that it tells of; it go
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from typing import Any
 
+from django.db import transaction
+
+from kbpo.accounts.deliver import MOST_SLOW
+from kbpo.accounts.limits import Limit
 from kbpo.accounts.mail import letter
-from kbpo.accounts.models import EVENTS, Delivery, Preference, User, Webhook
+from kbpo.accounts.models import EVENTS, Delivery, User, Webhook
+from kbpo.accounts.webhooks import CannotCall, check_new
 from kbpo.queue import nudge
 
 TEST = "test"
+MOST = 5
+"""Webhooks of one person"""
+LONGEST = 500
+"""Characters of an address"""
+TESTS = Limit("webhook_test", 20, 3600)
+"""Tests that one person may send in an hour"""
 
 
 def tell(
@@ -24,26 +36,25 @@ def tell(
     """
     assert event in EVENTS, event
     active = {person.pk: person for person in people if person.is_active}
-    preferences = {
-        row.user_id: row for row in Preference.objects.filter(user__in=active, event=event)
-    }
     mails = [
         letter(person.email, subject, text, event=event, user=person)
-        for pk, person in active.items()
-        if person.email and (pk not in preferences or preferences[pk].by_mail)
+        for person in active.values()
+        if person.email and event not in person.no_mail_about
     ]
-    silent = [pk for pk, row in preferences.items() if not row.by_call]
-    hooks = Webhook.objects.filter(user__in=active).exclude(user__in=silent)
-    return _queue([*mails, *_calls(hooks, event, {"subject": subject, "text": text, **about})])
+    called = [pk for pk, person in active.items() if event not in person.no_call_about]
+    hooks = Webhook.objects.filter(user__in=called)
+    return _queue(
+        [*mails, *_queue_calls(hooks, event, {"subject": subject, "text": text, **about})]
+    )
 
 
 def test(hook: Webhook) -> Delivery:
-    """Return a call that says nothing but that calls arrive."""
+    """Queue a call that only shows that calls arrive, and return it."""
     body = {"subject": "A test", "text": "Your webhook works."}
-    return _queue(_calls([hook], TEST, body))[0]
+    return _queue(_queue_calls([hook], TEST, body))[0]
 
 
-def _calls(hooks: Iterable[Webhook], event: str, body: dict[str, Any]) -> list[Delivery]:
+def _queue_calls(hooks: Iterable[Webhook], event: str, body: dict[str, Any]) -> list[Delivery]:
     return [
         Delivery(hook=hook, user_id=hook.user_id, event=event, body=body, status="waiting")
         for hook in hooks
@@ -57,3 +68,56 @@ def _queue(unsaved: list[Delivery]) -> list[Delivery]:
     if any(row.hook_id is not None for row in deliveries):
         nudge("call")
     return deliveries
+
+
+@dataclass(frozen=True)
+class NoticeChoices:
+    """Of one kind of event: its name, when it happens, and by which ways somebody is told."""
+
+    name: str
+    words: str
+    by_mail: bool
+    by_call: bool
+
+
+def notice_choices(user: User) -> list[NoticeChoices]:
+    """Return by which ways somebody is told of every kind of event."""
+    return [
+        NoticeChoices(name, words, name not in user.no_mail_about, name not in user.no_call_about)
+        for name, words in EVENTS.items()
+    ]
+
+
+def save_choices(user: User, *, by_mail: Collection[str], by_call: Collection[str]) -> None:
+    """Store of which events the user is told by mail and by webhooks."""
+    user.no_mail_about = [event for event in EVENTS if event not in by_mail]
+    user.no_call_about = [event for event in EVENTS if event not in by_call]
+    user.save(update_fields=["no_mail_about", "no_call_about"])
+
+
+def add_webhook(user: User, url: str) -> Webhook:
+    """Return a new webhook. Raises CannotCall. Where a name leads is looked up when it is called:
+    that may change.
+    """
+    if len(url) > LONGEST:
+        raise CannotCall(f"The address is longer than {LONGEST} characters.")
+    check_new(url)
+    with transaction.atomic():
+        User.objects.select_for_update(no_key=True).get(pk=user.pk)  # counts one at a time
+        if user.webhooks.count() >= MOST:
+            raise CannotCall(f"You have {MOST} webhooks. Remove one that is not used any more.")
+        hook, is_new = Webhook.objects.get_or_create(user=user, url=url)
+    if not is_new:
+        raise CannotCall("This address is called already.")
+    return hook
+
+
+def send_test(hook: Webhook) -> Delivery | None:
+    """Return the call that tests a webhook; None where its owner sent many within an hour."""
+    if not TESTS.count(str(hook.user_id)):
+        return None
+    # It is called at once; one more slow call pauses it again.
+    Webhook.objects.filter(pk=hook.pk).exclude(paused_until=None).update(
+        paused_until=None, slow_calls=MOST_SLOW - 1
+    )
+    return test(hook)

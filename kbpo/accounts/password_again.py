@@ -13,7 +13,7 @@ WRONG = "Nothing was changed: that is not your password."
 TOO_MANY = "Nothing was changed: too many tries. Wait a quarter of an hour."
 
 
-def why_not(user: User, password: str) -> str:
+def password_refusal(user: User, password: str) -> str:
     """Return why nothing may be changed with that password, as a sentence;
     nothing if it is right.
     """

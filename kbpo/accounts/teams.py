@@ -11,12 +11,8 @@ from django.db import transaction
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import Former, Membership, Team, User
 
-ROLES = {
-    "owner": "an owner",
-    "member": "a member who may submit and spend",
-    "observer": "a member who may look",
-}
-ONLY_LOOKS = "You may look at what this team does, and change nothing. Ask one of its owners."
+ROLES = dict(Membership.Role.choices)
+OWNER = Membership.Role.OWNER
 
 
 class CannotChange(ValueError):
@@ -25,58 +21,35 @@ class CannotChange(ValueError):
 
 def may_manage(team: Team, user: User) -> bool:
     """Return whether this person gives roles in a team and removes members: its owners, admins."""
-    return user.is_staff or team.owners.filter(pk=user.pk).exists()
-
-
-def may_act(team: Team, user: User) -> bool:
-    """Return whether this person uploads, spends, changes and invites for a team: its members but
-    for those who only may look, and admins.
-    """
-    return user.is_staff or user.only_looks.get(team.pk) is False
+    return user.is_staff or team.memberships.filter(user=user, role=OWNER).exists()
 
 
 def roles_of(team: Team) -> dict[User, str]:
     """Return the members of a team by name, each with the role."""
-    roles = {}
-    owners = set(team.owners.values_list("pk", flat=True))
-    for row in team.memberships.select_related("user").order_by("user__username"):
-        roles[row.user] = "observer" if row.may_only_look else "member"
-        if row.user_id in owners:
-            roles[row.user] = "owner"
-    return roles
+    memberships = team.memberships.select_related("user").order_by("user__username")
+    return {row.user: row.role for row in memberships}
 
 
 @transaction.atomic
-def join(team: Team, user: User, *, may_only_look: bool = False) -> None:
+def join(team: Team, user: User) -> None:
     """Add the user to the team, as its owner if it has none. A member keeps their role."""
     team = _lock(team)
-    mine = Membership.objects.filter(team=team, user=user)
-    if not mine.exists():
-        Membership.objects.create(team=team, user=user, may_only_look=may_only_look)
-    elif not may_only_look:
-        mine.update(may_only_look=False)
-    if not may_only_look and not team.owners.exists():
-        team.owners.add(user)
+    membership, _ = Membership.objects.get_or_create(team=team, user=user)
+    if not team.memberships.filter(role=OWNER).exists():
+        membership.role = OWNER
+        membership.save(update_fields=["role"])
 
 
 @transaction.atomic
 def set_role(team: Team, user: User, role: str, who: User, why: str = "") -> None:
-    """Set the role of a member: owner, member or observer. If they lose ownership, the open
-    invitations of the team end, since one of them could restore it. Raises CannotChange.
-    """
+    """Set the role of a member: owner or member. Raises CannotChange."""
     if role not in ROLES:
-        raise CannotChange("Say whether they own the team, are a member, or may look.")
+        raise CannotChange("Say whether they own the team or are a member.")
     team = _lock(team)
     _check_member(team, user)
-    if role == "owner":
-        team.owners.add(user)
-    else:
+    if role != OWNER:
         _check_other_owner(team, user)
-        team.owners.remove(user)
-    mine = Membership.objects.filter(team=team, user=user)
-    mine.update(may_only_look=role == "observer")
-    if role == "observer":
-        _end_invitations(team)
+    team.memberships.filter(user=user).update(role=role)
     after = role_text(user.get_username(), role)
     note("team role", f"team:{team.slug}", who=who, why=why, after=after)
 
@@ -90,9 +63,9 @@ def remove(team: Team, user: User, who: User, why: str = "") -> int:
     team = _lock(team)
     _check_member(team, user)
     check_leaves_an_owner(team, user)
-    team.owners.remove(user)
-    joined_at = Membership.objects.get(team=team, user=user).joined_at
-    team.members.remove(user)
+    membership = team.memberships.get(user=user)
+    joined_at = membership.joined_at
+    membership.delete()
     # Who came back and leaves again has seen what they saw the first time.
     Former.objects.get_or_create(team=team, user=user, defaults={"joined_at": joined_at})
     action = "leave team" if who == user else "remove from team"
@@ -130,6 +103,6 @@ def _check_member(team: Team, user: User) -> None:
 
 
 def _check_other_owner(team: Team, user: User) -> None:
-    owners = set(team.owners.values_list("pk", flat=True))
-    if owners == {user.pk}:
+    owners = team.memberships.filter(role=OWNER).values_list("user_id", flat=True)
+    if set(owners) == {user.pk}:
         raise CannotChange("Make somebody else an owner first: a team needs one.")

@@ -22,12 +22,12 @@ from kbpo import clock
 
 LONGEST = 10.0
 """Seconds that a call may take in all, whatever comes back how slowly"""
-LOOK_UP = 5.0
+LOOKUP_SECONDS = 5.0
 """Seconds that the look-up of a name may take; the system's own waits much longer"""
 NOT_PUBLIC = "The address does not lead to the public internet."
 GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
 """All addresses of version 6 that are given out (RFC 4291)"""
-AGENT = "KBP-Online-Webhook/1"
+USER_AGENT = "KBP-Online-Webhook/1"
 LONGEST_HOST, LONGEST_LABEL = 253, 63
 """Letters of a host's name, and of each of its parts (RFC 1035, section 2.3.4)"""
 
@@ -96,9 +96,9 @@ def resolve(host: str, port: int) -> str:
     # The system's look-up has no time-out, so a thread that may be left behind does it.
     thread = threading.Thread(target=look_up, daemon=True)
     thread.start()
-    thread.join(LOOK_UP)
+    thread.join(LOOKUP_SECONDS)
     if thread.is_alive():
-        raise CannotCall(f"{host[:80]} was not found within {LOOK_UP:.0f} seconds.")
+        raise CannotCall(f"{host[:80]} was not found within {LOOKUP_SECONDS:.0f} seconds.")
     if not found or not found[0]:
         raise CannotCall(f"There is no host {host[:80]}.")
     _refuse_private(found[0])
@@ -162,7 +162,7 @@ def call(url: str, secret: str, event: str, body: bytes, number: int) -> int:
         headers = {
             "Host": parts.netloc,
             "Content-Type": "application/json",
-            "User-Agent": AGENT,
+            "User-Agent": USER_AGENT,
             "X-KBPO-Event": event,
             "X-KBPO-Delivery": str(number),
             "X-KBPO-Signature": signature(secret, moment, body),

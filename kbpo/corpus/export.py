@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import groupby, islice
 from typing import Any, TypeVar
 
@@ -14,22 +14,20 @@ from kbpo.corpus.models import Corpus, Document, Mention
 
 M = TypeVar("M", bound=Model)
 CHUNK = 200
-"""Documents that are held in memory at a time, and from which the size of a file is reckoned"""
+"""Documents that are in memory at a time"""
 
 
-def corpus_lines(corpus: Corpus, most: int | None = None) -> Iterator[str]:
-    """Yield one line of JSON a document, in the order in which they were loaded; of so many, or of
-    all.
-    """
-    for document in in_pages(_documents(corpus), most):
+def corpus_lines(corpus: Corpus) -> Iterator[str]:
+    """Yield one line of JSON a document, in the order in which they were loaded."""
+    for document in in_pages(Document.objects.filter(corpus=corpus)):
         yield json.dumps(_record(document), ensure_ascii=False) + "\n"
 
 
-def mention_lines(corpus: Corpus, most: int | None = None) -> Iterator[str]:
+def mention_lines(corpus: Corpus) -> Iterator[str]:
     """Yield one line of JSON a document with mentions: their spans and types, and nothing of what
     they refer to.
     """
-    documents = in_pages(_documents(corpus).only("pk"), most)
+    documents = in_pages(Document.objects.filter(corpus=corpus).only("pk"))
     while chunk := list(islice(documents, CHUNK)):
         mentions = (
             Mention.objects.filter(document__in=chunk)
@@ -50,30 +48,14 @@ def gzipped(lines: Iterator[str]) -> Iterator[bytes]:
     yield packer.flush()
 
 
-def about_bytes(n: int, lines: Callable[[int], Iterator[str]]) -> int:
-    """Return how large the file is that `gzipped` makes of these lines: that of the first `CHUNK`
-    inputs, which is all of it in a small corpus, times as many as there are.
+def in_pages(rows: QuerySet[M]) -> Iterator[M]:
+    """Yield the rows in the order of their primary keys, queried a page at a time: a cursor would
+    have the server write down the whole table before the first row.
     """
-    size = sum(map(len, gzipped(lines(CHUNK))))
-    return round(size * max(1.0, n / CHUNK))
-
-
-def in_pages(rows: QuerySet[M], most: int | None = None) -> Iterator[M]:
-    """Yield the rows in the order of their primary keys, so many of them or all, asked for a page
-    at a time: a cursor would have the server write down the whole table before the first row.
-    """
-    last, left = 0, most
-    while left is None or left > 0:
-        wanted = CHUNK if left is None else min(CHUNK, left)
-        page = list(rows.filter(pk__gt=last).order_by("pk")[:wanted])
+    page = list(rows.order_by("pk")[:CHUNK])
+    while page:
         yield from page
-        if len(page) < wanted:
-            return
-        last, left = page[-1].pk, None if left is None else left - wanted
-
-
-def _documents(corpus: Corpus) -> QuerySet[Document]:
-    return Document.objects.filter(corpus=corpus)
+        page = list(rows.filter(pk__gt=page[-1].pk).order_by("pk")[:CHUNK])
 
 
 def _record(document: Document) -> dict[str, Any]:

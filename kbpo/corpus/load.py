@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from django.db import models, transaction
-from django.db.models.deletion import ProtectedError
 
 from formats.annotations import MentionRecord, read_mentions
 from formats.corpus import DocumentRecord, read_corpus
@@ -21,7 +20,7 @@ from formats.opening import open_text
 from formats.schema import SHIPPED, Schema, load_schema
 from kbpo.corpus.copy import copy
 from kbpo.corpus.lookup import DatabaseCorpus
-from kbpo.corpus.models import Corpus, Document, Mention, Part, Predicate
+from kbpo.corpus.models import Corpus, Document, Part, Predicate
 from kbpo.corpus.parts import development_part
 from kbpo.corpus.slugs import slug_of
 
@@ -77,7 +76,6 @@ def load_corpus(
     schema: Schema,
     *,
     mentions: Path | None = None,
-    replace: bool = False,
     dev_share: float = DEV_SHARE,
     notes: list[str] | None = None,
 ) -> Corpus:
@@ -91,7 +89,9 @@ def load_corpus(
     slug = slug_of(name, Corpus.objects.exclude(name=name), "corpus")
     if not slug:
         raise CannotLoad("A corpus needs a name with letters or digits.")
-    _make_room(name, slug, replace)
+    same = Corpus.objects.filter(models.Q(name=name) | models.Q(slug=slug)).first()
+    if same is not None:
+        raise CannotLoad(f"There is a corpus {same.name} already. Choose another name.")
     corpus = Corpus.objects.create(
         name=name, slug=slug, schema=schema.as_dict(), digest=_digest(path)
     )
@@ -163,47 +163,6 @@ def _message_sentence(message: Message, path: Path) -> str:
     """Return a message worded for corpora: a run is used without its bad lines, a corpus is not."""
     where = f"{path.name}, line {message.line}" if message.line else path.name
     return f"{where}: {DROPPED.sub('', message.text)}"
-
-
-def _make_room(name: str, slug: str, replace: bool) -> None:
-    same = Corpus.objects.filter(models.Q(name=name) | models.Q(slug=slug)).first()
-    if same is None:
-        return
-    if not replace:
-        raise CannotLoad(
-            f"There is a corpus {same.name} already. Choose another name, or say --replace."
-        )
-    in_use = (
-        f"The corpus {same.name} is in use and cannot be replaced: a track or a judgment refers"
-        " to it."
-    )
-    if _referenced_documents(same):
-        raise CannotLoad(in_use)
-    try:
-        Mention.objects.filter(document__corpus=same).delete()
-        Document.objects.filter(corpus=same).delete()
-        same.delete()
-    except ProtectedError as error:
-        raise CannotLoad(in_use) from error
-
-
-def _referenced_documents(corpus: Corpus) -> bool:
-    """Return whether a row of another room points to the corpus or one of its parts."""
-    for model in (Corpus, Document, Predicate):
-        for relation in model._meta.get_fields(include_hidden=True):
-            if (
-                not (relation.auto_created and relation.is_relation)
-                or relation.related_model is None
-            ):
-                continue
-            other: Any = relation.related_model
-            if other._meta.app_label == "corpus":
-                continue
-            column = relation.field.name  # type: ignore[union-attr]
-            where = {column: corpus} if model is Corpus else {f"{column}__corpus": corpus}
-            if other._default_manager.filter(**where).exists():
-                return True
-    return False
 
 
 def _document(corpus: Corpus, record: DocumentRecord) -> tuple[Any, ...]:

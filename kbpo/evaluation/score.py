@@ -64,7 +64,6 @@ def report_of(track: Track, computed: Computed, standing: set[int]) -> Report:
         report,
         comparisons=comparisons(order_of(kind), data, computed.compared, standing, references),
         private=with_private(data, computed.compared, scored, standing),
-        totals=computed.totals(),
         # Where systems are judged against each other nothing is guessed.
         saved={} if kind.opposes else saved(computed.estimates, alone, data),
         by_each=by_each(alone, data),

@@ -40,8 +40,6 @@ FEWEST = 50
 RESAMPLES, BETWEEN, SEED = 200, 1000, 20_180_715
 FEWEST_OF_ONE = 10
 """Rated things of one system that say how a metric goes with people there"""
-EXAMPLES = 20
-"""Things that are kept of each quadrant: the first that everybody may see is shown"""
 UNKNOWN = 0.2
 """Share of resamples without a ρ from which on its interval is not known either"""
 UNSCORED = 0.05
@@ -308,7 +306,6 @@ def _by_system(asked: Asked, score: Floats, scored: NDArray[np.bool_]) -> dict[s
             and np.ptp(people[mine])
         },
         **_prmse(rated.matrix()[scored], alone_scaled),
-        **_quadrants(asked.criterion, people, alone_scaled, data.pool.instance[rated.rows][scored]),
     }
 
 
@@ -356,31 +353,6 @@ def _prmse(ratings: Floats, score: Floats) -> dict[str, Any]:
         "prmse_80": _ends(ends),
         "prmse_warnings": tuple(warnings),
         "n_multiple": estimate.n_multiple,
-    }
-
-
-def _quadrants(
-    criterion: Criterion, people: Floats, scaled: Floats, instance: Ids
-) -> dict[str, Any]:
-    """Return the shares of things liked by both, by the metric alone, by people alone and by
-    neither, with examples of each. People like a thing from the criterion's threshold on; the
-    metric's threshold is set so that it likes as many.
-    """
-    better = 1.0 if criterion.higher_is_better else -1.0
-    liked = better * (people - criterion.liked_from) > 0
-    good = better * scaled
-    cut = np.quantile(good, 1 - liked.mean()) if liked.any() else math.inf
-    likes = good >= cut
-    shares = [likes & liked, likes & ~liked, ~likes & liked, ~likes & ~liked]
-    gap = np.abs(scaled - people)
-    orders = [np.argsort(sign * gap, kind="stable") for sign in (1, -1, -1, 1)]
-    examples = [
-        instance[order[share[order]]][:EXAMPLES].tolist()
-        for share, order in zip(shares, orders, strict=True)
-    ]
-    return {
-        "quadrants": tuple(float(share.mean()) for share in shares),
-        "examples": tuple(tuple(rows) for rows in examples),
     }
 
 

@@ -13,7 +13,6 @@ from kbpo.sampling.models import SamplingDistribution
 from kbpo.sampling.plan import plan
 from kbpo.sampling.plan import tick as plan_further
 from kbpo.submissions.models import Submission
-from kbpo.submissions.tally import count_predictions
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
@@ -67,11 +66,8 @@ def recompute_distributions(submissions: Sequence[int]) -> None:
     to_distribute = Submission.objects.filter(pk__in=submissions).select_related("track__corpus")
     for submission in to_distribute.order_by("pk"):
         make_distributions(submission)
-        tally = count_predictions(submission)
-        tally.save()
-        submission.counts[kind_of(submission.track).words.items] = sum(
-            cell[-1] for cell in tally.cells
-        )
+        items = kind_of(submission.track).words.items
+        submission.counts[items] = submission.predictions.count()
         submission.save(update_fields=["counts"])
 
 

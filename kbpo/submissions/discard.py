@@ -12,7 +12,7 @@ from django.db.models import Exists, OuterRef
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
-from kbpo.submissions.models import Prediction, Problem, Submission, Tally
+from kbpo.submissions.models import Prediction, Problem, Submission
 
 AT_ONCE = 20
 ENDED = ("expired", "withdrawn", "failed", "refused")
@@ -48,7 +48,6 @@ def forget_reading(submission: Submission) -> None:
     submission.distributions.all().delete()
     Prediction.objects.filter(submission=submission).delete()
     Problem.objects.filter(submission=submission).delete()
-    Tally.objects.filter(submission=submission).delete()
 
 
 @transaction.atomic

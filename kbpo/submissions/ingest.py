@@ -16,7 +16,6 @@ from kbpo.submissions.discard import discard_ended, forget_reading
 from kbpo.submissions.models import Submission
 from kbpo.submissions.progress import progress_writer
 from kbpo.submissions.receive import items_since
-from kbpo.submissions.tally import count_predictions
 from kbpo.tracks.base import Unusable, Waits
 from kbpo.tracks.registry import kind_of
 
@@ -47,7 +46,6 @@ def _read(submission: Submission) -> None:
                 )
             except Waits as sentence:
                 waits = str(sentence)
-            count_predictions(submission).save()
     except Unusable as fault:
         _note(submission, report)
         submission.move("refused", str(fault), counts=_messages(report), read_at=clock.now())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models.functions import Coalesce, Lower
+from django.db.models.functions import Lower
 from django.dispatch import Signal
 
 from kbpo import clock
@@ -500,34 +500,11 @@ class Prediction(models.Model):
         ]
         indexes = [
             models.Index(fields=["submission", "predicate", "id"], name="prediction_by_predicate"),
-            models.Index(
-                "submission", Coalesce("confidence", -1.0), "id", name="prediction_by_confidence"
-            ),
+            models.Index(fields=["submission", "id"], name="prediction_in_order"),
         ]
 
     def __str__(self) -> str:
         return f"prediction {self.pk}"
-
-
-class Tally(models.Model):
-    """How many predictions of a submission share each combination of what they are listed by.
-
-    They never change once the file is read, so that no page has to count a million of them.
-    """
-
-    submission = models.OneToOneField(
-        Submission, primary_key=True, on_delete=models.CASCADE, related_name="tally"
-    )
-    cells = models.JSONField(
-        help_text="[value of each facet of the kind of track …, band of confidence, how many]"
-    )
-    first = models.BigIntegerField(help_text="Its first prediction; 0 without any")
-
-    class Meta:
-        db_table_comment = "Counts of what submissions claim, by what it is listed by"
-
-    def __str__(self) -> str:
-        return f"tally of submission {self.pk}"
 
 
 class Problem(models.Model):

@@ -307,10 +307,6 @@ class Judged:
     """How people were divided, in words"""
     source: str = ""
     """Of the label that counts: crowd, expert, import, document"""
-    seconds: Sequence[float] = ()
-    """How long each answer took that it rests on, the shortest first, as far as that is known"""
-    about_seconds: Sequence[float] = ()
-    """About how long each of the others, which were given on one page with answers to more"""
     dispute: Any = None
     """What its team said against the judgment, and what became of it"""
     disputable: bool = False
@@ -542,9 +538,9 @@ class Track(ABC):
         """
         return {corpus.pk: corpus.n_test if test else corpus.n_documents for corpus in corpora}
 
-    def input_lines(self, most: int | None = None) -> Iterator[str]:
-        """Yield the inputs of systems, a line of JSON each: of so many inputs, or of all."""
-        return corpus_lines(self.corpus, most)
+    def input_lines(self) -> Iterator[str]:
+        """Yield the inputs of systems, a line of JSON each."""
+        return corpus_lines(self.corpus)
 
     def baseline(self) -> Path | None:
         """Return the path of a short script whose output this track takes; None if this kind has

@@ -31,9 +31,6 @@ class Criterion:
     single: Literal["majority", "mean"] = "majority"
     """How the judgments of several people about one target become a value: what most say, taken as
     true; or their mean, whose own noise then counts in every variance"""
-    liked_from: float = 0.5
-    """The verdict at which people begin to like what they judge: more of it, or less where less is
-    better"""
     prior: tuple[float, float] | None = None
     """What people, and things, differed by in other studies (σ_a², σ_f²): plans begin with it"""
 

@@ -19,7 +19,7 @@ from kbpo.accounts.models import User
 from kbpo.web.errors import RETRY_AFTER, page
 
 MEGABYTE = 1 << 20
-BESIDE_THE_FILE = MEGABYTE
+FORM_FIELDS_LIMIT = MEGABYTE
 """What a form may say besides its file, in bytes"""
 JUDGING, LONGEST_ANSWER = "/annotate/", MEGABYTE
 """Where people answer, and what an answer or a draft has at most: each is kept as it was sent"""
@@ -60,10 +60,10 @@ class BodyLimitMiddleware:
         size = size_of(request)
         if request.path.startswith(JUDGING):
             return page(request, 413, TOO_LONG) if size > LONGEST_ANSWER else None
-        name = taker_of(request, request.resolver_match)
+        name = receiving_page(request, request.resolver_match)
         may_send, most = bool(name) and _may_send_files(request, name), 0
         if may_send:
-            most = settings.UPLOAD_LIMIT_MB * MEGABYTE + BESIDE_THE_FILE
+            most = settings.UPLOAD_LIMIT_MB * MEGABYTE + FORM_FIELDS_LIMIT
         if size > max(int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE), most):
             return page(request, 413)
         if not size or not name or name.startswith(API) or may_send:
@@ -79,7 +79,7 @@ def size_of(request: HttpRequest) -> int:
     return int(said) if said.isdecimal() else 0
 
 
-def taker_of(request: HttpRequest, match: ResolverMatch | None) -> str:
+def receiving_page(request: HttpRequest, match: ResolverMatch | None) -> str:
     """Return the name of the page, or of the API's, that a file may be sent to by this request;
     nothing where it may not.
     """
@@ -149,7 +149,7 @@ def _may_take_long(request: HttpRequest) -> bool:
     if size >= LARGE or not size or request.method != "POST":
         return size >= LARGE
     try:
-        return bool(taker_of(request, resolve(request.path_info)))
+        return bool(receiving_page(request, resolve(request.path_info)))
     except Resolver404:
         return False
 

@@ -65,7 +65,7 @@ CODES = {
     503: "busy",
 }
 """What programs are told in place of a title"""
-THINGS = {"submissions": "run", "tracks": "track"}
+MODEL_NAMES = {"submissions": "run", "tracks": "track"}
 """What the last part of an address of the API names, by the part before it"""
 
 
@@ -88,8 +88,8 @@ def _not_there(path: str) -> str:
     meant.
     """
     _, _, kind, name, *rest = [*unquote(path).split("/"), "", ""]
-    if kind in THINGS and name and not any(rest):
-        return f"There is no {THINGS[kind]} {name[:60]}."
+    if kind in MODEL_NAMES and name and not any(rest):
+        return f"There is no {MODEL_NAMES[kind]} {name[:60]}."
     return f"There is no such address, {path[:200]}. /api/schema/ has all that there are."
 
 
@@ -116,11 +116,11 @@ def failed(request: HttpRequest) -> HttpResponse:
     service.
     """
     error = sys.exc_info()[1]
-    answer = None if error is None else _answer_to(request, error)
+    answer = None if error is None else _response_to(request, error)
     return page(request, 500) if answer is None else answer
 
 
-def is_no_text(error: BaseException) -> bool:
+def has_invalid_text(error: BaseException) -> bool:
     """Return whether something was asked for that no text can be: with a NUL, which PostgreSQL does
     not store, or half of a surrogate pair, which has no encoding.
     """
@@ -129,7 +129,7 @@ def is_no_text(error: BaseException) -> bool:
     return isinstance(error, ValueError) and "NUL (0x00)" in str(error)
 
 
-def _answer_to(request: HttpRequest, error: BaseException) -> HttpResponse | None:
+def _response_to(request: HttpRequest, error: BaseException) -> HttpResponse | None:
     """Return the answer to an error that is no bug of ours; None for one that may be. The log has a
     line of it: Django, which would add its own and now and then a traceback, is told so.
     """
@@ -139,7 +139,7 @@ def _answer_to(request: HttpRequest, error: BaseException) -> HttpResponse | Non
         _log(logging.ERROR, 503, request, error)
         answer = page(request, 503, DISK_FULL)
         answer["Retry-After"] = str(RETRY_AFTER)
-    elif is_no_text(error):
+    elif has_invalid_text(error):
         _log(logging.WARNING, 400, request, error)
         answer = page(request, 400, NO_TEXT)
     else:
@@ -202,7 +202,7 @@ class ErrorMiddleware:
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        return _answer_to(request, error)
+        return _response_to(request, error)
 
 
 class OneLine(logging.Filter):

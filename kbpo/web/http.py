@@ -19,9 +19,8 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.views.decorators.cache import never_cache
 
-from kbpo.accounts import teams
 from kbpo.accounts.mail import goes_out
-from kbpo.accounts.models import Team, User
+from kbpo.accounts.models import User
 from kbpo.corpus.remembered import caching_reads
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
@@ -53,10 +52,15 @@ def admin_of(request: HttpRequest) -> User:
     return cast(User, request.user)
 
 
-def check_may_act(user: User, team: Team) -> None:
-    """Raise PermissionDenied for somebody who may only look at what a team does."""
-    if not teams.may_act(team, user):
-        raise PermissionDenied(teams.ONLY_LOOKS)
+def public_track(slug: str, *, drafts: bool = False) -> Track:
+    """Return the track with its corpus. Raises Http404 for what does not exist, and for drafts
+    where they are not asked for.
+    """
+    tracks = Track.objects.select_related("corpus").defer("corpus__hash_key")
+    track = tracks.filter(slug=slug).first()
+    if track is None or (track.status == Track.Status.DRAFT and not drafts):
+        raise Http404(f"There is no track “{slug[:60]}”.")
+    return track
 
 
 def track_of_relations(slug: str) -> Track:

@@ -23,7 +23,7 @@ from redis.exceptions import RedisError
 
 log = logging.getLogger(__name__)
 
-LEFT_ALONE = 5.0
+RETRY_SECONDS = 5.0
 """Seconds for which nobody asks a Redis that did not answer"""
 
 
@@ -81,21 +81,21 @@ class ForgivingCache(RedisCache):
         try:
             return call(*args, **kwargs)
         except (RedisError, OSError) as problem:
-            ForgivingCache.away_until = time.monotonic() + LEFT_ALONE
+            ForgivingCache.away_until = time.monotonic() + RETRY_SECONDS
             log.warning("Redis does not answer, so nothing is kept: %s", problem)
             raise
 
 
-TOKEN = "token-of-whoever-reads-this"
+CSRF_PLACEHOLDER = "token-of-whoever-reads-this"
 """Stands in kept forms where each reader's own token against forged forms goes"""
 
 
-def values(*rows: Model) -> list[Any]:
+def row_values(*rows: Model) -> list[Any]:
     """Return all that is stored in some rows, as what a part is kept under."""
     return [getattr(row, field.attname) for row in rows for field in row._meta.concrete_fields]
 
 
-def part(
+def cached_part(
     request: HttpRequest,
     template: str,
     context: Callable[[], Mapping[str, Any]],
@@ -111,9 +111,9 @@ def part(
     key = f"part:{sha256(where.encode()).hexdigest()}"
     drawn: str | None = cache.get(key) if most else None
     if drawn is None:
-        drawn = render_to_string(template, {**context(), "csrf_token": TOKEN})
+        drawn = render_to_string(template, {**context(), "csrf_token": CSRF_PLACEHOLDER})
         if most:
             cache.set(key, str(drawn), most if seconds is None else min(most, seconds))
-    if TOKEN in drawn:
-        drawn = drawn.replace(TOKEN, get_token(request))
+    if CSRF_PLACEHOLDER in drawn:
+        drawn = drawn.replace(CSRF_PLACEHOLDER, get_token(request))
     return mark_safe(drawn)  # as it was rendered

@@ -1,13 +1,11 @@
 """Tables: columns and rows, as a part of a page, a file (CSV, tab-separated, JSON Lines) or records
-of the API; and zip files that are sent while they are made.
+of the API.
 """
 
 from __future__ import annotations
 
 import csv
-import io
 import json
-import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -247,47 +245,3 @@ def cell_of(cell: Any) -> Any:
     if isinstance(cell, dict | list):
         return json.dumps(cell, ensure_ascii=False)
     return quote_formula(cell) if isinstance(cell, str) else cell
-
-
-MADE = (1980, 1, 1, 0, 0, 0)
-"""When every file in it was made, as it says: the same contents are the same bytes"""
-
-
-class _Sent(io.RawIOBase):
-    """What a zip file is written to whose beginning is sent before its end is made."""
-
-    def __init__(self) -> None:
-        self.waiting = bytearray()
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        self.waiting += data
-        return len(data)
-
-    def taken(self) -> bytes:
-        """Return what was written since it was last taken."""
-        part = bytes(self.waiting)
-        self.waiting.clear()
-        return part
-
-
-def zipped(files: Iterable[tuple[str, Iterable[bytes]]]) -> Iterator[bytes]:
-    """Yield a zip file of files that have a name and blocks; what is gzipped is not packed
-    again.
-    """
-    sent = _Sent()
-    with zipfile.ZipFile(sent, "w") as folder:
-        for name, blocks in files:
-            entry = zipfile.ZipInfo(name, MADE)
-            entry.compress_type = (
-                zipfile.ZIP_STORED if name.endswith(".gz") else zipfile.ZIP_DEFLATED
-            )
-            with folder.open(entry, "w", force_zip64=True) as target:
-                for block in blocks:
-                    target.write(block)
-                    if part := sent.taken():
-                        yield part
-            yield sent.taken()
-    yield sent.taken()

@@ -22,32 +22,26 @@ from kbpo.web.public import (
     client,
     compare,
     documents,
-    guidelines,
     health,
     metrics,
     notices,
     people,
     prose,
-    search,
     track,
-    whole,
 )
-from kbpo.web.research import explore, ledger, missed_page, runs, submissions, upload
+from kbpo.web.research import explore, ledger, missed, runs, submissions, upload
 
 PUBLIC = (
     health,
     board,
     track,
-    guidelines,
-    whole,
     client,
     compare,
     documents,
     metrics,
     prose,
-    search,
 )
-RESEARCH = (runs, ledger, submissions, explore, missed_page, upload)
+RESEARCH = (runs, ledger, submissions, explore, missed, upload)
 ACCOUNT = (people, notices, ask)
 DESK = (
     home,

@@ -108,7 +108,14 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
     ),
     "rehearsal": (
         _NOUNS - {"kbpo.instances"}
-        | {"annotation", "formats", "kbpo.embedded", "kbpo.scores", "kbpo.submissions"},
+        | {
+            "annotation",
+            "formats",
+            "kbpo.embedded",
+            "kbpo.sampling",
+            "kbpo.scores",
+            "kbpo.submissions",
+        },
         DJANGO | {"numpy", "boto3", "botocore"},
     ),
 }
@@ -267,7 +274,7 @@ WEB = (
     *("http", "components", "public", "research", "judging", "marketplace", "desk", "api"),
     "management",
 )
-TURNED = {("public", "research"), ("public", "judging"), ("public", "desk"), ("public", "api")}
+TURNED = {("public", "research"), ("public", "judging"), ("public", "desk")}
 """What imports to its right still: public pages share what they show with these"""
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from kbpo_client.commands import main
-from kbpo_client.judging import JudgeFailed, score_of
+from kbpo_client.commands.judge import JudgeFailed, score_of
 
 from kbpo.accounts.models import Token
 from kbpo.scores.models import Score

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from kbpo_client.telling import on_one_screen
+from kbpo_client.telling import summary_lines
 
 from kbpo.accounts.models import Token
 from kbpo.submissions.models import Submission
@@ -97,14 +97,14 @@ def test_ranks_orders_and_notes_are_said_as_the_service_says_them() -> None:
         )
     ]
     columns = [{"name": "f1", "label": "F1"}, {"name": "recall", "label": "Recall"}]
-    lines = list(on_one_screen(submission, {"systems": [system, *others], "columns": columns}))
+    lines = list(summary_lines(submission, {"systems": [system, *others], "columns": columns}))
     assert "  F1      50.0 (40.0–60.0)" in lines and "  Recall  –" in lines
     assert "Rank 2–3 of 3 on the board of toy." in lines, "of those that have a rank"
     [order] = [line for line in lines if "kbpo order" in line]
     assert "--half-width 0.04`" in order and order.endswith("±4 points, for at most $1.00.")
     note = {"value": None, "note": "Too few yet."}
     early = submission | {"status": "judging", "status_text": "Being judged"}
-    lines = list(on_one_screen(early, {"systems": [system | {"f1": note}], "columns": columns}))
+    lines = list(summary_lines(early, {"systems": [system | {"f1": note}], "columns": columns}))
     assert lines[0] == "run (toy): Being judged, 9 of 9" and "  F1      –  Too few yet." in lines
 
 

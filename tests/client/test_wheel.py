@@ -9,13 +9,13 @@ from pathlib import Path
 from django.test import Client
 from django.urls import reverse
 
-from kbpo.web.public.client import wheel
+from kbpo.web.public.client import build_wheel
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_pip_installs_what_the_service_offers_and_it_needs_no_checkout(tmp_path: Path) -> None:
-    name, content = wheel()
+    name, content = build_wheel()
     (tmp_path / name).write_bytes(Client().get(reverse("client-file", args=[name])).content)
     assert (tmp_path / name).read_bytes() == content
     pip = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--quiet"]

@@ -147,7 +147,7 @@ def test_the_page_tells_of_well_judged_relations_only(
         re.search("Precision by relation, [^<]*wide minus [^<]*other", page())
         and "No relation has 50 judgments" in page()
     )
-    monkeypatch.setattr(compare, "LEAST", 10)
+    monkeypatch.setattr(compare, "LEAST_LABELS", 10)
     few = page()
     assert "hold for all 3 relations at once (80 % and 95 %)" in few and "left out" not in few
     assert "grey" in few.lower() and "the two differ at 95 %" in few
@@ -155,7 +155,7 @@ def test_the_page_tells_of_well_judged_relations_only(
         min(one.first.n_labels, one.second.n_labels)
         for one in differences_by_relation(scored, pair[0].pk, pair[1].pk, least=1)
     )
-    monkeypatch.setattr(compare, "LEAST", counts[-1])
+    monkeypatch.setattr(compare, "LEAST_LABELS", counts[-1])
     assert "2 more relations left out" in page() and "at once (80" not in page()
 
 

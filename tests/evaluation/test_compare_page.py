@@ -151,21 +151,6 @@ def test_two_are_told_apart_as_the_ranks_of_the_board_tell_them(
         assert told(scored, *pair).told_apart is different
 
 
-def test_examples_are_for_those_who_may_see_the_judgments(
-    toy: Toy, pair: tuple[Submission, Submission], scored: Evaluation
-) -> None:
-    address = f"{URL}?a={pair[0].pk}&b={pair[1].pk}&criterion=relation"
-    member, admin = Client(), Client()
-    member.force_login(toy.users["Rosa"])
-    admin.force_login(toy.users["Admin"])
-    public, own, everything = (
-        one.get(address).content.decode() for one in (Client(), member, admin)
-    )
-    assert "None is judged." in public and "✓" not in public and "✗" not in public
-    for page in (own, everything):  # Rosa's team owns the study
-        assert "Only Neural other" in page and "Both say it, and it is wrong" in page
-
-
 def test_what_cannot_be_compared_is_told_in_a_sentence(
     world: World, toy: Toy, pair: tuple[Submission, Submission], scored: Evaluation
 ) -> None:
@@ -205,7 +190,7 @@ def test_the_api_tells_what_the_page_shows_relation_by_relation_and_of_the_parts
     scored: Evaluation,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("kbpo.web.public.compare.LEAST", 10)
+    monkeypatch.setattr("kbpo.web.public.compare.LEAST_LABELS", 10)
     asked = {"a": pair[0].pk, "b": pair[1].pk, "criterion": "relation"}
     for name in ("", "Rosa", "Admin"):
         browser, headers = Client(), {}

@@ -92,7 +92,7 @@ def test_draw_answer_read(crowd: Crowd, admin: Client, monkeypatch: pytest.Monke
     )
     assert {one["expert_value"] != "" for one in rows} == {True}
     assert {one["expert_recall_value"] for one in rows} == {""}  # no document was read
-    board = json.loads(Client().get("/tracks/toy/board.json?criterion=relation").content)
+    board = json.loads(Client().get("/api/tracks/toy/board/?criterion=relation").content)
     assert board["systems"][0]["expert"]["low80"] is not None
     assert board["evaluation"]["expert"]["relation"]["checked"] == n
 

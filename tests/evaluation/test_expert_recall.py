@@ -104,7 +104,7 @@ def test_checking_everything_gives_what_the_expert_would_have_given(toy: Toy) ->
     assert "system predicts is not checked by experts" in page
     page = Client().get("/tracks/toy/?criterion=relation").content.decode()
     assert page.count('<small class="corrected">corrected ') == 2 * len(QUANTITIES)
-    board = Client().get("/tracks/toy/board.json?criterion=relation").json()
+    board = Client().get("/api/tracks/toy/board/?criterion=relation").json()
     for one in board["systems"]:
         for name, quantity in (
             ("expert", "precision"),

@@ -123,7 +123,7 @@ def _evaluations(world: FixedWorld) -> Lines:
     report, details = last.report, last.details
     told = as_dict(report)
     kept = (
-        *("scope", "draws", "targets", "released", "model", "correlation", "totals", "documents"),
+        *("scope", "draws", "targets", "released", "model", "correlation", "documents"),
         *("of_documents", "misses", "labels", "saved", "by_each", "unjudged", "strengths"),
         "not_corrected",
     )

@@ -94,7 +94,6 @@ def test_documents_are_settled_with_their_probability(toy: Any, files: tuple[Pat
         ([], False, False),
         ([], True, True),
         (["--public"], False, True),
-        (["--private"], True, False),
     ],
 )
 def test_an_import_is_public_where_it_was_published(

@@ -7,7 +7,6 @@ from decimal import Decimal
 import pytest
 
 from kbpo.corpus.models import Document, Part
-from kbpo.evaluation.latest import Latest
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Target
 from kbpo.sampling import distribution
@@ -15,8 +14,7 @@ from kbpo.sampling.confirm import CannotConfirm, confirm
 from kbpo.sampling.models import SampleBatch, SamplingDistribution
 from kbpo.sampling.open_track import close_track
 from kbpo.submissions.models import Submission
-from kbpo.submissions.tally import count_predictions
-from kbpo.web.research.sampled import sampled
+from kbpo.web.research.score_tables import sampling_stages
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
 
@@ -41,7 +39,6 @@ def upload(world: Replay, team: str) -> Submission:
     """A planned run that predicts everything."""
     row = world.store(team, range(N), status="read")
     row.predictions.filter(instance__document=world.documents[0]).update(is_dev=True)
-    count_predictions(row).save()
     distribution.tick()
     row.refresh_from_db()
     assert row.status == "planned", row.reason
@@ -72,7 +69,7 @@ def test_a_track_is_scored_and_closed_without_its_development_part(toy: Toy) -> 
     world = shared_world(toy, "poisson")
     row = world.judge(upload(world, "Patterns"))
     assert SampleBatch.objects.filter(design=SampleBatch.DEVELOPMENT).count() == 1
-    told = sampled(Latest.of(row))
+    told = sampling_stages(row)
     assert told is not None
     assert len(told["stages"]) == row.batches.of_test().count() < row.batches.count()
     close_track(toy.track)

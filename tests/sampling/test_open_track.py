@@ -5,12 +5,10 @@ public.
 from __future__ import annotations
 
 from decimal import Decimal
-from io import StringIO
 from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
-from django.core.management import CommandError, call_command
 
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
@@ -95,33 +93,8 @@ def test_closing_the_last_open_track_makes_all_labels_of_its_corpus_public(toy: 
     assert Label.objects.get(target=target).public_at == closed.closed_at
 
 
-def test_the_commands(toy: Any) -> None:
-    out = StringIO()
-    call_command(
-        "create_track",
-        "New",
-        corpus="toy",
-        half_width="0.05",
-        open=True,
-        stdout=out,
-        skip_checks=True,
-    )
-    call_command("track", "new", "freeze", stdout=out, skip_checks=True)
-    assert out.getvalue() == "The track New (new) is open.\nThe track New is frozen.\n"
-    assert Track.objects.get(slug="new").target_half_width == Decimal("0.05")
-    with pytest.raises(CommandError, match="There is no corpus nowhere"):
-        call_command("create_track", "Other", corpus="nowhere", skip_checks=True)
-    with pytest.raises(CommandError, match="name: Track with this Name already exists"):
-        call_command("create_track", "New", corpus="toy", skip_checks=True)
-
-
 def test_a_new_track_asks_each_relation_at_most_once_and_draws_with_replacement_if_told(
     toy: Any,
 ) -> None:
     assert create_track(toy.corpus, "Default").design == "poisson"
-    for name, design in (("Told", "iid"), ("Untold", None)):
-        options = {"design": design} if design else {}
-        call_command(
-            "create_track", name, corpus="toy", stdout=StringIO(), skip_checks=True, **options
-        )
-        assert Track.objects.get(name=name).design == (design or "poisson")
+    assert create_track(toy.corpus, "Told", design="iid").design == "iid"

@@ -13,7 +13,7 @@ from kbpo.money.spend import OverBudget, balance
 from kbpo.sampling import draw
 from kbpo.sampling.confirm import confirm
 from kbpo.submissions.models import Submission
-from kbpo.web.research.submissions import put_back
+from kbpo.web.research.submissions import resume_failed
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
 
@@ -43,7 +43,7 @@ def test_a_run_that_is_tried_again_has_its_money_back_and_reaches_its_interval(
 ) -> None:
     """It was scored without a judgment, since nothing was left to pay for any."""
     world, row, had = given_up(toy, drawn=drawn)
-    assert put_back(row, toy.users["Rosa"]) and not put_back(row, toy.users["Rosa"])
+    assert resume_failed(row, toy.users["Rosa"]) and not resume_failed(row, toy.users["Rosa"])
     row.refresh_from_db()
     assert row.status == ("judging" if drawn else "confirmed")
     assert balance(purpose=row.purpose).open == had
@@ -61,7 +61,7 @@ def test_it_stays_given_up_where_the_money_is_not_there_any_more(toy: Toy) -> No
         track=toy.track, scope="track", defaults={"cap": had - Decimal("0.01")}
     )
     with pytest.raises(OverBudget, match="is left under the track's budget"):
-        put_back(row, toy.users["Rosa"])
+        resume_failed(row, toy.users["Rosa"])
     row.refresh_from_db()
     assert row.status == "failed" and balance(purpose=row.purpose).open == 0
 
@@ -71,4 +71,4 @@ def test_what_was_not_given_back_is_not_set_aside_twice(toy: Toy) -> None:
     row = confirm(world.upload("Patterns", range(N)), toy.users["Rosa"])
     before = balance(purpose=row.purpose)
     row.move("failed", "It took too long. Press Retry.")
-    assert put_back(row, toy.users["Rosa"]) and balance(purpose=row.purpose) == before
+    assert resume_failed(row, toy.users["Rosa"]) and balance(purpose=row.purpose) == before

@@ -29,7 +29,7 @@ from kbpo.sampling.models import (
 )
 from kbpo.submissions.models import Submission
 from kbpo.web.desk.quality.experts import matrices
-from kbpo.web.public.judges import as_json, of_board
+from kbpo.web.public.judges import judges_as_json, sentences_on_board
 from kbpo.web.research.judged import NOT_DISPUTED
 from scoring.report import Figure, Judges
 from tests.reports import figures_of
@@ -161,7 +161,7 @@ def test_a_rating_that_was_imported_is_disputed_nowhere_and_all_say_why(judged: 
 def test_what_stands_on_the_board_says_what_experts_said(judged: World) -> None:
     def said() -> str:
         shown = board(judged.track, distribution="instance", criterion="overall")
-        return " ".join(of_board(shown))
+        return " ".join(sentences_on_board(shown))
 
     evaluate(judged.track)
     assert "No expert has checked any of these judgments yet." in said()
@@ -184,7 +184,7 @@ def test_what_stands_on_the_board_says_what_experts_said(judged: World) -> None:
     known = judges_of(judged.track.evaluations.latest("number"))
     assert (known.twice, known.differ) == (len(apart), pytest.approx(np.mean(apart)))
     once = Judges(in_interval=True)
-    assert as_json(once, NOT_KEPT)["difference"] is None
+    assert judges_as_json(once, NOT_KEPT)["difference"] is None
     draw(judged, 60)
     n = check(judged)
     evaluate(judged.track)
@@ -228,7 +228,9 @@ def rated_by(world: World, people: list[str]) -> str:
         }
         Label.objects.filter(pk=label.pk).update(value=label.value | {"people": by})
     evaluate(world.track)
-    return " ".join(of_board(board(world.track, distribution="instance", criterion="overall")))
+    return " ".join(
+        sentences_on_board(board(world.track, distribution="instance", criterion="overall"))
+    )
 
 
 def test_an_expert_agrees_with_ratings_from_which_they_are_not_far(judged: World) -> None:

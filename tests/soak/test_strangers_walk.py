@@ -12,7 +12,6 @@ import subprocess
 import sys
 import threading
 import time
-import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -239,11 +238,11 @@ def _let_in(admin: Page, service: Service) -> str:
 def _baseline(stranger: Stranger, travel: Travel, folder: Path) -> Path:
     """The file that the page's own command makes of what was downloaded and unpacked."""
     page = stranger.page
-    with page.expect_download() as download:
-        stranger.click(page.get_by_role("link", name="Download all of it, about"))
-    with zipfile.ZipFile(download.value.path()) as archive:
-        archive.extractall(folder)
-    folder /= travel.track
+    folder.mkdir(parents=True, exist_ok=True)
+    for link in page.locator(".downloads a[download]").all():
+        with page.expect_download() as download:
+            stranger.click(link)
+        download.value.save_as(folder / download.value.suggested_filename)
     command = page.locator("code", has_text="python baseline.py").first.inner_text()
     words, _, result = command.partition(" > ")
     done = subprocess.run(
@@ -266,7 +265,7 @@ def _validate(page: Page, file: Path, home: Path) -> None:
     pip = [sys.executable, "-m", "pip", "install", "--quiet", *where]
     done = subprocess.run(pip, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr + done.stdout
-    [words] = [text.split()[1:] for text in texts if text.startswith("kbpo ")]
+    [words] = [text.split()[1:] for text in texts if text.startswith("kbpo validate ")]
     assert words == ["validate", file.name, "--data", "."]
     done = subprocess.run(
         [sys.executable, "-c", "from kbpo_client.commands import main; main()", *words],

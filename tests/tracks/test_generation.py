@@ -117,9 +117,9 @@ def test_of_answers_all_references_are_shown_also_an_equal_one() -> None:
 def test_a_corpus_of_inputs_is_loaded_once(tmp_path: Path) -> None:
     path = tmp_path / "inputs.jsonl"
     path.write_text("".join(json.dumps({"input_id": key}) + "\n" for key in INPUTS))
-    call_command("load_inputs", "Articles", path, stdout=io.StringIO())
+    call_command("load_corpus", "Articles", path, stdout=io.StringIO())
     with pytest.raises(CommandError, match="already"):
-        call_command("load_inputs", "Articles", path)
+        call_command("load_corpus", "Articles", path)
 
 
 @pytest.mark.django_db

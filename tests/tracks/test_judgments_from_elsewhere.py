@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -38,7 +38,7 @@ from kbpo.tracks.texts.judgments import (
 )
 from kbpo.tracks.texts.load import load_inputs
 from kbpo.tracks.texts.store import Claim, store
-from kbpo.web.desk.judgments import judgment_lines
+from kbpo.web.desk.judgments import import_file, judgment_lines
 from rehearsal.browser import Browser
 from tests.tracks.test_toy_kind import call, researcher, upload
 
@@ -330,17 +330,10 @@ def test_a_study_from_elsewhere_stands_on_the_board_and_nobody_was_asked(
         )
     ]  # nobody was asked for redundancy there, and nobody is here
     study.write_text("\n".join(rows) + "\nzz\tRun\tw\toverall\t1\t\n")
-    with pytest.raises(CommandError, match=r"Nothing was imported\. Line 38"):
-        call_command("import_judgments", track.slug, study, stderr=io.StringIO())
-    call_command(
-        "import_judgments",
-        track.slug,
-        study,
-        partly=True,
-        stdout=(told := io.StringIO()),
-        stderr=io.StringIO(),
-    )
-    assert "36 judgments of 6 texts were imported. 1 lines were set aside." in told.getvalue()
+    with pytest.raises(CannotImport, match=r"Nothing was imported\. Line 38"):
+        import_file(track, study, Report(), None)
+    done = import_file(track, study, Report(), None, partly=True)
+    assert "36 judgments of 6 texts were imported. 1 lines were set aside." in done.sentence
     call_command("tick", "--until-idle", verbosity=0)
     call(f"{url}/api/submissions/{run}/confirm/", token, b"{}")
     call_command("tick", "--until-idle", verbosity=0)

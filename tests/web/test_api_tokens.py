@@ -103,7 +103,7 @@ def test_submissions_are_listed_in_pages_and_by_what_is_asked(
         refused = call(secret, "get", f"submissions/?{nonsense}")
         assert refused.status_code == 400, nonsense
         assert list(refused.json()["fields"]) == [nonsense.partition("=")[0]]
-    for address in ("submissions", "tracks/toy/evaluations", "tracks/toy/search"):
+    for address in ("submissions", "tracks/toy/metrics"):
         refused = call(secret, "get", f"{address}/?bogus=1")
         assert refused.status_code == 400 and "There are: " in refused.json()["fields"]["bogus"][0]
         assert call(secret, "get", f"{address}/?limit=1").status_code == 200

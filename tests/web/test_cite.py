@@ -1,6 +1,4 @@
-"""What is cited stays: permalinks of evaluations, a run’s history, BibTeX,
-and the board in a frame.
-"""
+"""What is cited stays: permalinks of evaluations, a run’s history, BibTeX."""
 
 from __future__ import annotations
 
@@ -15,7 +13,6 @@ from django.test import Client
 from django.urls import reverse
 
 from kbpo import clock
-from kbpo.accounts.models import Token
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.run import evaluate
 from kbpo.evaluation.store import drop_details_since
@@ -120,27 +117,6 @@ def test_a_number_that_is_tried_does_not_tell_that_a_stage_ended(
     assert figures_of(toy.track.evaluations.get(number=4))
 
 
-def test_programs_list_what_was_printed_and_what_a_run_had_then(
-    toy: Toy, past: list[Submission]
-) -> None:
-    told = Client().get("/api/tracks/toy/evaluations/").json()
-    assert [one["number"] for one in told["results"]] == [3, 1]
-    assert [one["systems"] for one in told["results"]] == [2, 3]
-    assert [one["name"] for one in told["withdrawn"]] == [past[2].public_name]
-    address = reverse("api-history", args=[past[1].pk])
-    tim = {"Authorization": f"Token {Token.issue(toy.users['Tim'], 'x')[1]}"}
-    scores = Client().get(address, headers=tim).json()["scores"]
-    page = (
-        Client().get(reverse("submission", args=[past[1].pk]) + "?format=csv").getvalue().decode()
-    )
-    rows = list(csv.DictReader(io.StringIO(page)))
-    assert len(scores) == len(rows) == 2
-    assert [str(one["evaluation"]) for one in scores] == [row["evaluation"] for row in rows]
-    assert [one["value"] for one in scores] == [pytest.approx(float(r["value"])) for r in rows]
-    Submission.objects.filter(pk=past[1].pk).update(is_private=True)
-    assert Client().get(address, headers=tim).status_code == 404
-
-
 def test_every_evaluation_of_a_day_keeps_its_address_and_what_it_printed(toy: Toy) -> None:
     """The last of each day keeps its estimates, and the others of it what stood on their boards."""
     yesterday = clock.now() - timedelta(days=1)
@@ -151,7 +127,7 @@ def test_every_evaluation_of_a_day_keeps_its_address_and_what_it_printed(toy: To
     first = evaluate(toy.track)
     assert first.standing == [row.pk for row in rows]
     somebody, permalink = Client(), reverse("evaluation", args=["toy", first.number])
-    json = reverse("board-json", args=["toy"]) + f"?evaluation={first.number}&criterion=relation"
+    json = reverse("api-board", args=["toy"]) + f"?evaluation={first.number}&criterion=relation"
     page, printed = somebody.get(permalink), somebody.get(json).json()
     told = _cells(page)
     Label.objects.filter(target__in=world.target[::2]).delete()
@@ -197,19 +173,6 @@ def test_a_runs_history_is_drawn_with_the_numbers_behind_it(
     row.is_private = True
     row.save()
     assert somebody.get(reverse("submission", args=[row.pk]) + "?format=csv").status_code == 404
-
-
-def test_only_the_embedded_board_may_be_framed(as_user: As, past: list[Submission]) -> None:
-    framed = as_user("Rosa").get(reverse("board-embed", args=["toy"]))
-    policy = framed["Content-Security-Policy"]
-    assert "frame-ancestors *" in policy and "X-Frame-Options" not in framed
-    assert "public" in framed["Cache-Control"] and "Cookie" not in framed.get("Vary", "")
-    assert "Team 0 run 0" in framed.content.decode() and "yours" not in framed.content.decode()
-    board = as_user("").get(reverse("board", args=["toy"])).content.decode()
-    cited = board.partition('id="cite"')[2].partition("</details>")[0]
-    assert f'href="{reverse("board-embed", args=["toy"])}"' in cited
-    for other in (reverse("board", args=["toy"]), reverse("evaluation", args=["toy", 1])):
-        assert "frame-ancestors 'none'" in as_user("").get(other)["Content-Security-Policy"]
 
 
 def test_bibtex_survives_any_name(past: list[Submission]) -> None:

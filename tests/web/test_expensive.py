@@ -6,14 +6,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from kbpo.accounts.models import Token
 from kbpo.submissions.models import Submission
-from kbpo.submissions.tally import count_predictions
 from kbpo.web import expensive
 from tests.conftest import Toy
 from tests.evaluation.world import World
@@ -34,7 +31,6 @@ def rows(toy: Toy, settings: Any, monkeypatch: pytest.MonkeyPatch) -> list[Submi
     for row in rows:
         row.scored_at = row.sampled_at
         row.move("scored")
-        count_predictions(row).save()
     return rows
 
 
@@ -54,7 +50,7 @@ def expensive_addresses(rows: list[Submission]) -> list[str]:
         reverse("submission-explore", args=[one.pk]),
         reverse("submission-explore", args=[one.pk]) + "?format=csv",
         reverse("api-predictions", args=[one.pk]),
-        reverse("track-zip", args=["toy"]),
+        reverse("api-documents", args=["toy"]),
         f"{reverse('compare-track', args=['toy'])}?a={one.pk}&b={two.pk}",
         f"{reverse('api-compare', args=['toy'])}?a={one.pk}&b={two.pk}",
         reverse("own-data"),
@@ -62,7 +58,7 @@ def expensive_addresses(rows: list[Submission]) -> list[str]:
         reverse("metrics", args=["toy"]) + "?format=csv",
         reverse("api-metrics", args=["toy"]),
         reverse("board-csv", args=["toy"]),
-        reverse("board-json", args=["toy"]),
+        reverse("api-board", args=["toy"]),
         reverse("api-board", args=["toy"]),
         reverse("runs") + "?format=csv",
         reverse("submission", args=[one.pk]) + "?format=csv",
@@ -99,21 +95,8 @@ def test_a_session_has_one_export_in_flight_and_a_slow_reader_holds_no_slot(
     rosa, other = as_user("Rosa"), as_user("Admin")
     sent = rosa.get(address)
     assert sent.streaming and expensive.SLOTS._value == expensive.AT_ONCE
-    for second in (address, reverse("track-zip", args=["toy"])):
+    for second in (address, reverse("api-documents", args=["toy"])):
         assert rosa.get(second).status_code == 503
     assert b"".join(other.get(address).streaming_content).count(b"\n") > 1
     assert b"".join(sent.streaming_content).count(b"\n") > 1
     assert rosa.get(address).status_code == 200
-
-
-def test_the_embedded_board_is_drawn_once_for_everybody(
-    toy: Toy, rows: list[Submission], as_user: As, settings: Any
-) -> None:
-    settings.PAGES_KEPT_SECONDS = 100_000
-    address = reverse("board-embed", args=["toy"])
-    first, rosa = Client().get(address), as_user("Rosa")
-    with CaptureQueriesContext(connection) as asked:
-        second = rosa.get(address)
-    assert second.content == first.content and not asked.captured_queries
-    assert "frame-ancestors *" in second["Content-Security-Policy"]
-    assert "X-Frame-Options" not in second

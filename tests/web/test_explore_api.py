@@ -13,7 +13,6 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from kbpo.evaluation.run import evaluate
 from kbpo.sampling.models import ExpertCheck
 from kbpo.sampling.open_track import close_track, freeze_track
 from kbpo.submissions.models import Prediction, Submission
@@ -93,15 +92,6 @@ def test_what_is_missed_is_told_to_whom_the_page_shows_it(
     close_track(freeze_track(world.track))
     for name in PEOPLE:
         assert [one.status_code for one in page_and_api(toy, name, *asked)] == [200, 200], name
-
-
-def test_the_history_of_a_run_on_the_board_is_public(row: Submission, toy: Toy) -> None:
-    evaluate(row.track)
-    page, api = page_and_api(toy, "", "submission", "api-history", row.pk)
-    history = page.context["history"]
-    assert [one["evaluation"] for one in api.json()["scores"]] == [
-        evaluation.number for evaluation, _ in history.figures
-    ]
 
 
 def test_a_record_has_what_people_answered_as_the_page_has_it(row: Submission, toy: Toy) -> None:

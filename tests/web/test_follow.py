@@ -15,7 +15,7 @@ from django.urls import reverse
 from kbpo.evaluation.extent import extent_of
 from kbpo.sampling.draw import tick as draw
 from kbpo.submissions.models import Submission
-from kbpo.web.research.follow import stages
+from kbpo.web.research.follow import journey_stages
 
 As = Callable[[str], Client]
 Draft = Callable[..., Submission]
@@ -26,7 +26,7 @@ NBSP = "\u00a0"
 def told(row: Submission) -> dict[str, dict[str, Any]]:
     """Stage -> what is said of it."""
     row = Submission.objects.get(pk=row.pk)
-    return {stage["name"]: stage for stage in stages(row, extent_of(row))}
+    return {stage["name"]: stage for stage in journey_stages(row, extent_of(row))}
 
 
 @pytest.fixture

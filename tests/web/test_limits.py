@@ -74,7 +74,7 @@ def test_the_address_is_what_our_own_proxy_says(
 
 def test_one_address_does_not_try_many_names(toy: Toy, settings: Any) -> None:
     settings.PROXIES = 1
-    for number in range(people.OF_ADDRESS.most):
+    for number in range(people.LOGINS_OF_ADDRESS.most):
         log_in(Client(), f"name{number}", "nonsense")
     assert WAIT in log_in(Client(), "rosa", PASSWORD).content.decode()
     assert log_in(Client(), "rosa", PASSWORD, "198.51.100.9").status_code == 302
@@ -84,7 +84,7 @@ def test_many_addresses_do_not_try_one_name_and_its_owner_gets_in_by_a_new_passw
     toy: Toy, settings: Any
 ) -> None:
     settings.PROXIES = 1
-    for number in range(people.OF_NAME.most):
+    for number in range(people.LOGINS_OF_NAME.most):
         log_in(Client(), "rosa", "nonsense", f"198.51.0.{number + 1}")
     owner = Client()
     assert WAIT in log_in(owner, "rosa", PASSWORD, "198.51.0.200").content.decode()
@@ -104,7 +104,7 @@ def test_many_addresses_do_not_try_one_name_and_its_owner_gets_in_by_a_new_passw
 
 def test_the_right_password_forgets_what_was_tried_for_a_name(toy: Toy) -> None:
     for _ in range(2):
-        for _ in range(people.OF_NAME.most - 1):
+        for _ in range(people.LOGINS_OF_NAME.most - 1):
             log_in(Client(), "rosa", "nonsense")
         assert log_in(Client(), "rosa", PASSWORD).status_code == 302
 
@@ -119,7 +119,7 @@ def test_the_api_and_the_log_in_say_when_the_next_try_is_let_in(
     assert refused.status_code == 429 and refused["Retry-After"] == "7"
     assert refused.json()["detail"].endswith("Come again in 7 seconds.")
     wrong = {"username": "Rosa", "password": "wrong"}
-    tries = [client.post(reverse("login"), wrong) for _ in range(people.OF_NAME.most)]
+    tries = [client.post(reverse("login"), wrong) for _ in range(people.LOGINS_OF_NAME.most)]
     assert all("Retry-After" not in one for one in tries)
     ends_in(6.5)
     paused = client.post(reverse("login"), wrong)
@@ -149,7 +149,7 @@ def test_volunteers_of_one_address_do_not_hold_up_the_rest_of_the_world(
 def test_requests_for_accounts_are_counted_by_address(toy: Toy, settings: Any) -> None:
     settings.PROXIES = 1
     said = {"email": "rosa@example.org"}
-    for _ in range(ask.RESETS.most):
+    for _ in range(ask.RESETS_OF_ADDRESS.most):
         Client().post(reverse("forgotten"), said, headers={"X-Forwarded-For": "203.0.113.7"})
     again = {"X-Forwarded-For": "203.0.113.7"}
     other = {"X-Forwarded-For": "198.51.100.9"}

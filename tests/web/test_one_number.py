@@ -112,7 +112,7 @@ class Seen:
         self.json = next(
             (
                 one
-                for one in client.get(f"{board}board.json").json()["systems"]
+                for one in client.get(reverse("api-board", args=[track.slug])).json()["systems"]
                 if one["submission"] == row.pk
             ),
             None,
@@ -121,7 +121,6 @@ class Seen:
         self.run = {int(one["id"]): one for one in runs}.get(row.pk)
         page = client.get(reverse("runs"), {"team": row.team.slug, "state": "all"})
         self.runs = text_of(page.content.decode())
-        self.embed = text_of(client.get(reverse("board-embed", args=[track.slug])).content.decode())
         self.home = text_of(client.get(reverse("home")).content.decode())
         self.history = rows_of(client, reverse("submission", args=[row.pk]), format="csv")
         mails = Delivery.objects.filter(hook=None, address="Rosa@example.org").order_by("-pk")
@@ -231,7 +230,7 @@ def _widths(seen: Seen) -> None:
 
 
 def _elsewhere(seen: Seen) -> None:
-    """The list of runs, its file, the history, the embedded board, a comparison and the
+    """The list of runs, its file, the history, a comparison and the
     explorer; and what was mailed of a run that has just been scored.
     """
     told, counts = seen.api["scores"], seen.api["judging"]
@@ -249,7 +248,7 @@ def _elsewhere(seen: Seen) -> None:
     assert [float(seen.history[-1][end]) for end in ENDS] == pytest.approx(
         [told[0][end] for end in ENDS]
     )
-    for page in (seen.runs, seen.embed, seen.home, text_of(seen.board)):
+    for page in (seen.runs, seen.home, text_of(seen.board)):
         assert re.search(_beside(seen.printed()), page), (seen.printed(), page)
     if seen.mail and seen.is_news:
         assert seen.printed() in seen.mail

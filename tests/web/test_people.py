@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from kbpo.accounts import password_again
 from kbpo.accounts.models import Invitation, Token, User
-from kbpo.web.public.people import OF_NAME
+from kbpo.web.public.people import LOGINS_OF_NAME
 from tests.conftest import PASSWORD, Toy
 
 As = Callable[[str], Client]
@@ -63,7 +63,7 @@ def test_a_way_out_of_the_site_is_not_followed(toy: Toy, client: Client) -> None
 def test_a_wrong_password_is_a_sentence_and_too_many_are_a_pause(toy: Toy, client: Client) -> None:
     wrong = log_in(client, "rosa", "nonsense")
     assert wrong.status_code == 422 and "do not go together" in wrong.content.decode()
-    for _ in range(OF_NAME.most):
+    for _ in range(LOGINS_OF_NAME.most):
         log_in(client, "rosa", "nonsense")
     paused = log_in(client, "Rosa", PASSWORD)
     assert paused.status_code == 429 and "Wait a quarter of an hour" in paused.content.decode()

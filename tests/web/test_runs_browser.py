@@ -93,7 +93,6 @@ def test_runs_by_key_and_every_new_page_by_axe(
         reverse("board", args=[slug]),
         reverse("evaluation", args=[slug, 1]),
         reverse("evaluations", args=[slug]),
-        reverse("board-embed", args=[slug]),
     ]
     for number, address in enumerate(addresses):
         page.goto(live_server.url + address)

@@ -15,7 +15,6 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from playwright.sync_api import expect
 
-from kbpo.submissions.tally import count_predictions
 from tests.web import component_samples as samples
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -135,7 +134,6 @@ def explored(toy) -> str:
     world = World(toy, n_documents=2)
     run = world.system("one", lambda one: True)
     run.move("scored", scored_at=run.sampled_at)
-    count_predictions(run).save()
     world.answer(world.sample(run, 0.4))
     run.track.status = "closed"
     run.track.save()

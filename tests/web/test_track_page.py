@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 import subprocess
 import sys
-import zipfile
 from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -478,44 +475,4 @@ def test_everybody_reads_the_instructions_as_annotators_see_them(client: Client,
     assert types and all(f"<b>{one['word']}</b>" in told for one in types)
     toy.track.status = "draft"
     toy.track.save()
-    assert client.get(address).status_code == 404
-
-
-@pytest.mark.parametrize("name", ["track-zip", "api-track-zip"])
-def test_all_of_a_track_is_one_file_that_is_made_while_it_is_sent(
-    client: Client, toy: Toy, name: str, tmp_path: Path
-) -> None:
-    cache.clear()
-    address = reverse(name, args=["toy"])
-    answer = client.get(address)
-    assert answer.streaming and answer["Content-Type"] == "application/zip"
-    assert client.get(address, headers={"If-None-Match": answer["ETag"]}).status_code == 304
-    blocks = iter(answer)
-    assert next(blocks).startswith(b"PK"), "sent before all of it is made"
-    (tmp_path / "all.zip").write_bytes(client.get(address).getvalue())
-    with zipfile.ZipFile(tmp_path / "all.zip") as archive:
-        assert archive.testzip() is None
-        archive.extractall(tmp_path)
-        names = set(archive.namelist())
-    folder = tmp_path / "toy"
-    readme = (folder / "README.md").read_text()
-    assert {one.removeprefix("toy/") for one in names} - {"README.md"} == {
-        line.removeprefix("- ")
-        for line in readme.splitlines()
-        if line.startswith("- ") and ":" not in line
-    }, "it names what there is"
-    corpus = client.get(reverse("api-documents", args=["toy"])).getvalue()
-    texts = gzip.decompress((folder / "documents.jsonl.gz").read_bytes())
-    assert texts == gzip.decompress(corpus)
-    assert json.loads((folder / "schema.json").read_text()) == toy.corpus.schema
-    assert "How to judge" in (folder / "guidelines.html").read_text()
-    assert "kbpo validate baseline.jsonl --data ." in readme, "as it lies there"
-    command = next(line for line in readme.splitlines() if "baseline.py" in line and ">" in line)
-    words = command.split(">")[0].split()[1:]
-    subprocess.run([sys.executable, *words], capture_output=True, check=True, cwd=folder)
-    toy.track.description = "Another one."
-    toy.track.save()
-    assert client.get(address)["ETag"] != answer["ETag"]
-    toy.corpus.may_be_downloaded = False
-    toy.corpus.save()
     assert client.get(address).status_code == 404

@@ -146,7 +146,7 @@ def test_what_is_wrong_stands_at_its_field(wrong: dict[str, str], client: Client
 
 
 def test_one_address_cannot_fill_the_queue(client: Client, toy: Toy) -> None:
-    for number in range(ask.ASKED.most):
+    for number in range(ask.REQUESTS_OF_ADDRESS.most):
         client.post(reverse("ask"), NEW | {"email": f"n{number}@example.org"})
     refused = client.post(reverse("ask"), NEW)
     assert refused.status_code == 429 and 3590 <= int(refused["Retry-After"]) <= 3600

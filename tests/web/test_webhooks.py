@@ -30,7 +30,7 @@ from annotation.workers.worker import worker_of
 from kbpo import clock
 from kbpo.accounts import deliver, notices, webhooks
 from kbpo.accounts.models import EVENTS, Delivery, Webhook
-from kbpo.accounts.preferences import choose
+from kbpo.accounts.notices import save_choices
 from kbpo.submissions.models import Submission
 from kbpo.web.research.judged import dispute
 from tests.conftest import Toy
@@ -152,7 +152,7 @@ def test_every_event_is_told_by_mail_and_signed_call_as_each_is_chosen(
     for n, (by_mail, by_call) in enumerate([(True, True), (True, False), (False, True)]):
         others = [name for name in EVENTS if name != event]  # what is chosen of these is not asked
         mailed, called = (others[:2], others[2:])
-        choose(
+        save_choices(
             hook.user,
             by_mail=[*mailed, *([event] if by_mail else [])],
             by_call=[*called, *([event] if by_call else [])],

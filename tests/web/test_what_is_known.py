@@ -10,7 +10,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Group
 from django.db.models import CASCADE, Model
 from django.test import Client
 from django.urls import reverse
@@ -22,17 +21,15 @@ from kbpo import clock
 from kbpo.accounts import close, teams
 from kbpo.accounts.ask import ask
 from kbpo.accounts.audit import note
-from kbpo.accounts.belongings import label, relations, rows_of
+from kbpo.accounts.close import column_label, relations, rows_of
 from kbpo.accounts.models import (
     Audit,
-    Preference,
     Token,
     User,
     Webhook,
 )
 from kbpo.accounts.notices import tell
 from kbpo.instances.models import Label
-from kbpo.scores.models import Scorer
 from kbpo.submissions.models import Submission
 from kbpo.web.public import own_data
 from tests.conftest import PASSWORD, Toy
@@ -41,16 +38,10 @@ As = Callable[[str], Client]
 pytestmark = pytest.mark.django_db
 TOLD_BY_NAME = {
     "accounts.Membership.user": "teams",
-    "accounts.Team_owners.user": "teams",
     "accounts.Former.user": "former_teams",
     "annotation.Worker.user": "annotator",
 }
 """Columns of which the data of a person tell in a way of their own -> where"""
-NOT_TOLD = {
-    "accounts.User_groups.user": "This service gives no rights by groups.",
-    "accounts.User_user_permissions.user": "Nor one by one.",
-}
-"""Columns of which the data of a person say nothing -> why"""
 NAMES_NOBODY = {
     "What was done for a team is the team's; the name is a number, and no words about them.": {
         "accounts.Audit.who",
@@ -107,24 +98,24 @@ def test_every_column_that_names_a_person_is_in_their_data_or_says_why_not(toy: 
     told = parts | TOLD_BY_NAME.keys()
     missing, there = [], set()
     for relation in columns(User, Worker):
-        name = label(relation)
+        name = column_label(relation)
         there.add(name)
         by_number = relation.on_delete is not CASCADE and relation.model is User
-        if name not in told | NOT_TOLD.keys() and not by_number:
+        if name not in told and not by_number:
             missing.append(name)
     assert missing == [], "put them into kbpo/web/public/own_data.py, or say here why not"
-    assert told | NOT_TOLD.keys() <= there and not told & NOT_TOLD.keys(), "what is said is so"
-    data = own_data.data_of(toy.users["Rosa"])
+    assert told <= there, "what is said is so"
+    data = own_data.personal_data(toy.users["Rosa"])
     assert set(TOLD_BY_NAME.values()) <= data.keys()
 
 
 def test_every_column_that_names_a_person_is_emptied_with_them_or_says_why_not() -> None:
-    stays = close.STAYS
+    stays = close.KEPT_COLUMNS
     said = {name for names in NAMES_NOBODY.values() for name in names}
     kept = {
-        label(relation)
+        column_label(relation)
         for relation in columns(User, Worker)
-        if relation.on_delete is not CASCADE or label(relation) in stays
+        if relation.on_delete is not CASCADE or column_label(relation) in stays
     }
     assert kept - stays.keys() == said, "let it go with them, or say here why it stays"
     assert stays.keys() <= kept and all([*stays.values(), *NAMES_NOBODY])
@@ -133,7 +124,6 @@ def test_every_column_that_names_a_person_is_emptied_with_them_or_says_why_not()
 def own(toy: Toy, person: User) -> None:
     """Somebody has something in every table whose rows belong to people."""
     Token.issue(person, "laptop of Nils")
-    Preference.objects.create(user=person, event="scored", by_mail=False)
     Webhook.objects.create(user=person, url="https://nils.example.org/told")
     tell([person], "scored", "A run of Nils is scored", "It is.")
     Application.objects.create(user=person, why="Nils reads a lot.")
@@ -146,7 +136,6 @@ def own(toy: Toy, person: User) -> None:
         user=person,
         network="",
     )
-    person.groups.add(Group.objects.create(name="readers"))
 
 
 def test_nothing_that_belongs_to_somebody_is_left_when_they_close_their_account(toy: Toy) -> None:
@@ -161,13 +150,13 @@ def test_nothing_that_belongs_to_somebody_is_left_when_they_close_their_account(
 
     def left() -> set[str]:
         found = (row for row in relations(User) if row.on_delete is CASCADE)
-        return {label(row) for row in found if rows_of(row, nils).exists()}
+        return {column_label(row) for row in found if rows_of(row, nils).exists()}
 
-    may_be_empty = {"accounts.Former.user", "accounts.User_user_permissions.user"}
-    every = {label(row) for row in relations(User) if row.on_delete is CASCADE}
+    may_be_empty = {"accounts.Former.user"}
+    every = {column_label(row) for row in relations(User) if row.on_delete is CASCADE}
     assert left() == every - may_be_empty, "or the test looks at nothing"
     close.close(nils)
-    assert left() == close.STAYS.keys()
+    assert left() == close.KEPT_COLUMNS.keys()
     log = str(list(Audit.objects.values())).lower()
     assert not any(word in log for word in ("nils", "berg", "too quick"))
 
@@ -194,10 +183,8 @@ def test_ones_data_have_what_one_asked_doubted_and_answered(
         remark="Look again.",
         answered_at=clock.now() + timedelta(minutes=1),
     )
-    Scorer.objects.create(corpus=toy.track.corpus, name="own", user=admin)
     of_admin = json.loads(as_user("Admin").get(reverse("own-data")).content)
     assert [one["raw"] for one in of_admin["expert_answers"]] == [{"relation": "yes"}]
-    assert "scores.Scorer.user" in [one["in"] for one in of_admin["named_in"]]
     again = json.loads(as_user("Rosa").get(reverse("own-data")).content)
     assert "Look again." not in json.dumps(again), "what an expert says is the expert's"
     assert Worker.objects.filter(user=rosa).exists() == bool(again["annotator"])

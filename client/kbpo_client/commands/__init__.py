@@ -11,21 +11,10 @@ from typing import Any
 
 import click
 
-from kbpo_client.commands import (
-    account,
-    board,
-    change,
-    completion,
-    explore,
-    judge,
-    release,
-    tracks,
-    upload,
-    watch,
-)
-from kbpo_client.commands.service import REFUSED, STOPPED, Service, end
+from kbpo_client.commands import account, files, judge, release, runs, scores
+from kbpo_client.commands.service import REFUSED, STOPPED, Service, fail
 
-MODULES = (tracks, upload, watch, change, board, explore, release, judge, account, completion)
+MODULES = (files, runs, scores, release, judge, account)
 
 
 class Commands(click.Group):
@@ -36,12 +25,12 @@ class Commands(click.Group):
         try:
             return super().invoke(context)
         except KeyboardInterrupt:
-            end("Stopped.", STOPPED)
+            fail("Stopped.", STOPPED)
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise  # nobody reads what is printed any more, which click knows
             what = f"{error.filename}: " if error.filename else ""
-            end(f"{what}{error.strerror or error}.", REFUSED)
+            fail(f"{what}{error.strerror or error}.", REFUSED)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

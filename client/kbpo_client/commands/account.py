@@ -1,4 +1,4 @@
-"""Commands of one's own account: the token and teams."""
+"""The command that stores a token."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def login(service: Service, token: str | None, as_json: bool) -> None:
     service.token, service.then = token.strip(), "Then run `kbpo login` again with it."
     with service.client() as client:
         client.submissions()
-    kept_in = settings.keep(service.url, token.strip())
+    kept_in = settings.save_token(service.url, token.strip())
     if as_json:
         show_json({"url": service.url, "kept_in": kept_in})
     else:
@@ -38,22 +38,4 @@ def _ask_for_token() -> str:
     return token
 
 
-@click.command()
-@json_option
-@service_of
-def teams(service: Service, as_json: bool) -> None:
-    """List your teams and who belongs to them."""
-    with service.client() as client:
-        listed = client.teams()
-    if as_json:
-        show_json(listed)
-        return
-    for team in listed:
-        members = []
-        for person in team["members"]:
-            role = "" if person["role"] == "member" else f" ({person['role']})"
-            members.append(f"{person['name']}{role}")
-        click.echo(f"{team['slug']}  {team['name']}: {', '.join(members)}")
-
-
-COMMANDS = (login, teams)
+COMMANDS = (login,)

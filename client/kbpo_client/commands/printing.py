@@ -11,7 +11,7 @@ from typing import IO, Any, cast
 
 import click
 
-from kbpo_client.telling import how_far
+from kbpo_client.telling import progress_text
 
 SHOWN_MESSAGES = 50
 SHOWN_CHARACTERS = 160
@@ -63,12 +63,7 @@ def show_messages(messages: Iterable[dict[str, Any]]) -> None:
         click.echo(f"… and {len(lines_of) - SHOWN_MESSAGES:,} more; --json has them.")
 
 
-def minute(moment: str) -> str:
-    """Return a moment of the service to the minute, as “2026-05-01 12:30”."""
-    return moment[:16].replace("T", " ")
-
-
-def changes() -> Callable[[dict[str, Any]], None]:
+def status_changes() -> Callable[[dict[str, Any]], None]:
     """Return a function that prints where a submission is, on the error stream, whenever that
     changes.
     """
@@ -76,7 +71,7 @@ def changes() -> Callable[[dict[str, Any]], None]:
 
     def tell(submission: dict[str, Any]) -> None:
         nonlocal last
-        line = how_far(submission)
+        line = progress_text(submission)
         if line != last:
             click.echo(line, err=True)
         last = line

@@ -13,7 +13,7 @@ from kbpo_client.commands.service import (
     ERRORS_IN_FILE,
     REFUSED,
     Service,
-    end,
+    fail,
     json_option,
     service_of,
 )
@@ -36,7 +36,7 @@ def release(
         by_number = {kept["number"]: kept for kept in released}
         if not released or number not in (None, *by_number):
             numbers = ", ".join(map(str, by_number)) or "none yet"
-            end(f"There is no such release of {track}; there are: {numbers}.", REFUSED)
+            fail(f"There is no such release of {track}; there are: {numbers}.", REFUSED)
         wanted = released[0] if number is None else by_number[number]
         folder = to or Path()
         folder.mkdir(parents=True, exist_ok=True)
@@ -61,7 +61,7 @@ def rescore(release: Path, as_json: bool) -> None:
     try:
         rescored = rescoring.rescore(Release(release))
     except BadRelease as bad:
-        end(str(bad), ERRORS_IN_FILE)
+        fail(str(bad), ERRORS_IN_FILE)
     if as_json:
         show_json(asdict(rescored) | {"agrees": rescored.agrees})
     else:

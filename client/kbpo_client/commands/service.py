@@ -58,18 +58,13 @@ class Service:
         token = self.token or settings.tokens().get(self.url, "")
         tell = partial(click.echo, err=True)
 
-        def tell_token(refusal: Refused) -> None:
-            tell(f"{self.in_words(refusal)} This goes on without it.")
-
         try:
-            with Client(
-                self.url, token, frames=False, tell_wait=tell, tell_token=tell_token
-            ) as client:
+            with Client(self.url, token, frames=False, tell_wait=tell) as client:
                 yield client
         except Refused as refusal:
-            end(self.in_words(refusal), REFUSED)
+            fail(self.in_words(refusal), REFUSED)
         except Unreachable as error:
-            end(str(error), UNREACHABLE)
+            fail(str(error), UNREACHABLE)
 
     def in_words(self, refusal: Refused) -> str:
         """Return a refusal, with the address of the page that it speaks of, and what to do with the
@@ -85,14 +80,14 @@ def own_run(client: Client, number: int) -> dict[str, Any]:
     """Return the submission of that number; ends the command where it is a public one of others."""
     submission = client.submission(number)
     if not submission.get("own", True):
-        end(f"{submission['team']} {submission['name']} is not a run of your teams.", REFUSED)
+        fail(f"{submission['team']} {submission['name']} is not a run of your teams.", REFUSED)
     return submission
 
 
 service_of = click.make_pass_decorator(Service)
 
 
-def end(sentence: str, code: int) -> NoReturn:
+def fail(sentence: str, code: int) -> NoReturn:
     """Ends the command with a sentence on the error stream and an exit code; with `--json` it
     stands on the other one, too, as `error`.
     """

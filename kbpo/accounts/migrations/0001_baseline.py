@@ -2,6 +2,7 @@
 
 import django.contrib.auth.models
 import django.contrib.auth.validators
+import django.contrib.postgres.fields
 import django.db.models.deletion
 import django.utils.timezone
 import kbpo.clock
@@ -15,7 +16,6 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('auth', '0012_alter_user_first_name_max_length'),
     ]
 
     operations = [
@@ -36,8 +36,8 @@ class Migration(migrations.Migration):
                 ('is_researcher', models.BooleanField(default=False)),
                 ('is_annotator', models.BooleanField(default=False)),
                 ('is_volunteer', models.BooleanField(default=False, help_text='An annotator whom nobody invited: judges only on tracks that take volunteers')),
-                ('groups', models.ManyToManyField(blank=True, help_text='The groups this user belongs to. A user will get all permissions granted to each of their groups.', related_name='user_set', related_query_name='user', to='auth.group', verbose_name='groups')),
-                ('user_permissions', models.ManyToManyField(blank=True, help_text='Specific permissions for this user.', related_name='user_set', related_query_name='user', to='auth.permission', verbose_name='user permissions')),
+                ('no_mail_about', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=16), default=list, help_text='Events without a mail', size=None)),
+                ('no_call_about', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=16), default=list, help_text='Events without a webhook call', size=None)),
             ],
             options={
                 'verbose_name': 'user',
@@ -66,7 +66,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('code', models.CharField(default=secrets.token_urlsafe, max_length=43, unique=True)),
-                ('role', models.CharField(choices=[('annotator', 'annotator'), ('researcher', 'researcher'), ('observer', 'observer')], max_length=16)),
+                ('role', models.CharField(choices=[('annotator', 'annotator'), ('researcher', 'researcher')], max_length=16)),
                 ('created_at', models.DateTimeField(default=kbpo.clock.now)),
                 ('expires_at', models.DateTimeField(blank=True, null=True)),
                 ('uses_left', models.PositiveIntegerField(default=1)),
@@ -101,7 +101,7 @@ class Migration(migrations.Migration):
             name='Membership',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('may_only_look', models.BooleanField(db_default=False, default=False, help_text='Sees what the team sees; uploads, spends, changes and invites nothing')),
+                ('role', models.CharField(choices=[('owner', 'an owner'), ('member', 'a member who may submit and spend')], db_default='member', default='member', help_text='Owners give roles and remove others', max_length=8)),
                 ('joined_at', models.DateTimeField(default=kbpo.clock.now, help_text='Null: before this was noted', null=True)),
                 ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to=settings.AUTH_USER_MODEL)),
             ],
@@ -119,7 +119,6 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(default=kbpo.clock.now)),
                 ('former', models.ManyToManyField(blank=True, help_text='Who left: what they have seen, a team that they join has seen', related_name='former_teams', through='accounts.Former', to=settings.AUTH_USER_MODEL)),
                 ('members', models.ManyToManyField(blank=True, related_name='teams', through='accounts.Membership', to=settings.AUTH_USER_MODEL)),
-                ('owners', models.ManyToManyField(blank=True, help_text='Members who give roles and remove others', related_name='owned_teams', to=settings.AUTH_USER_MODEL)),
             ],
             options={
                 'db_table_comment': 'Teams of researchers; labels are shown per team',
@@ -211,20 +210,6 @@ class Migration(migrations.Migration):
             options={
                 'db_table_comment': 'Who changed which state, and why; append-only',
                 'indexes': [models.Index(fields=['about', 'at'], name='accounts_au_about_403920_idx')],
-            },
-        ),
-        migrations.CreateModel(
-            name='Preference',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('event', models.CharField(choices=[('scored', 'A run of your team is scored'), ('refused', 'A file of your team cannot be used, or is given up'), ('expired', 'A draft of your team is put away, because nobody confirmed it'), ('release', 'A track is closed, and its release will hold a private run of your team'), ('dispute', 'A judgment that you doubted was looked at by an expert'), ('decision', 'Something was decided about your own answers or pay')], max_length=16)),
-                ('by_mail', models.BooleanField(default=True)),
-                ('by_call', models.BooleanField(default=True)),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='preferences', to=settings.AUTH_USER_MODEL)),
-            ],
-            options={
-                'db_table_comment': 'By which ways people want to be told of what',
-                'constraints': [models.UniqueConstraint(fields=('user', 'event'), name='preference_once_an_event')],
             },
         ),
         migrations.AlterUniqueTogether(

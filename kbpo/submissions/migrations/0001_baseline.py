@@ -2,7 +2,6 @@
 
 import django.contrib.postgres.fields
 import django.db.models.deletion
-import django.db.models.functions.comparison
 import django.db.models.functions.text
 import kbpo.clock
 from django.conf import settings
@@ -71,17 +70,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='Tally',
-            fields=[
-                ('submission', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='tally', serialize=False, to='submissions.submission')),
-                ('cells', models.JSONField(help_text='[value of each facet of the kind of track …, band of confidence, how many]')),
-                ('first', models.BigIntegerField(help_text='Its first prediction; 0 without any')),
-            ],
-            options={
-                'db_table_comment': 'Counts of what submissions claim, by what it is listed by',
-            },
-        ),
-        migrations.CreateModel(
             name='Problem',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -145,7 +133,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='prediction',
-            index=models.Index(models.F('submission'), django.db.models.functions.comparison.Coalesce('confidence', -1.0), models.F('id'), name='prediction_by_confidence'),
+            index=models.Index(fields=['submission', 'id'], name='prediction_in_order'),
         ),
         migrations.AddConstraint(
             model_name='prediction',

@@ -424,9 +424,9 @@ class TextTrack(Track):
             text = "What your system writes for this input."
             yield json.dumps({"input_id": key[0], "output": text}, ensure_ascii=False)
 
-    def input_lines(self, most: int | None = None) -> Iterator[str]:
+    def input_lines(self) -> Iterator[str]:
         names = ("source", "question", "passages", "prompt", "split")
-        for row in in_pages(Input.objects.filter(corpus=self.corpus), most):
+        for row in in_pages(Input.objects.filter(corpus=self.corpus)):
             fields = {name: getattr(row, name) for name in names if getattr(row, name)}
             yield json.dumps({"input_id": row.key} | fields, ensure_ascii=False) + "\n"
 

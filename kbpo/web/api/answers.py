@@ -47,7 +47,7 @@ SENTENCES = {
 }
 
 
-def declined(*statuses: int) -> dict[int, OpenApiResponse]:
+def refusals(*statuses: int) -> dict[int, OpenApiResponse]:
     """Return the refusals that one operation knows besides those that all do."""
     return {
         status: OpenApiResponse(ERROR_ITSELF, description=SENTENCES[str(status)])
@@ -55,7 +55,7 @@ def declined(*statuses: int) -> dict[int, OpenApiResponse]:
     }
 
 
-def whole(
+def whole_number_parameter(
     name: str, most: int, description: str, *, least: int = 1, required: bool = False
 ) -> OpenApiParameter:
     """Return a parameter of an address that is a whole number."""
@@ -63,7 +63,7 @@ def whole(
     return OpenApiParameter(name, number, description=description, required=required)
 
 
-def page_of_list(*, of: str = "results", previous: bool = True, is_counted: bool = True) -> Json:
+def page_schema(*, of: str = "results", previous: bool = True, is_counted: bool = True) -> Json:
     """Return the schema of a page of a list: how many there are (null where that takes too long to
     count), the page, and where the next is.
     """
@@ -85,16 +85,16 @@ def page_of_list(*, of: str = "results", previous: bool = True, is_counted: bool
     }
 
 
-def declare(result: Json, **_: Any) -> Json:
+def add_common_responses(result: Json, **_: Any) -> Json:
     """Return the schema with the answers that follow from what an operation takes."""
     result["components"]["schemas"]["Error"] = ERROR
     for path, operations in result["paths"].items():
         for method, operation in operations.items():
-            _complete(operation, path, method)
+            _add_responses(operation, path, method)
     return result
 
 
-def _complete(operation: Json, path: str, method: str) -> None:
+def _add_responses(operation: Json, path: str, method: str) -> None:
     answers = operation["responses"]
     reads, sends = method == "get", "requestBody" in operation
     may_be_public = {} in operation.get("security", [{}])
@@ -110,14 +110,14 @@ def _complete(operation: Json, path: str, method: str) -> None:
     }
     for status, is_known in statuses.items():
         if is_known:
-            answers.setdefault(status, _refusal(status))
+            answers.setdefault(status, _refusal_response(status))
     if reads:
         answers["200"].setdefault("headers", ETAG)
         answers["304"] = {"description": "It is as you know it.", "headers": ETAG}
     operation["responses"] = dict(sorted(answers.items()))
 
 
-def _refusal(status: str) -> Json:
+def _refusal_response(status: str) -> Json:
     content = {"application/json": {"schema": ERROR_ITSELF}}
     answer: Json = {"description": SENTENCES[status], "content": content}
     return answer | ({"headers": RETRY_AFTER} if status in ("429", "503") else {})

@@ -28,7 +28,7 @@ from kbpo.sampling.order import CannotOrder
 from kbpo.scores.bring import CannotTake
 from kbpo.submissions import receive
 
-MOST_TOLD = 10
+MOST_SENTENCES = 10
 """Sentences about fields that one answer has in words"""
 
 
@@ -88,11 +88,11 @@ def handle(exception: Exception, context: dict[str, Any]) -> Response | None:
         fields = response.data if isinstance(response.data, dict) else {"": response.data}
         response.data = {
             "error": "invalid",
-            "detail": " ".join(islice(_sentences("", fields), MOST_TOLD)),
+            "detail": " ".join(islice(_sentences("", fields), MOST_SENTENCES)),
             "fields": fields,
         }
     elif isinstance(exception, Http404 | PermissionDenied):
-        sentence = _of_thing(str(exception.args[0])) if exception.args else ""
+        sentence = _not_found_sentence(str(exception.args[0])) if exception.args else ""
         code = "not_found" if isinstance(exception, Http404) else "forbidden"
         fallback = "There is nothing here, or it is not yours to see."
         response.data = {
@@ -106,13 +106,13 @@ def handle(exception: Exception, context: dict[str, Any]) -> Response | None:
         )
         response.data = {
             "error": told_code,
-            "detail": _in_words(exception, response),
+            "detail": _refusal_sentence(exception, response),
             **getattr(exception, "more", {}),
         }
     return response
 
 
-def _of_thing(sentence: str) -> str:
+def _not_found_sentence(sentence: str) -> str:
     """Return the sentence about what is not there; of a row that was looked for, what kind of thing
     it is.
     """
@@ -120,7 +120,7 @@ def _of_thing(sentence: str) -> str:
     return f"There is no such {found[1].lower()}, or it is not yours to see." if found else sentence
 
 
-def _in_words(exception: Exception, response: Response) -> str:
+def _refusal_sentence(exception: Exception, response: Response) -> str:
     """Return the sentence of a refusal, where the framework has one that nobody would
     understand.
     """

@@ -29,18 +29,17 @@ from kbpo.scores.bring import (
     unscored,
 )
 from kbpo.tracks.models import Track
-from kbpo.web.api.answers import declined, page_of_list, whole
+from kbpo.web.api.answers import page_schema, refusals, whole_number_parameter
 from kbpo.web.api.errors import Refused
-from kbpo.web.api.parameters import limit_of, whole_number
-from kbpo.web.api.said import Said, read
-from kbpo.web.api.tracks import public_track
-from kbpo.web.api.view import APIView
+from kbpo.web.api.said import RequestBody, read_body
+from kbpo.web.api.view import APIView, limit_of, whole_number
+from kbpo.web.http import public_track
 
 AT_ONCE, MOST, LAST = 100, 1000, 1 << 62
 """Things to be judged in one answer"""
-TOLD = 100
+MOST_PROBLEMS = 100
 """Problems of a file that one answer tells"""
-NAMED = [
+JUDGE_PARAMETERS = [
     OpenApiParameter("name", str, required=True),
     OpenApiParameter("version", str),
     OpenApiParameter("prompt", str),
@@ -56,7 +55,7 @@ class ForAdmins(IsAdminUser):
     )
 
 
-class Who(Said):
+class JudgeForm(RequestBody):
     """Which judge it is."""
 
     name = serializers.CharField(max_length=200)
@@ -69,14 +68,14 @@ class Who(Said):
         return Name(cleaned["name"], cleaned["version"], cleaned["prompt"])
 
 
-class OneScore(Said):
+class OneScore(RequestBody):
     """What a judge says of one thing."""
 
     id = serializers.IntegerField(min_value=1)
     value = serializers.FloatField()
 
 
-class Batch(Who):
+class ScoresForm(JudgeForm):
     """What a judge says of several. `not_tuned` states that it was not tuned on judgments of this
     track.
     """
@@ -85,7 +84,7 @@ class Batch(Who):
     not_tuned = serializers.BooleanField(required=False, default=False)
 
 
-class FileOfScores(Said):
+class FileOfScores(RequestBody):
     """A file of scores: CSV or JSON Lines. What it has no column for is said here."""
 
     file = serializers.FileField(allow_empty_file=True)
@@ -110,11 +109,11 @@ class Judges(APIView):
     @extend_schema(
         operation_id="import_scores",
         request=FileOfScores,
-        responses={201: OpenApiTypes.OBJECT, **declined(409, 422)},
+        responses={201: OpenApiTypes.OBJECT, **refusals(409, 422)},
     )
     def post(self, request: Request, slug: str) -> Response:
         """Bring a file of scores: it is stored whole, or not at all."""
-        track, cleaned = _track(slug), read(FileOfScores, request)
+        track, cleaned = _find_track(slug), read_body(FileOfScores, request)
         named = (
             Name(cleaned["name"], cleaned["version"], cleaned["prompt"])
             if cleaned["name"]
@@ -122,7 +121,7 @@ class Judges(APIView):
         )
         try:
             taken = store_score_file(
-                track, cleaned["file"], named, _who(request), not_tuned=cleaned["not_tuned"]
+                track, cleaned["file"], named, _user_of(request), not_tuned=cleaned["not_tuned"]
             )
         except BadFile as refusal:
             names = ("code", "line", "text", "line_text")
@@ -130,7 +129,7 @@ class Judges(APIView):
                 {name: getattr(message, name) for name in names}
                 for message in refusal.report
                 if message.severity == "error"
-            ][:TOLD]
+            ][:MOST_PROBLEMS]
             told = {"problems": problems, "n": refusal.report.errors}
             raise Refused(str(refusal), "bad_file", 422, **told) from refusal
         outcomes = {
@@ -149,17 +148,17 @@ class Unscored(APIView):
     @extend_schema(
         operation_id="list_unscored",
         parameters=[
-            *NAMED,
-            whole("limit", MOST, f"{AT_ONCE} where nothing is said"),
-            whole("after", LAST, "The page begins after this one", least=0),
+            *JUDGE_PARAMETERS,
+            whole_number_parameter("limit", MOST, f"{AT_ONCE} where nothing is said"),
+            whole_number_parameter("after", LAST, "The page begins after this one", least=0),
         ],
-        responses={200: page_of_list(previous=False), **declined(422)},
+        responses={200: page_schema(previous=False), **refusals(422)},
     )
     def get(self, request: Request, slug: str) -> Response:
         """The next page begins `after` the last id of this one; a scored one comes no
         more.
         """
-        track, form = _track(slug), Who(data=request.query_params)
+        track, form = _find_track(slug), JudgeForm(data=request.query_params)
         form.is_valid(raise_exception=True)
         named = form.named()
         limit = limit_of(request, AT_ONCE, MOST)
@@ -185,21 +184,21 @@ class Scores(APIView):
 
     @extend_schema(
         operation_id="bring_scores",
-        request=Batch,
-        responses={201: OpenApiTypes.OBJECT, **declined(422)},
+        request=ScoresForm,
+        responses={201: OpenApiTypes.OBJECT, **refusals(422)},
     )
     def post(self, request: Request, slug: str) -> Response:
         """What a judge has scored before keeps its first score, so that a repeat does no
         harm.
         """
-        track, form = _track(slug), Batch(data=request.data)
+        track, form = _find_track(slug), ScoresForm(data=request.data)
         form.is_valid(raise_exception=True)
         scores = [(score["id"], score["value"]) for score in form.validated_data["scores"]]
         taken = store_scores(
             track,
             form.named(),
             scores,
-            _who(request),
+            _user_of(request),
             not_tuned=form.validated_data["not_tuned"],
         )
         count = count_unscored(track, scorer_of(track, form.named()))
@@ -208,13 +207,13 @@ class Scores(APIView):
         return Response(answer, status=201)
 
 
-def _track(slug: str) -> Track:
+def _find_track(slug: str) -> Track:
     row = Track.objects.select_related("corpus").filter(slug=slug).first()
     if row is None:
         raise Http404(f"There is no track {slug}.")
     return row
 
 
-def _who(request: Request) -> User:
+def _user_of(request: Request) -> User:
     assert isinstance(request.user, User)
     return request.user

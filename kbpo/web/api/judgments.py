@@ -15,32 +15,37 @@ from rest_framework.response import Response
 
 from annotation.desk.experts import MOST_NOTE
 from kbpo.accounts.models import User
-from kbpo.submissions.tally import BANDS
 from kbpo.tracks.base import ENTITY
 from kbpo.tracks.registry import KINDS, class_of
-from kbpo.web.api.answers import declined, page_of_list, whole
-from kbpo.web.api.parameters import BIGGEST, limit_of, whole_number
-from kbpo.web.api.said import Said, read
-from kbpo.web.api.submissions import PAGING, page_of
-from kbpo.web.api.view import APIView, PublicView
+from kbpo.web.api.answers import page_schema, refusals, whole_number_parameter
+from kbpo.web.api.said import RequestBody, read_body
+from kbpo.web.api.view import BIGGEST, PAGING, APIView, PublicView, limit_of, paginate, whole_number
 from kbpo.web.expensive import expensive
-from kbpo.web.public.documents import shows_readers
-from kbpo.web.research.explore import as_record, chosen_of, explored, rows_of
-from kbpo.web.research.explorer import SORTS, VERDICTS, Choice, Unreadable, read_choice
+from kbpo.web.public.documents import may_see_readers
+from kbpo.web.research.explore import prediction_record, prediction_rows
+from kbpo.web.research.explorer import (
+    SORTS,
+    VERDICTS,
+    Choice,
+    Unreadable,
+    explorer_for,
+    filter_parameters,
+    read_choice,
+)
 from kbpo.web.research.judged import dispute
-from kbpo.web.research.missed import MISSED, NOT_READ_YET, missed_of, missed_record
+from kbpo.web.research.missed import FINDERS, NOT_READ_YET, find_missed, missed_record
 from kbpo.web.research.missed import SORTS as SORTS_OF_MISSED
-from kbpo.web.research.submissions import find_to_act
+from kbpo.web.research.submissions import find_run
 
 DEFAULT, MOST = 100, 500
-OF_FACETS = {
+FACET_PARAMETERS = {
     facet.name: OpenApiParameter(
         facet.name, str, description=f"{facet.label}, on tracks of kind {kind}"
     )
     for kind in KINDS
     for facet in class_of(kind).facets
 }
-OF_TEXT = [
+TEXT_PARAMETERS = [
     OpenApiParameter("q", str, description="Words of the text"),
     OpenApiParameter("document", str, description="Key of a document"),
 ]
@@ -51,17 +56,16 @@ FILTERS = [
     OpenApiParameter(
         "who", str, enum=["alone"], description="No other system on the board says so"
     ),
-    *OF_FACETS.values(),
-    OpenApiParameter("confidence", str, enum=list(BANDS)),
-    *OF_TEXT,
+    *FACET_PARAMETERS.values(),
+    *TEXT_PARAMETERS,
     OpenApiParameter(
         ENTITY,
         str,
         description="Name of the subject or object, or of what either refers to, or words of it",
     ),
     OpenApiParameter("sort", str, enum=list(SORTS)),
-    whole("limit", MOST, f"{DEFAULT} where nothing is said"),
-    whole("after", BIGGEST, "The page begins after this prediction"),
+    whole_number_parameter("limit", MOST, f"{DEFAULT} where nothing is said"),
+    whole_number_parameter("after", BIGGEST, "The page begins after this prediction"),
 ]
 
 
@@ -75,23 +79,23 @@ class Predictions(PublicView):
     @extend_schema(
         operation_id="list_predictions",
         parameters=FILTERS,
-        responses={200: page_of_list(previous=False, is_counted=False)},
+        responses={200: page_schema(previous=False, is_counted=False)},
     )
     def get(self, request: Request, pk: int) -> Response:
-        explorer = explored(request, pk)
+        explorer = explorer_for(request, pk)
         try:
-            choice = read_choice(chosen_of(request), explorer.submission, strict=True)
+            choice = read_choice(filter_parameters(request), explorer.submission, strict=True)
         except Unreadable as wrong:
             raise ValidationError({wrong.field: [str(wrong)]}) from wrong
         limit = limit_of(request, DEFAULT, MOST)
         whole_number(request, "after", 1, least=1)  # raises for what the schema does not know
         page, _ = explorer.page(choice, limit)
-        following = _next(request, choice, page.after) if page.after else None
-        records = [as_record(row) for row in rows_of(explorer, page.ids)]
+        following = _next_page_url(request, choice, page.after) if page.after else None
+        records = [prediction_record(row) for row in prediction_rows(explorer, page.ids)]
         return Response({"count": page.n, "next": following, "results": records})
 
 
-class DisputeForm(Said):
+class DisputeForm(RequestBody):
     """What a dispute must say."""
 
     note = serializers.CharField(max_length=MOST_NOTE, help_text="What is wrong with the judgment")
@@ -103,11 +107,11 @@ class Dispute(APIView):
     @extend_schema(
         operation_id="dispute",
         request=DisputeForm,
-        responses={201: OpenApiTypes.OBJECT, **declined(409)},
+        responses={201: OpenApiTypes.OBJECT, **refusals(409)},
     )
     def post(self, request: Request, pk: int, prediction: int) -> Response:
-        submission = find_to_act(request, pk)
-        said = read(DisputeForm, request)
+        submission = find_run(request, pk, own=True)
+        said = read_body(DisputeForm, request)
         user = cast(User, request.user)
         row = dispute(user, submission, prediction, said["note"])
         return Response({"prediction": prediction, "status": row.status}, status=201)
@@ -123,34 +127,34 @@ class Missed(PublicView):
     @extend_schema(
         operation_id="list_missed",
         parameters=[
-            OpenApiParameter("who", str, enum=list(MISSED), description="Without it, `missed`"),
+            OpenApiParameter("who", str, enum=list(FINDERS), description="Without it, `missed`"),
             *(
-                OF_FACETS[name]
+                FACET_PARAMETERS[name]
                 for kind in KINDS
                 for name in getattr(class_of(kind), "found_facets", ())
             ),
-            *OF_TEXT,
+            *TEXT_PARAMETERS,
             OpenApiParameter(
                 ENTITY, str, description="Name of the subject or object, or words of it"
             ),
             OpenApiParameter("sort", str, enum=list(SORTS_OF_MISSED)),
             *PAGING,
         ],
-        responses={200: page_of_list()},
+        responses={200: page_schema()},
     )
     def get(self, request: Request, pk: int) -> Response:
-        explorer = explored(request, pk)
-        if not shows_readers(request.user, explorer.submission.track):
+        explorer = explorer_for(request, pk)
+        if not may_see_readers(request.user, explorer.submission.track):
             raise Http404(NOT_READ_YET)
         try:
-            missed = missed_of(request.user, explorer, chosen_of(request), strict=True)
+            missed = find_missed(request.user, explorer, filter_parameters(request), strict=True)
         except Unreadable as wrong:
             raise ValidationError({wrong.field: [str(wrong)]}) from wrong
-        pages, page = page_of(missed.listed, request, self)
+        pages, page = paginate(missed.listed, request, self)
         return pages.get_paginated_response([missed_record(*fact) for fact in page])
 
 
-def _next(request: Request, choice: Choice, after: int) -> str:
+def _next_page_url(request: Request, choice: Choice, after: int) -> str:
     limit = request.query_params.get("limit", "")
     query = choice.query(after=after, limit=limit)
     return request.build_absolute_uri(request.path + query)

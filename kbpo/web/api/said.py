@@ -15,7 +15,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.utils.html import is_html_input
 
-NOT_EACH = "Each has to be of the type that the schema names."
+WRONG_TYPE = "Each has to be of the type that the schema names."
 SHARE = r"^0?\.[0-9]{1,3}$"
 
 
@@ -29,14 +29,14 @@ class ShareField(serializers.DecimalField):
         super().__init__(max_digits=4, decimal_places=3, **options)
 
 
-class Said(serializers.Serializer[Any]):
+class RequestBody(serializers.Serializer[Any]):
     """What a request says, by a form or as JSON."""
 
     def to_internal_value(self, data: Any) -> Any:
         """Raises ValidationError for a value of another type; everything in a form is a text."""
         if isinstance(data, Mapping) and not is_html_input(data):
             wrong = {
-                name: [field.error_messages.get("invalid", NOT_EACH)]
+                name: [field.error_messages.get("invalid", WRONG_TYPE)]
                 for name, field in self.fields.items()
                 if data.get(name) is not None and not _is_of_type(field, data[name])
             }
@@ -45,7 +45,7 @@ class Said(serializers.Serializer[Any]):
         return super().to_internal_value(data)
 
 
-class Spends(Said):
+class StrictBody(RequestBody):
     """What a request says that spends money: what it was to limit is never passed over."""
 
     def to_internal_value(self, data: Any) -> Any:
@@ -58,10 +58,10 @@ class Spends(Said):
         return super().to_internal_value(data)
 
 
-class SpendsInSchema(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
+class StrictBodyInSchema(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
     """Tells the schema of the API that such a request has no other fields."""
 
-    target_class = Spends
+    target_class = StrictBody
     match_subclasses = True
 
     def map_serializer(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class SpendsInSchema(OpenApiSerializerExtension):  # type: ignore[no-untyped-cal
         return {**found, "additionalProperties": False}
 
 
-def read(form: type[Said], request: Request) -> dict[str, Any]:
+def read_body(form: type[RequestBody], request: Request) -> dict[str, Any]:
     """Return what the body of a request says. Raises ValidationError."""
     said = form(data=request.data)
     said.is_valid(raise_exception=True)

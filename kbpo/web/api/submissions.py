@@ -6,14 +6,12 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any, cast
 
-from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import FileResponse, Http404
+from django.http import Http404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import NotAuthenticated
-from rest_framework.pagination import LimitOffsetPagination
 from rest_framework.parsers import FormParser, MultiPartParser
 from rest_framework.permissions import IsAuthenticatedOrReadOnly
 from rest_framework.request import Request
@@ -21,7 +19,6 @@ from rest_framework.response import Response
 
 from annotation.quality.reliability import reliability
 from kbpo.accounts.models import Token, User
-from kbpo.accounts.teams import ONLY_LOOKS
 from kbpo.evaluation.extent import extent_of
 from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.latest import Latest
@@ -36,29 +33,27 @@ from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import describe, withdraw
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from kbpo.web.api.answers import declined, page_of_list, whole
+from kbpo.web.api.answers import page_schema, refusals
 from kbpo.web.api.errors import Refused, no_team
-from kbpo.web.api.parameters import BIGGEST, limit_of, one_of, whole_number
-from kbpo.web.api.said import Said, ShareField, Spends, read
-from kbpo.web.api.tracks import public_track
-from kbpo.web.api.view import APIView, PublicView
-from kbpo.web.public.judges import as_json as told_of
-from kbpo.web.research.quote import plan_of
-from kbpo.web.research.slices import told
-from kbpo.web.research.submissions import NONE, find, find_to_act, is_own, problems_of, put_back
+from kbpo.web.api.said import RequestBody, ShareField, StrictBody, read_body
+from kbpo.web.api.view import PAGING, APIView, PublicView, list_table, one_of, paginate
+from kbpo.web.http import public_track
+from kbpo.web.public.judges import judges_as_json as told_of
+from kbpo.web.research.quote import plan_with_expected_cost
+from kbpo.web.research.slices import visible_slices
+from kbpo.web.research.submissions import (
+    NO_SUCH_RUN,
+    find_run,
+    is_own_run,
+    problem_table,
+    resume_failed,
+)
 from kbpo.web.research.upload import receive_run
-from kbpo.web.table import Table
 from scoring.report import HEADLINE
 from scoring.score import DEFAULT
 
-MOST_AT_ONCE = 1000
-PAGING = [
-    whole("limit", MOST_AT_ONCE, "How many there are on a page"),
-    whole("offset", BIGGEST, "How many are left out before it", least=0),
-]
 
-
-class AboutForm(Said):
+class AboutForm(RequestBody):
     """What a team may say of a run beside its name; what is left out stays as it is."""
 
     description = serializers.CharField(required=False, allow_blank=True, max_length=2000)
@@ -109,7 +104,7 @@ class EditForm(AboutForm):
     name = serializers.CharField(max_length=80, required=False)
 
 
-class PriceForm(Spends):
+class PriceForm(StrictBody):
     """What whoever spends may say of the price."""
 
     at_most = serializers.DecimalField(
@@ -142,7 +137,7 @@ class ConfirmForm(PriceForm):
     development = serializers.IntegerField(required=False, min_value=0, max_value=MOST)
 
 
-def named(submission: Submission) -> dict[str, Any]:
+def summary_as_json(submission: Submission) -> dict[str, Any]:
     """Return what a list tells of a submission: which it is, and how far."""
     return {
         "id": submission.pk,
@@ -159,15 +154,15 @@ def named(submission: Submission) -> dict[str, Any]:
     }
 
 
-def shown(submission: Submission) -> dict[str, Any]:
+def own_run_as_json(submission: Submission) -> dict[str, Any]:
     """Return a submission as the API tells it to its own team: what everybody is told of a public
     one, and what is theirs.
     """
     sums, latest = balance(purpose=submission.purpose), Latest.of(submission)
     refused = refusal_of_plan(submission)
     return {
-        **_public(submission, latest),
-        **named(submission),
+        **_common_as_json(submission, latest),
+        **summary_as_json(submission),
         "own": True,
         "description": submission.description,
         "paper": submission.paper_url,
@@ -181,10 +176,10 @@ def shown(submission: Submission) -> dict[str, Any]:
         "run_id": submission.run_id,
         "door": submission.door,
         "counts": submission.counts,
-        "plan": plan_of(submission),
+        "plan": plan_with_expected_cost(submission),
         "can_confirm": not refused,
         "why_not": refused,
-        "further": _further(submission),
+        "further": _offer_as_json(submission),
         "money": {"reserved": str(sums.open), "spent": str(sums.spent)},
         "times": {
             name: getattr(submission, f"{name}_at")
@@ -201,17 +196,17 @@ def shown(submission: Submission) -> dict[str, Any]:
     }
 
 
-def shown_to_others(submission: Submission) -> dict[str, Any]:
+def public_run_as_json(submission: Submission) -> dict[str, Any]:
     """Return a submission on the board as the API tells it to everybody: what its page and the
     board say, under the names that these have.
     """
-    told = _public(submission, Latest.of(submission))
+    told = _common_as_json(submission, Latest.of(submission))
     columns = {(one.quantity, one.method) for one in kind_of(submission.track).measures.columns}
     scores = [one for one in told["scores"] if (one["quantity"], one["method"]) in columns]
     return told | {"scores": scores}
 
 
-def _public(submission: Submission, latest: Latest) -> dict[str, Any]:
+def _common_as_json(submission: Submission, latest: Latest) -> dict[str, Any]:
     """Return what everybody may know of a submission on the board."""
     links = submission.public_links
     return {
@@ -231,7 +226,7 @@ def _public(submission: Submission, latest: Latest) -> dict[str, Any]:
         "stage_reason": submission.stage_reason,
         "orders": submission.orders,
         "judging": vars(extent_of(submission, latest)),
-        "judges": _judges(latest),
+        "judges": _judges_as_json(latest),
         "times": {"received": submission.received_at},
         "scores": [
             {
@@ -242,13 +237,13 @@ def _public(submission: Submission, latest: Latest) -> dict[str, Any]:
                 **figure.as_json(),
             }
             for key, figure in sorted(
-                latest.figures.items(), key=lambda pair: _place(submission, pair[0])
+                latest.figures.items(), key=lambda pair: _sort_key(submission, pair[0])
             )
         ],
     }
 
 
-def _scores(rows: Iterable[Submission]) -> dict[int, dict[str, Any]]:
+def _headline_scores(rows: Iterable[Submission]) -> dict[int, dict[str, Any]]:
     """Return what each of these that has a score is ranked by in the newest evaluation of its
     track.
     """
@@ -259,7 +254,7 @@ def _scores(rows: Iterable[Submission]) -> dict[int, dict[str, Any]]:
     }
 
 
-def _judges(latest: Latest) -> dict[str, Any]:
+def _judges_as_json(latest: Latest) -> dict[str, Any]:
     """Return what is known of the error of those who judged a submission: as on its page, nothing
     while it has no number, since that would tell of what was judged for others.
     """
@@ -271,14 +266,14 @@ def _judges(latest: Latest) -> dict[str, Any]:
     return told_of(judges, reliability(latest.submission.track)) | {"checked": checked}
 
 
-def _place(submission: Submission, key: tuple[str, str, str, str]) -> tuple[Any, ...]:
+def _sort_key(submission: Submission, key: tuple[str, str, str, str]) -> tuple[Any, ...]:
     """Return where a score stands: what the track guarantees first."""
     _, criterion, distribution, method = key
     track = submission.track
     return criterion != track.criterion, distribution != track.distribution, method != DEFAULT, key
 
 
-def _further(submission: Submission) -> dict[str, Any] | None:
+def _offer_as_json(submission: Submission) -> dict[str, Any] | None:
     """Return what can be ordered now beyond what was; None if nothing can, or while it is being
     reckoned.
     """
@@ -288,34 +283,11 @@ def _further(submission: Submission) -> dict[str, Any] | None:
     return {"order": offer.order, "made_at": offer.made_at, "options": offer.plan["options"]}
 
 
-def own(request: Request) -> QuerySet[Submission]:
+def own_submissions(request: Request) -> QuerySet[Submission]:
     """Return the submissions of the requester's teams; all of them for admins."""
     submissions = Submission.objects.filter(deleted_at=None).select_related("track", "team")
     user = cast(User, request.user)
     return submissions if user.is_staff else submissions.filter(team__members=user)
-
-
-def page_of(
-    rows: Any,
-    request: Request,
-    view: APIView,
-    *,
-    at_once: int = 100,
-) -> tuple[LimitOffsetPagination, list[Any]]:
-    """Return the pagination that `limit` and `offset` ask for, and its rows: 1,000 at most. Raises
-    ValidationError.
-    """
-    limit_of(request, at_once, MOST_AT_ONCE)
-    whole_number(request, "offset", 0, BIGGEST)
-    pages = LimitOffsetPagination()
-    pages.default_limit, pages.max_limit = at_once, MOST_AT_ONCE
-    return pages, pages.paginate_queryset(rows, request, view=view) or []
-
-
-def listed(table: Table, request: Request, view: APIView) -> Response:
-    """Return the page of a table that `limit` and `offset` ask for. Raises ValidationError."""
-    pages, page = page_of(table.rows, request, view)
-    return pages.get_paginated_response(table.records(page))
 
 
 class SubmissionList(APIView):
@@ -331,13 +303,13 @@ class SubmissionList(APIView):
             OpenApiParameter("status", str, enum=Submission.Status.values),
             *PAGING,
         ],
-        responses={200: page_of_list(of="submissions"), **declined(404)},
+        responses={200: page_schema(of="submissions"), **refusals(404)},
     )
     def get(self, request: Request) -> Response:
         """Return the submissions of your teams, the latest first, in pages: how far each is, and
         what those with a score are ranked by.
         """
-        submissions = own(request).distinct().order_by("-pk")
+        submissions = own_submissions(request).distinct().order_by("-pk")
         query = request.query_params
         if "track" in query:
             submissions = submissions.filter(track=public_track(query["track"]))
@@ -345,21 +317,23 @@ class SubmissionList(APIView):
             submissions = submissions.filter(
                 status=one_of(request, "status", Submission.Status.values, "")
             )
-        pages, page = page_of(submissions, request, self, at_once=200)
-        scores = _scores(page)
+        pages, page = paginate(submissions, request, self, at_once=200)
+        scores = _headline_scores(page)
         return Response(
             {
                 "count": pages.count,
                 "next": pages.get_next_link(),
                 "previous": pages.get_previous_link(),
-                "submissions": [named(row) | {"score": scores.get(row.pk)} for row in page],
+                "submissions": [
+                    summary_as_json(row) | {"score": scores.get(row.pk)} for row in page
+                ],
             }
         )
 
     @extend_schema(
         operation_id="submit",
         request=UploadForm,
-        responses={201: OpenApiTypes.OBJECT, **declined(409)},
+        responses={201: OpenApiTypes.OBJECT, **refusals(409)},
         parameters=[
             OpenApiParameter(
                 "Idempotency-Key",
@@ -380,11 +354,9 @@ class SubmissionList(APIView):
         user = request.user
         assert isinstance(user, User)
         team = user.team()
-        if team is None and user.team(looks=True) is not None:
-            raise PermissionDenied(ONLY_LOOKS)
         if team is None or not user.is_researcher:  # before a byte of the file is read
             raise no_team()
-        cleaned = read(UploadForm, request)
+        cleaned = read_body(UploadForm, request)
         track, file, allows_same = cleaned.pop("track"), cleaned.pop("file"), cleaned.pop("again")
         if "team" in cleaned and (team := user.team(cleaned.pop("team"))) is None:
             raise Refused("You submit for no such team.", "no_team", 403)
@@ -402,7 +374,7 @@ class SubmissionList(APIView):
             refuse_taken=True,
             **cleaned,
         )
-        return Response(shown(submission), status=201)
+        return Response(own_run_as_json(submission), status=201)
 
 
 class SubmissionDetail(APIView):
@@ -415,61 +387,40 @@ class SubmissionDetail(APIView):
     @extend_schema(operation_id="get_submission", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, pk: int) -> Response:
         try:
-            submission = find(request, pk)
+            submission = find_run(request, pk)
         except Http404 as gone:
-            if request.user.is_authenticated or str(gone) != NONE.format(pk):
+            if request.user.is_authenticated or str(gone) != NO_SUCH_RUN.format(pk):
                 raise
             raise NotAuthenticated from gone  # it may be theirs
-        if not is_own(request, submission):
-            return Response(shown_to_others(submission))
+        if not is_own_run(request, submission):
+            return Response(public_run_as_json(submission))
         if can_order(submission) and submission.sampled_at and submission.track.status == "open":
             current_offer(submission)  # `further` stands here soon after
-        return Response(shown(submission))
+        return Response(own_run_as_json(submission))
 
     @extend_schema(
         operation_id="edit_submission",
         request=EditForm,
-        responses={200: OpenApiTypes.OBJECT, **declined(409)},
+        responses={200: OpenApiTypes.OBJECT, **refusals(409)},
     )
     def patch(self, request: Request, pk: int) -> Response:
         """Rename or describe a submission, link its paper and code, say who sees it; also once it
         is scored. What is not sent stays as it is. What has stood on the board cannot be private.
         """
-        submission = find_to_act(request, pk)
+        submission = find_run(request, pk, own=True)
         form = EditForm(data=request.data, partial=True)  # else a form without a tick takes it off
         form.is_valid(raise_exception=True)
         submission = describe(submission, cast(User, request.user), **form.validated_data)
-        return Response(shown(submission))
+        return Response(own_run_as_json(submission))
 
-    @extend_schema(operation_id="delete_submission", responses={204: None, **declined(409)})
+    @extend_schema(operation_id="delete_submission", responses={204: None, **refusals(409)})
     def delete(self, request: Request, pk: int) -> Response:
         """Delete a refused upload or a discarded draft, with its file. A run is withdrawn
         instead."""
-        row = find_to_act(request, pk)
+        row = find_run(request, pk, own=True)
         if not delete(row, cast(User, request.user)):
             raise Refused(f"{row.name} is a run: it is withdrawn, not deleted.", "cannot_change")
         return Response(status=204)
-
-
-class File(APIView):
-    """The file of a submission of yours, as it was uploaded."""
-
-    @extend_schema(
-        operation_id="download_file",
-        responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
-    )
-    def get(self, request: Request, pk: int) -> FileResponse:
-        """Return the file as it was uploaded, whatever came of it; its SHA-256 is the `digest` of
-        the submission.
-        """
-        row = find(request, pk, own=True)
-        return FileResponse(
-            row.file.open("rb"),
-            as_attachment=True,
-            filename=row.file_name,
-            content_type="application/octet-stream",
-            headers={"ETag": f'"{row.file_digest}"'},
-        )
 
 
 class Confirm(APIView):
@@ -478,11 +429,11 @@ class Confirm(APIView):
     @extend_schema(
         operation_id="confirm",
         request=ConfirmForm,
-        responses={200: OpenApiTypes.OBJECT, **declined(402, 409)},
+        responses={200: OpenApiTypes.OBJECT, **refusals(402, 409)},
     )
     def post(self, request: Request, pk: int) -> Response:
-        submission = find_to_act(request, pk)
-        said = read(ConfirmForm, request)
+        submission = find_run(request, pk, own=True)
+        said = read_body(ConfirmForm, request)
         width = said.get("half_width")
         submission = confirm(
             submission,
@@ -492,7 +443,7 @@ class Confirm(APIView):
             at_most=said.get("at_most"),
             development=said.get("development"),
         )
-        return Response(shown(submission))
+        return Response(own_run_as_json(submission))
 
 
 class Order(APIView):
@@ -506,11 +457,11 @@ class Order(APIView):
     @extend_schema(
         operation_id="order",
         request=OrderForm,
-        responses={200: OpenApiTypes.OBJECT, **declined(402, 409)},
+        responses={200: OpenApiTypes.OBJECT, **refusals(402, 409)},
     )
     def post(self, request: Request, pk: int) -> Response:
-        submission = find_to_act(request, pk)
-        said = read(OrderForm, request)
+        submission = find_run(request, pk, own=True)
+        said = read_body(OrderForm, request)
         submission = order(
             submission,
             cast(User, request.user),
@@ -519,7 +470,7 @@ class Order(APIView):
             made_at=said.get("made_at"),
             at_most=said.get("at_most"),
         )
-        return Response(shown(submission))
+        return Response(own_run_as_json(submission))
 
 
 class Withdraw(APIView):
@@ -530,11 +481,11 @@ class Withdraw(APIView):
     @extend_schema(
         operation_id="withdraw",
         request=None,
-        responses={200: OpenApiTypes.OBJECT, **declined(409)},
+        responses={200: OpenApiTypes.OBJECT, **refusals(409)},
     )
     def post(self, request: Request, pk: int) -> Response:
-        submission = withdraw(find_to_act(request, pk), cast(User, request.user))
-        return Response(shown(submission))
+        submission = withdraw(find_run(request, pk, own=True), cast(User, request.user))
+        return Response(own_run_as_json(submission))
 
 
 class Retry(APIView):
@@ -545,13 +496,13 @@ class Retry(APIView):
     @extend_schema(
         operation_id="retry",
         request=None,
-        responses={200: OpenApiTypes.OBJECT, **declined(402, 409)},
+        responses={200: OpenApiTypes.OBJECT, **refusals(402, 409)},
     )
     def post(self, request: Request, pk: int) -> Response:
-        row = find_to_act(request, pk)
-        if not put_back(row, cast(User, request.user)):
+        row = find_run(request, pk, own=True)
+        if not resume_failed(row, cast(User, request.user)):
             raise Refused(f"{row.name} was not given up.", "cannot_retry")
-        return Response(shown(row))
+        return Response(own_run_as_json(row))
 
 
 class Slices(PublicView):
@@ -561,8 +512,8 @@ class Slices(PublicView):
 
     @extend_schema(operation_id="list_slices", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, pk: int) -> Response:
-        submission = find(request, pk)
-        scores = told(Latest.of(submission), own=is_own(request, submission))
+        submission = find_run(request, pk)
+        scores = visible_slices(Latest.of(submission), own=is_own_run(request, submission))
         names = ("slice", "quantity", "criterion", "distribution", "method")
         return Response(
             {
@@ -581,6 +532,6 @@ class Slices(PublicView):
 class Problems(APIView):
     """What the reader noticed, by line."""
 
-    @extend_schema(operation_id="list_problems", parameters=PAGING, responses={200: page_of_list()})
+    @extend_schema(operation_id="list_problems", parameters=PAGING, responses={200: page_schema()})
     def get(self, request: Request, pk: int) -> Response:
-        return listed(problems_of(find(request, pk, own=True)), request, self)
+        return list_table(problem_table(find_run(request, pk, own=True)), request, self)

@@ -1,89 +1,206 @@
-"""Tracks and boards over the API: public, no token needed."""
+"""Tracks over the API: what they are, and their files. No token is needed."""
 
 from __future__ import annotations
 
-from django.http import Http404
+from collections.abc import Iterator
+from typing import Any
+
+from django.http import Http404, HttpResponseBase, HttpResponseNotModified, StreamingHttpResponse
+from django.urls import reverse
 from django.utils.decorators import method_decorator
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework.exceptions import NotFound, ValidationError
-from rest_framework.permissions import AllowAny
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kbpo.evaluation.leaderboard import NoBoard
+from annotation.quality.pace import pace
+from kbpo.corpus.export import gzipped, mention_lines
+from kbpo.corpus.models import Corpus
+from kbpo.releases.models import Release
 from kbpo.tracks.models import Track
-from kbpo.web.api.answers import whole
-from kbpo.web.api.parameters import BIGGEST, POPULATION
-from kbpo.web.api.view import APIView
-from kbpo.web.expensive import expensive
-from kbpo.web.public.board_files import as_json, as_track
-from kbpo.web.public.board_view import NoView, View, board_of, view_of
+from kbpo.tracks.registry import kind_of, n_inputs
+from kbpo.tracks.texts.judgments import CannotImport
+from kbpo.web.api.answers import refusals
+from kbpo.web.api.errors import Refused
+from kbpo.web.api.view import PublicView
+from kbpo.web.desk.judgments import judgment_file
+from kbpo.web.expensive import export
+from kbpo.web.http import public_track
+from kbpo.web.public.board_files import track_as_json
+from kbpo.web.public.documents import NOT_DOWNLOADABLE
+from kbpo.web.public.track import MENTIONS_FILE_NAME, documents_file_name
+from kbpo.web.table import begun
 
 
-def public_track(slug: str, *, drafts: bool = False) -> Track:
-    """Return the track with its corpus. Raises Http404 for what does not exist, and for drafts
-    where they are not asked for.
-    """
-    tracks = Track.objects.select_related("corpus").defer("corpus__hash_key")
-    track = tracks.filter(slug=slug).first()
-    if track is None or (track.status == Track.Status.DRAFT and not drafts):
-        raise Http404(f"There is no track “{slug[:60]}”.")
-    return track
-
-
-def view_for(request: Request, track: Track) -> View:
-    """Return what the parameters of an address ask for. Raises ValidationError."""
-    try:
-        return view_of(request.query_params, track)
-    except NoView as problem:
-        raise ValidationError({problem.name: [str(problem)]}) from problem
-
-
-class TrackList(APIView):
+class TrackList(PublicView):
     """The tracks there are."""
-
-    permission_classes = [AllowAny]
 
     @extend_schema(operation_id="list_tracks", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request) -> Response:
         return Response(
             {
                 "tracks": [
-                    as_track(row) for row in Track.objects.exclude(status="draft").order_by("pk")
+                    track_as_json(row)
+                    for row in Track.objects.exclude(status="draft").order_by("pk")
                 ]
             }
         )
 
 
-@method_decorator(expensive, name="dispatch")
-class BoardDetail(APIView):
-    """The leaderboard of a track, as it stands on the page; if nothing else is asked for, what the
-    track guarantees.
+class TrackDetail(PublicView):
+    """A track: what is judged, on which texts, and where they can be had."""
 
-    `targets` of its evaluation counts every one whose outcome counts: drawn and answered, drawn and
-    given up, or found in documents read in full. The page tells how many people judged one by one,
-    which are fewer. `next` names the two systems, better one first, that the fewest more judgments
-    part: about how many (null where fewer are left) and for how much at most; null where the board
-    ranks by no mean, all are told apart, nobody is asked, or an earlier evaluation is asked for.
-    """
-
-    permission_classes = [AllowAny]
-
-    @extend_schema(
-        operation_id="get_board",
-        parameters=[
-            *(OpenApiParameter(name, str) for name in ("distribution", "criterion", "sort")),
-            OpenApiParameter("population", str, description=POPULATION),
-            whole("evaluation", BIGGEST, "The board of this evaluation"),
-        ],
-        responses=OpenApiTypes.OBJECT,
-    )
+    @extend_schema(operation_id="get_track", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, slug: str) -> Response:
         track = public_track(slug)
-        view = view_for(request, track)
+        keys = (
+            "opened_at",
+            "closes_on",
+            "closed_at",
+            "rules",
+            "guidelines",
+            "who_pays",
+            "runs_a_week",
+            "runs_in_all",
+        )
+        terms = {key: getattr(track, key) for key in keys}
+        took = pace(track)
+        terms["answer_seconds"] = {"median": took.seconds, "answers": took.answers}
+        more = {"corpus": _corpus(request, track), "links": _links(request, track)}
+        return Response(track_as_json(track) | terms | more)
+
+
+def _links(request: Request, track: Track) -> dict[str, str]:
+    """Return where more stands about a track: its page, board and releases, and what annotators
+    see.
+    """
+    names = {"page": "track", "board": "api-board", "releases": "api-releases"}
+    names["guidelines"] = "guidelines"
+    links = {key: reverse(name, args=[track.slug]) for key, name in names.items()}
+    return {name: request.build_absolute_uri(link) for name, link in links.items()}
+
+
+def _corpus(request: Request, track: Track) -> dict[str, Any]:
+    corpus, kind = track.corpus, kind_of(track)
+    links = {"schema": reverse("api-schema-of-track", args=[track.slug])}
+    if corpus.may_be_downloaded:
+        links["documents"] = reverse("api-documents", args=[track.slug])
+        if corpus.has_mentions:
+            links["mention_types"] = reverse("api-mention-types", args=[track.slug])
+        if kind.baseline() is not None:
+            links["baseline"] = reverse("baseline", args=[track.slug])
+    return {
+        "name": corpus.name,
+        "description": corpus.description,
+        "licence": corpus.licence,
+        "documents": n_inputs(track),
+        "digest": corpus.digest,
+        "links": {name: request.build_absolute_uri(link) for name, link in links.items()},
+    }
+
+
+class Releases(PublicView):
+    """The releases of a track: all that its board rests on, as files, with their SHA-256."""
+
+    @extend_schema(operation_id="list_releases", responses=OpenApiTypes.OBJECT)
+    def get(self, request: Request, slug: str) -> Response:
+        releases = public_track(slug).releases.filter(status="made").order_by("-number")
+        return Response({"releases": [_release(request, slug, row) for row in releases]})
+
+
+def _release(request: Request, slug: str, row: Release) -> dict[str, Any]:
+    keys = ("number", "made_at", "size", "digest", "rows")
+    link = request.build_absolute_uri(reverse("release", args=[slug, row.number]))
+    return {key: getattr(row, key) for key in keys} | {"file": row.file_name, "link": link}
+
+
+class SchemaDetail(PublicView):
+    """The schema of a track's corpus, as in its file."""
+
+    @extend_schema(operation_id="get_schema_of_track", responses=OpenApiTypes.OBJECT)
+    def get(self, request: Request, slug: str) -> Response:
+        return Response(public_track(slug).corpus.schema)
+
+
+@method_decorator(export, name="dispatch")
+class Documents(PublicView):
+    """The documents or other inputs that systems are run on: JSON Lines, gzipped, streamed."""
+
+    @extend_schema(
+        operation_id="download_documents",
+        responses={(200, "application/gzip"): OpenApiTypes.BINARY},
+    )
+    def get(self, request: Request, slug: str) -> HttpResponseBase:
+        track = downloadable_track(slug)
+        kind = kind_of(track)
+        return gzipped_file(
+            request,
+            track.corpus,
+            documents_file_name(track),
+            kind.input_lines(),
+            n_inputs(track),
+        )
+
+
+@method_decorator(export, name="dispatch")
+class MentionTypes(PublicView):
+    """The types of the mentions that came with a track's corpus: JSON Lines, gzipped, streamed.
+
+    They stand in for `subject_type` and `object_type` where a run does not predict them.
+    """
+
+    @extend_schema(
+        operation_id="download_mention_types",
+        responses={(200, "application/gzip"): OpenApiTypes.BINARY},
+    )
+    def get(self, request: Request, slug: str) -> HttpResponseBase:
+        corpus = downloadable_track(slug).corpus
+        return gzipped_file(request, corpus, MENTIONS_FILE_NAME, mention_lines(corpus))
+
+
+def downloadable_track(slug: str) -> Track:
+    """Return the track. Raises Http404 with a sentence where its corpus is not to be downloaded."""
+    track = public_track(slug)
+    if not track.corpus.may_be_downloaded:
+        raise Http404(NOT_DOWNLOADABLE)
+    return track
+
+
+def gzipped_file(
+    request: Request, corpus: Corpus, name: str, lines: Iterator[str], n: int = 0
+) -> HttpResponseBase:
+    """Return the lines as a gzipped file, streamed; 304 where the requester has this corpus
+    already, of which `n` tells another state where no digest does.
+    """
+    tag = f'"{corpus.digest or f"{corpus.pk}-{n}"}"'
+    if request.headers.get("If-None-Match") == tag:
+        return HttpResponseNotModified(headers={"ETag": tag})
+    return StreamingHttpResponse(
+        begun(gzipped(lines)),
+        content_type="application/gzip",
+        headers={
+            "Content-Disposition": f'attachment; filename="{name}"',
+            "ETag": tag,
+            "Cache-Control": "public, max-age=3600",
+        },
+    )
+
+
+@method_decorator(export, name="get")
+class TrackJudgments(PublicView):
+    """All single judgments of a track's texts: input_id, system, worker, prompt, value, seconds.
+    Everybody reads those of a closed track's board, by the names that runs have there; admins all.
+    """
+
+    @extend_schema(
+        operation_id="get_track_judgments",
+        responses={(200, "text/tab-separated-values"): OpenApiTypes.STR, **refusals(409)},
+    )
+    def get(self, request: Request, slug: str) -> HttpResponseBase:
+        track = public_track(slug)
+        if track.status != Track.Status.CLOSED and not request.user.is_staff:
+            raise Http404("Its judgments are for admins alone until the track is closed.")
         try:
-            shown = board_of(track, view)
-        except NoBoard as problem:
-            raise NotFound(str(problem)) from problem
-        return Response(as_json(shown))
+            return judgment_file(track, public=not request.user.is_staff)
+        except CannotImport as no:
+            raise Refused(str(no), "kind") from no

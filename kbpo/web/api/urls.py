@@ -5,63 +5,37 @@ from __future__ import annotations
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView
 
-from kbpo.web.api import (
-    comparison,
-    documents,
-    downloads,
-    evaluations,
-    judges,
-    judgments,
-    metrics,
-    ratings,
-    submissions,
-    teams,
-    tracks,
-)
+from kbpo.web.api import board, judges, judgments, submissions, tracks
 
 urlpatterns = [
     path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
     path("tracks/", tracks.TrackList.as_view(), name="api-tracks"),
-    path("tracks/<slug:slug>/", downloads.TrackDetail.as_view(), name="api-track"),
+    path("tracks/<slug:slug>/", tracks.TrackDetail.as_view(), name="api-track"),
     path(
         "tracks/<slug:slug>/schema/",
-        downloads.SchemaDetail.as_view(),
+        tracks.SchemaDetail.as_view(),
         name="api-schema-of-track",
     ),
-    path("tracks/<slug:slug>/all/", documents.TrackZip.as_view(), name="api-track-zip"),
-    path("tracks/<slug:slug>/releases/", downloads.Releases.as_view(), name="api-releases"),
-    path(
-        "tracks/<slug:slug>/documents/<path:key>/",
-        documents.DocumentDetail.as_view(),
-        name="api-document",
-    ),
-    path(
-        "tracks/<slug:slug>/evaluations/",
-        evaluations.Evaluations.as_view(),
-        name="api-evaluations",
-    ),
-    path("submissions/<int:pk>/history/", evaluations.History.as_view(), name="api-history"),
-    path("tracks/<slug:slug>/documents/", downloads.Documents.as_view(), name="api-documents"),
-    path("tracks/<slug:slug>/search/", documents.DocumentList.as_view(), name="api-document-list"),
+    path("tracks/<slug:slug>/releases/", tracks.Releases.as_view(), name="api-releases"),
+    path("tracks/<slug:slug>/documents/", tracks.Documents.as_view(), name="api-documents"),
     path(
         "tracks/<slug:slug>/mentions/",
-        downloads.MentionTypes.as_view(),
+        tracks.MentionTypes.as_view(),
         name="api-mention-types",
     ),
-    path("tracks/<slug:slug>/compare/", comparison.Comparison.as_view(), name="api-compare"),
+    path("tracks/<slug:slug>/compare/", board.Comparison.as_view(), name="api-compare"),
     path(
         "tracks/<slug:slug>/judgments/",
-        ratings.TrackJudgments.as_view(),
+        tracks.TrackJudgments.as_view(),
         name="api-track-judgments",
     ),
-    path("tracks/<slug:slug>/board/", tracks.BoardDetail.as_view(), name="api-board"),
-    path("tracks/<slug:slug>/metrics/", metrics.Metrics.as_view(), name="api-metrics"),
+    path("tracks/<slug:slug>/board/", board.BoardDetail.as_view(), name="api-board"),
+    path("tracks/<slug:slug>/metrics/", board.Metrics.as_view(), name="api-metrics"),
     path("tracks/<slug:slug>/judges/", judges.Judges.as_view(), name="api-judges"),
     path("tracks/<slug:slug>/unscored/", judges.Unscored.as_view(), name="api-unscored"),
     path("tracks/<slug:slug>/scores/", judges.Scores.as_view(), name="api-scores"),
     path("submissions/", submissions.SubmissionList.as_view(), name="api-submissions"),
     path("submissions/<int:pk>/", submissions.SubmissionDetail.as_view(), name="api-submission"),
-    path("submissions/<int:pk>/file/", submissions.File.as_view(), name="api-file"),
     path("submissions/<int:pk>/confirm/", submissions.Confirm.as_view(), name="api-confirm"),
     path("submissions/<int:pk>/order/", submissions.Order.as_view(), name="api-order"),
     path("submissions/<int:pk>/withdraw/", submissions.Withdraw.as_view(), name="api-withdraw"),
@@ -79,6 +53,4 @@ urlpatterns = [
     ),
     path("submissions/<int:pk>/missed/", judgments.Missed.as_view(), name="api-missed"),
     path("submissions/<int:pk>/problems/", submissions.Problems.as_view(), name="api-problems"),
-    path("teams/", teams.Teams.as_view(), name="api-teams"),
-    path("ledger/", teams.Ledger.as_view(), name="api-ledger"),
 ]

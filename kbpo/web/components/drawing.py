@@ -2,8 +2,8 @@
 
 Everything is a fraction of one (0.3 is 30 %). Positions are percentages of the drawing's width, so
 a bar fills whatever column it stands in and nothing has to be measured in the browser. Colours come
-from the style sheet by class. Nothing here knows Django: the result is SVG whose every piece of
-text has been escaped.
+from the style sheet by class. The result is SVG that is safe in a page: every piece of text
+in it has been escaped.
 """
 
 import math
@@ -12,14 +12,16 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, Literal, Self
 
-from kbpo.web.components.figures import coefficient_text, count_text, interval_text, number_text
+from django.utils.safestring import SafeString, mark_safe
+
+from kbpo.web.components.figures import coefficient_text, interval_text, number_text
 from scoring.report import ENDS, FEW
 
 Kind = Literal["final", "live", "moment", "published", "few"]
 Tone = Literal["a", "b", "quiet"]
 Part = Literal["start", "middle", "end", "gap"]
 
-SAID: dict[Kind, str] = {
+READ_ALOUD: dict[Kind, str] = {
     "final": "",
     "live": ", provisional, may be watched",
     "moment": ", provisional, for one look",
@@ -34,14 +36,13 @@ LEGENDS: dict[Kind, str] = {
     ),
     "few": f"grey: fewer than {FEW} judgments stand behind it",
 }
-ALONE = "people alone, 80 %"
+PEOPLE_ALONE = "people alone, 80 %"
 HEIGHT = 24
 WHISKER = 8
 """How much higher a drawing is with the line of people alone"""
 BAR = 9
-OVERLAP = 36
 LANE = 9
-AROUND = 0.02
+SINGLE_VALUE_MARGIN = 0.02
 """How far an axis goes to either side of the one value that it has"""
 
 
@@ -114,7 +115,10 @@ def axis_over(
     elif min(figures) == max(figures) and figures[0] in bounds:
         figures = [*bounds]
     elif min(figures) == max(figures):
-        figures = [max(bounds[0], figures[0] - AROUND), min(bounds[1], figures[0] + AROUND)]
+        figures = [
+            max(bounds[0], figures[0] - SINGLE_VALUE_MARGIN),
+            min(bounds[1], figures[0] + SINGLE_VALUE_MARGIN),
+        ]
     if ticks <= 3:
         return _axis_of_ends(min(figures), max(figures), bounds)
     return _axis_of_steps(min(figures), max(figures), ticks, bounds)
@@ -152,7 +156,7 @@ def draw_interval(
     tone: Tone = "a",
     name: str = "",
     alone: Interval | None = None,
-) -> str:
+) -> SafeString:
     """One interval: a line for 95 %, a bar for 80 %, an upright tick for the estimate; clipped to
     [0, 1].
 
@@ -191,11 +195,13 @@ def interval_label(interval: Interval, *, kind: Kind = "final", name: str = "") 
                 f", 80 % interval {number_text(_clip(interval.low80))} to"
                 f" {number_text(_clip(interval.high80))}"
             )
-    sentence += SAID[kind]
+    sentence += READ_ALOUD[kind]
     return f"{name} {sentence}" if name else sentence
 
 
-def draw_coefficient(interval: Interval, axis: Axis, *, tone: Tone = "a", name: str = "") -> str:
+def draw_coefficient(
+    interval: Interval, axis: Axis, *, tone: Tone = "a", name: str = ""
+) -> SafeString:
     """Return a number that is no share, as an agreement or a ratio, with its interval; clipped to
     its axis, and said as it is written: “0.76”.
     """
@@ -212,7 +218,7 @@ def draw_coefficient(interval: Interval, axis: Axis, *, tone: Tone = "a", name: 
     return _svg(f"iv iv-final iv-{tone}", label, _ticks(axis) + drawn)
 
 
-def draw_difference(interval: Interval, axis: Axis, *, name: str = "") -> str:
+def draw_difference(interval: Interval, axis: Axis, *, name: str = "") -> SafeString:
     """Return a difference on an axis with a zero line; blue above zero, orange below, grey when 80
     % holds zero.
     """
@@ -233,13 +239,13 @@ def draw_difference(interval: Interval, axis: Axis, *, name: str = "") -> str:
     )
 
 
-def draw_alone_legend() -> str:
+def draw_alone_legend() -> SafeString:
     """Return the thin line that stands for the interval of people alone, for the legend."""
     sample = Interval(0.5, 0.1, 0.9)
-    return _svg("iv", ALONE, _whisker(sample, Axis(0.0, 1.0, ()), middle=HEIGHT / 2))
+    return _svg("iv", PEOPLE_ALONE, _whisker(sample, Axis(0.0, 1.0, ()), middle=HEIGHT / 2))
 
 
-def draw_legend(kind: Kind = "final") -> str:
+def draw_legend(kind: Kind = "final") -> SafeString:
     """Return the glyph by itself, to explain it."""
     sample = Interval(0.5, 0.2, 0.8, 0.0, 1.0)
     tone: Tone = "quiet" if kind == "few" else "a"
@@ -248,33 +254,6 @@ def draw_legend(kind: Kind = "final") -> str:
         LEGENDS[kind],
         _glyph(sample, Axis(0.0, 1.0, ()), kind, tone, (0.0, 1.0)),
     )
-
-
-def draw_overlap(alone: int, both: int, other: int, names: tuple[str, str]) -> str:
-    """Return what two systems say as two bars on one scale, one above the other where they say the
-    same: how many the first says alone, both say, and the second says alone; nothing if neither
-    says any.
-    """
-    total = alone + both + other
-    if not total:
-        return ""
-    begin, end = (round(100 * n / total, 3) for n in (alone, alone + both))
-    bars = (("a", 0, end, 1), ("b", begin, 100 - begin, OVERLAP / 2 + 1))
-    drawn = [
-        f'<rect class="whole whole-{tone}" x="{x:g}%" y="{y:g}" width="{width:g}%"'
-        f' height="{OVERLAP / 2 - 2:g}"/>'
-        for tone, x, width, y in bars
-    ]
-    drawn += [
-        f'<line class="shared" x1="{x:g}%" x2="{x:g}%" y1="0" y2="{OVERLAP}"/>'
-        for x in (begin, end)
-        if both
-    ]
-    label = (
-        f"{names[0]} says {count_text(alone + both)}, {names[1]} {count_text(both + other)};"
-        f" of these both say {count_text(both)}"
-    )
-    return _svg("overlap-bars", label, "".join(drawn), height=OVERLAP)
 
 
 def difference_tone(interval: Interval) -> Tone:
@@ -288,7 +267,7 @@ def difference_tone(interval: Interval) -> Tone:
     return "quiet"
 
 
-def draw_axis(axis: Axis, *, signed: bool = False, coefficient: bool = False) -> str:
+def draw_axis(axis: Axis, *, signed: bool = False, coefficient: bool = False) -> SafeString:
     """Return an SVG with the tick labels of an axis, for the header of a column of bars. Labels are
     percentages; with `coefficient` they are plain numbers.
     """
@@ -299,7 +278,9 @@ def draw_axis(axis: Axis, *, signed: bool = False, coefficient: bool = False) ->
         )
         text = coefficient_text(tick) if coefficient else text
         marks.append(f'<text x="{axis.position(tick):g}%" y="12">{escape(text)}</text>')
-    return f'<svg class="axis" width="100%" height="16" aria-hidden="true">{"".join(marks)}</svg>'
+    return mark_safe(
+        f'<svg class="axis" width="100%" height="16" aria-hidden="true">{"".join(marks)}</svg>'
+    )
 
 
 def pack_ties(
@@ -340,7 +321,7 @@ def pack_ties(
     return len(free_from), parts
 
 
-def draw_ties(lanes: int, parts: Sequence[tuple[int, Part]]) -> str:
+def draw_ties(lanes: int, parts: Sequence[tuple[int, Part]]) -> SafeString:
     """One row's share of the tie lines: upright, as high as the row, a little short where a group
     starts or ends.
     """
@@ -351,12 +332,14 @@ def draw_ties(lanes: int, parts: Sequence[tuple[int, Part]]) -> str:
         bottom = "88%" if part == "end" else "100%"
         lines.append(f'<line class="tie tie-{part}" x1="{x}" x2="{x}" y1="{top}" y2="{bottom}"/>')
     width = max(lanes * LANE, 1)
-    return (
+    return mark_safe(
         f'<svg class="ties" width="{width}" height="100%" aria-hidden="true">{"".join(lines)}</svg>'
     )
 
 
-def figures_of(interval: Interval, *, n: int | None = None, level: int = 80) -> tuple[str, str]:
+def interval_figures(
+    interval: Interval, *, n: int | None = None, level: int = 80
+) -> tuple[str, str]:
     """Return the estimate and its interval as written beside a bar: (“30.0”, “28.6–31.4”)."""
     low, high = (
         (interval.low95, interval.high95) if level == 95 else (interval.low80, interval.high80)
@@ -379,9 +362,9 @@ def _whisker(interval: Interval, axis: Axis, *, middle: float = HEIGHT) -> str:
     )
 
 
-def _svg(classes: str, label: str, body: str, *, height: int = HEIGHT) -> str:
+def _svg(classes: str, label: str, body: str, *, height: int = HEIGHT) -> SafeString:
     # A label is attribute text: quotes are escaped too.
-    return (
+    return mark_safe(
         f'<svg class="{classes}" role="img" aria-label="{escape(label)}" width="100%"'
         f' height="{height}">{body}</svg>'
     )

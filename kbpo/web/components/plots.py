@@ -1,16 +1,18 @@
-"""Plots as inline SVG: precision against recall, and an estimate as judgments arrive.
+"""Draws plots as inline SVG: systems, curves, an estimate over time and as judgments arrive.
 
 A plot is a small grid of drawings whose positions are percentages, so that it fills any width while
-its text keeps its size. Curves stand in an inner drawing that is stretched, with strokes that are
-not.
+its text keeps its size. Curves are in an inner drawing that is stretched, with strokes that are
+not. Every text is escaped here.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
 from zlib import crc32
+
+from django.utils.safestring import SafeString, mark_safe
 
 from kbpo.web.components.drawing import Axis, Interval, axis_over, is_known
 from kbpo.web.components.figures import count_text, interval_text, number_text
@@ -18,31 +20,27 @@ from kbpo.web.components.figures import count_text, interval_text, number_text
 PLOT_HEIGHT = 400
 ARRIVAL_HEIGHT = 230
 CURVES_HEIGHT = 300
-WIDTHS = {"wide": 580, "narrow": 250}
-"""What names are placed against: the width a plot has on a wide page, and on a phone"""
-LOW = {PLOT_HEIGHT: 300, CURVES_HEIGHT: 220}
-"""How high a plot of that height is on a phone, by the style sheet"""
-LETTER = 6.5
-LINE = 15
+WIDTH = 580
+"""Width of a plot on a wide page, for placing names; phones show the names of the first group"""
+LETTER, LINE = 6.5, 15
+"""Width of a letter and height of a line"""
 DOT = 5
-"""From the middle of a point to where something else may stand"""
-SIDES = (
-    (8, -8, "start"), (8, 16, "start"), (-8, -8, "end"), (-8, 16, "end"), (0, -20, "middle"),
-    (0, 30, "middle"), (14, -26, "start"), (14, 34, "start"), (-14, -26, "end"), (-14, 34, "end"),
-    (0, -32, "middle"), (0, 42, "middle"), (0, -44, "middle"), (0, 54, "middle"),
-)  # fmt: skip
-"""Where a name may stand beside its point, the best first: (dx, dy, anchor). One above or below it
-moves aside where it would leave the plot."""
+"""Radius around a point that names leave free"""
+SIDES = ((8, -8, "start"), (8, 16, "start"), (-8, -8, "end"), (-8, 16, "end"))
+"""Places of a name beside its point, the best first: (dx, dy, anchor)"""
 DAY = 86400
 MINUTES = (1, 5, 15, 60, 180, 360)
 STEPS = (*(minutes / 1440 for minutes in MINUTES), 1, 2, 7, 14, 30, 91, 182, 365, 3650, 36500)
 """Days between two ticks of time"""
+Ends = tuple[float, float]
+Box = tuple[float, float, float, float]
+"""Left, top, right and bottom in pixels"""
 
 
 @dataclass(frozen=True)
 class Point:
-    """A system on the plot: its short name, both intervals, and whether it stands in the first tie
-    group.
+    """A system by precision and recall: its short name, both intervals, and whether it is in the
+    first tie group.
     """
 
     name: str
@@ -59,23 +57,24 @@ class Curve:
     points: Sequence[tuple[float, float]]
     kind: str = "path"
     named_at: float = 1.0
-    """How far along it its name stands"""
-    is_short: bool = False
-    """Whether its name has room on a phone, too"""
+    """Share of the line after which its name stands"""
 
 
 @dataclass(frozen=True)
 class Dot:
-    """A named point."""
+    """A point with its name, and with intervals across and upright where it has some."""
 
     name: str
     x: float
     y: float
+    x_ends: Ends | None = None
+    y_ends: Ends | None = None
+    label: str = ""
+    """Text for a pointer and a screen reader"""
     is_named: bool = True
-    ends: tuple[float, float] | None = None
-    """Of an interval of y, drawn upright"""
-    is_quiet: bool = False
-    """Whether it is drawn in grey, beside what the plot is about"""
+    is_first: bool = True
+    """In colour, and named on phones too"""
+    has_disc: bool = True
 
 
 @dataclass(frozen=True)
@@ -88,26 +87,115 @@ class Moment:
     high: float
 
 
-def draw_precision_recall(points: Sequence[Point], alt: str) -> str:
-    """Crosses of 80 % intervals with dotted curves of equal F1; the first group and the extremes
-    carry their names.
+def draw_curves(
+    curves: Sequence[Curve],
+    dots: Sequence[Dot],
+    across: Axis,
+    up: Axis,
+    alt: str,
+    *,
+    x_name: str,
+    y_name: str,
+    x_written: Callable[[float], str],
+    y_written: Callable[[float], str],
+    height: int = CURVES_HEIGHT,
+) -> SafeString:
+    """Return curves and dots with their names on two axes."""
+    paths, names = [], []
+    for curve in curves:
+        inside = [(x, y) for x, y in curve.points if up.low <= y <= up.high]
+        if not inside:
+            continue
+        line = _line([(across.position(x), _y(up, y)) for x, y in inside])
+        paths.append(f'<path class="{curve.kind}" d="{line}"/>')
+        if not curve.name:
+            continue
+        place = inside[round(curve.named_at * (len(inside) - 1))]
+        x, y = across.position(place[0]), _y(up, place[1])
+        anchor, dx = ("end", 0) if x > 60 else ("start", 5)
+        names.append(
+            f'<text class="equal-name wide" x="{x:g}%" y="{y:g}%" dx="{dx}"'
+            f' dy="{12 if y < 5 else -5}" text-anchor="{anchor}">{escape(curve.name)}</text>'
+        )
+    taken = [box for dot in dots for box in _boxes(dot, across, up, height)]
+    marks = [_mark(dot, across, up, height, taken) for dot in dots]
+    body = _grid(across, up) + _stretched("".join(paths)) + "".join([*names, *marks])
+    return _framed(body, across, up, height, alt, y_name, x_name, x_written, y_written)
+
+
+def draw_precision_recall(points: Sequence[Point], alt: str) -> SafeString:
+    """Return crosses of 80 % intervals with dotted curves of equal F1. The first group and the
+    extremes of both axes carry their names.
     """
     drawable = [
         point
         for point in points
         if is_known(point.precision.estimate) and is_known(point.recall.estimate)
     ]
-    across = _from_zero(drawable, "recall", ticks=6)
-    up = _from_zero(drawable, "precision", ticks=5)
-    body = _grid(across, up, PLOT_HEIGHT) + _equal_curves(across, up)
-    crosses = [_cross(point, across, up) for point in drawable]
-    wide = _named(drawable)
-    narrow = [index for index in wide if drawable[index].first] or wide[:1]
-    texts = _placed_names(
-        [point.name for point in drawable], {"wide": wide, "narrow": narrow}, crosses, PLOT_HEIGHT
+    across = _from_zero([point.recall for point in drawable], ticks=6)
+    up = _from_zero([point.precision for point in drawable], ticks=5)
+    extremes = {
+        choose(range(len(drawable)), key=lambda at: getattr(drawable[at], which).estimate)
+        for which in ("precision", "recall")
+        for choose in (max, min)
+        if drawable
+    }
+    dots = []
+    for at, point in enumerate(drawable):
+        precision, recall = _known(point.precision.estimate), _known(point.recall.estimate)
+        dots.append(
+            Dot(
+                point.name,
+                recall,
+                precision,
+                _ends_of(point.recall),
+                _ends_of(point.precision),
+                f"{point.name}: precision {number_text(precision)}, recall {number_text(recall)}",
+                is_named=point.first or at in extremes,
+                is_first=point.first,
+                has_disc=False,
+            )
+        )
+    return draw_curves(
+        _equal_f1(across, up),
+        sorted(dots, key=lambda dot: not dot.is_first),
+        across,
+        up,
+        alt,
+        x_name="Recall, %",
+        y_name="Precision, %",
+        x_written=_whole,
+        y_written=_whole,
+        height=PLOT_HEIGHT,
     )
-    body += "".join(map(_draw_cross, drawable, crosses, texts))
-    return _framed(body, across, up, PLOT_HEIGHT, alt, "Precision, %", "Recall, %")
+
+
+def draw_history(
+    moments: Sequence[tuple[datetime, Interval]], alt: str, *, name: str
+) -> SafeString:
+    """Return an estimate over time: a dot and its 80 % interval for every evaluation that is
+    kept.
+    """
+    days = [moment.timestamp() / DAY for moment, _ in moments]
+    up, across = axis_over([interval for _, interval in moments]), _days(min(days), max(days))
+    dots = []
+    for day, (moment, interval) in zip(days, moments, strict=True):
+        ends = interval_text(interval.low80, interval.high80)
+        label = f"{moment:%Y-%m-%d %H:%M} UTC: {number_text(interval.estimate)}, 80 % {ends}"
+        value = _known(interval.estimate)
+        dots.append(Dot("", day, value, y_ends=_ends_of(interval), label=label, is_named=False))
+    return draw_curves(
+        [Curve("", [(dot.x, dot.y) for dot in dots])],
+        dots,
+        across,
+        up,
+        alt,
+        x_name="Evaluation of (UTC)",
+        y_name=name,
+        x_written=_clock if across.high - across.low < 2 else _day,
+        y_written=_whole,
+        height=ARRIVAL_HEIGHT,
+    )
 
 
 def draw_arrival(
@@ -116,52 +204,55 @@ def draw_arrival(
     *,
     name: str = "Precision, %",
     plan: tuple[int, float] | None = None,
-) -> str:
+) -> SafeString:
     """Return an estimate as judgments arrive, in a hatched band; `plan` is (n, half-width) to
     come.
     """
     if not moments:
         raise ValueError("a plot of judgments needs at least one moment")
     now = moments[-1]
-    most = max(now.n, plan[0] if plan else 0)
-    across = counts_axis(most)
+    across = counts_axis(max(now.n, plan[0] if plan else 0))
     late = [Interval(m.estimate, m.low, m.high) for m in moments if m.n >= min(20, now.n)]
     up = axis_over(late)
-    body = (
-        _grid(across, up, ARRIVAL_HEIGHT) + _band(moments, across, up) + _path(moments, across, up)
-    )
-    body += _now(now, across, up) + (_plan(now, plan, across, up) if plan else "")
-    return _framed(
-        body, across, up, ARRIVAL_HEIGHT, alt, name, "Judgments of this system", counts=True
-    )
+    dots = [(across.position(m.n), _y(up, m.estimate)) for m in moments]
+    path = _stretched(f'<path class="path" d="{_line(dots)}"/>')
+    body = _grid(across, up) + _band(moments, across, up) + path + _now(now, across, up)
+    body += _plan(now, plan, across, up) if plan else ""
+    x_name = "Judgments of this system"
+    return _framed(body, across, up, ARRIVAL_HEIGHT, alt, name, x_name, count_text, _whole)
 
 
-def draw_history(moments: Sequence[tuple[datetime, Interval]], alt: str, *, name: str) -> str:
-    """Return an estimate over time: a dot and its 80 % interval for every evaluation that is
-    kept.
-    """
-    days = [moment.timestamp() / DAY for moment, _ in moments]
-    up, across = axis_over([interval for _, interval in moments]), _days(min(days), max(days))
-    dots, marks = [], []
-    for day, (moment, interval) in zip(days, moments, strict=True):
-        x, y = across.position(day), _y(up, _known(interval.estimate))
-        low, high = (
-            _y(up, _or(end, interval.estimate)) for end in (interval.low80, interval.high80)
-        )
-        ends = interval_text(interval.low80, interval.high80)
-        label = f"{moment:%Y-%m-%d %H:%M} UTC: {number_text(interval.estimate)}, 80 % {ends}"
-        dots.append((x, y))
-        marks.append(
-            f'<g><title>{escape(label)}</title><line class="now" x1="{x:g}%" x2="{x:g}%"'
-            f' y1="{high:g}%" y2="{low:g}%"/><circle class="now-dot" cx="{x:g}%" cy="{y:g}%"'
-            ' r="4"/></g>'
-        )
-    body = _grid(across, up, ARRIVAL_HEIGHT) + _stretched(f'<path class="path" d="{_line(dots)}"/>')
-    written = _clock if across.high - across.low < 2 else _day
-    body += "".join(marks)
-    return _framed(
-        body, across, up, ARRIVAL_HEIGHT, alt, name, "Evaluation of (UTC)", x_written=written
+def counts_axis(most: int) -> Axis:
+    """Return an axis of whole numbers from 0."""
+    raw = max(most, 1) / 7
+    magnitude = 10 ** math.floor(math.log10(raw)) if raw >= 1 else 1
+    step = next(
+        step for step in (magnitude, 2 * magnitude, 5 * magnitude, 10 * magnitude) if step >= raw
     )
+    ticks = tuple(float(tick) for tick in range(0, most + step, step))
+    return Axis(0.0, ticks[-1], ticks)
+
+
+def _from_zero(intervals: Sequence[Interval], *, ticks: int) -> Axis:
+    """Return an axis from 0, which curves of equal F1 need."""
+    high = max((max(interval.known) for interval in intervals if interval.known), default=1.0)
+    return axis_over([Interval(0.0), Interval(high)], ticks=ticks)
+
+
+def _equal_f1(across: Axis, up: Axis) -> list[Curve]:
+    curves = []
+    for f1 in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9):
+        top = min(up.high, 1.0)
+        lowest = f1 * top / (2 * top - f1) if 2 * top > f1 else across.high
+        if lowest >= across.high:
+            continue
+        points = []
+        for step in range(61):
+            # Closer together at the start, where the curve is steep.
+            recall = lowest + (across.high - lowest) * (step / 60) ** 2
+            points.append((recall, min(top, f1 * recall / (2 * recall - f1))))
+        curves.append(Curve(f"F1 {f1 * 100:.0f}", points, "equal", named_at=0.0))
+    return curves
 
 
 def _days(first: float, last: float) -> Axis:
@@ -180,246 +271,48 @@ def _clock(day: float) -> str:
     return f"{datetime.fromtimestamp(round(day * DAY), UTC):%H:%M}"
 
 
-def draw_curves(
-    curves: Sequence[Curve],
-    dots: Sequence[Dot],
-    across: Axis,
-    up: Axis,
-    alt: str,
-    *,
-    x_name: str,
-    y_name: str,
-    x_written: Callable[[float], str],
-    y_written: Callable[[float], str],
-) -> str:
-    """Lines and dots with their names, on two axes."""
-    paths, names = [], []
-    for curve in curves:
-        inside = [(x, y) for x, y in curve.points if up.low <= y <= up.high]
-        if not inside:
-            continue
-        line = _line([(across.position(x), _y(up, y)) for x, y in inside])
-        paths.append(f'<path class="{curve.kind}" d="{line}"/>')
-        place = inside[round(curve.named_at * (len(inside) - 1))]
-        x, y = across.position(place[0]), _y(up, place[1])
-        anchor = "end" if x > 60 else "start"
-        names.append(
-            f'<text class="equal-name{"" if curve.is_short else " wide"}" x="{x:g}%" y="{y:g}%"'
-            f' dy="-5" text-anchor="{anchor}">{escape(curve.name)}</text>'
-        )
-    marks = []
-    crosses = [_upright(dot, across, up) for dot in dots]
-    named = [index for index, dot in enumerate(dots) if dot.is_named]
-    texts = _placed_names(
-        [dot.name for dot in dots], dict.fromkeys(WIDTHS, named), crosses, CURVES_HEIGHT
-    )
-    for dot, cross, text in zip(dots, crosses, texts, strict=True):
-        label = f"{dot.name}: {x_written(dot.x)}, {y_written(dot.y)}"
-        upright = ""
-        if dot.ends is not None:
-            upright = (
-                f'<line x1="{cross.x:g}%" x2="{cross.x:g}%" y1="{cross.bottom:g}%"'
-                f' y2="{cross.top:g}%"/>'
-            )
-        kind = "cross" if dot.is_quiet else "cross first"
-        marks.append(
-            f'<g class="{kind}"><title>{escape(label)}</title>{upright}<circle class="now-dot"'
-            f' cx="{cross.x:g}%" cy="{cross.y:g}%" r="4"/>{text}</g>'
-        )
-    body = _grid(across, up, ARRIVAL_HEIGHT) + _stretched("".join(paths))
-    body += "".join(names) + "".join(marks)
-    return _framed(
-        body,
-        across,
-        up,
-        CURVES_HEIGHT,
-        alt,
-        y_name,
-        x_name,
-        x_written=x_written,
-        y_written=y_written,
-    )
-
-
-def counts_axis(most: int) -> Axis:
-    """Return an axis of whole numbers from 0."""
-    raw = max(most, 1) / 7
-    magnitude = 10 ** math.floor(math.log10(raw)) if raw >= 1 else 1
-    step = next(
-        step for step in (magnitude, 2 * magnitude, 5 * magnitude, 10 * magnitude) if step >= raw
-    )
-    ticks = tuple(float(tick) for tick in range(0, most + step, step))
-    return Axis(0.0, ticks[-1], ticks)
-
-
-def _from_zero(points: Sequence[Point], which: str, *, ticks: int) -> Axis:
-    # Curves of equal F1 only make sense from the origin.
-    intervals = [getattr(point, which) for point in points]
-    high = max((max(interval.known) for interval in intervals if interval.known), default=1.0)
-    return axis_over([Interval(0.0), Interval(high)], ticks=ticks)
-
-
-def _y(axis: Axis, value: float) -> float:
-    return round(100 - axis.position(value), 3)
-
-
-def _grid(across: Axis, up: Axis, height: int) -> str:
-    lines = [
-        f'<line class="grid" x1="0" x2="100%" y1="{_y(up, t):g}%" y2="{_y(up, t):g}%"/>'
-        for t in up.ticks
-    ]
-    lines += [
-        f'<line class="grid" x1="{across.position(t):g}%" x2="{across.position(t):g}%" y1="0"'
-        ' y2="100%"/>'
-        for t in across.ticks
-    ]
-    return "".join(lines)
-
-
-def _equal_curves(across: Axis, up: Axis) -> str:
-    paths, names = [], []
-    for f1 in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9):
-        top = min(up.high, 1.0)
-        lowest = f1 * top / (2 * top - f1) if 2 * top > f1 else across.high
-        if lowest >= across.high:
-            continue
-        dots = []
-        for step in range(61):
-            # Closer together at the start, where the curve is steep.
-            recall = lowest + (across.high - lowest) * (step / 60) ** 2
-            dots.append((across.position(recall), _y(up, f1 * recall / (2 * recall - f1))))
-        paths.append(f'<path class="equal" d="{_line(dots)}"/>')
-        x = dots[0][0]
-        words = f"F1 {f1 * 100:.0f}"
-        names.append(f'<text class="equal-name wide" x="{x:g}%" dx="5" y="12">{words}</text>')
-    return _stretched("".join(paths)) + "".join(names)
-
-
-@dataclass(frozen=True)
-class _Cross:
-    """Where a point and its two intervals stand, in shares of the plot."""
-
-    x: float
-    y: float
-    left: float
-    right: float
-    top: float
-    bottom: float
-
-
-def _cross(point: Point, across: Axis, up: Axis) -> _Cross:
-    left, right = (
-        across.position(_or(v, point.recall.estimate))
-        for v in (point.recall.low80, point.recall.high80)
-    )
-    bottom, top = (
-        _y(up, _or(v, point.precision.estimate))
-        for v in (point.precision.low80, point.precision.high80)
-    )
-    x, y = across.position(_known(point.recall.estimate)), _y(up, _known(point.precision.estimate))
-    return _Cross(x, y, left, right, top, bottom)
-
-
-def _upright(dot: Dot, across: Axis, up: Axis) -> _Cross:
-    """Return where a dot stands, and the ends of its interval."""
+def _mark(dot: Dot, across: Axis, up: Axis, height: int, taken: list[Box]) -> str:
+    """Return a dot with its intervals and its name. The name is left out where all places beside
+    the point are taken; its place is added to `taken`.
+    """
     x, y = across.position(dot.x), _y(up, dot.y)
-    bottom, top = (_y(up, end) for end in dot.ends or (dot.y, dot.y))
-    return _Cross(x, y, x, x, top, bottom)
-
-
-Label = tuple[int, int, str]
-"""How far from its point a name stands, and which end of it is there"""
-Box = tuple[float, float, float, float]
-
-
-def _placed_names(
-    names: Sequence[str],
-    named: Mapping[str, Sequence[int]],
-    crosses: Sequence[_Cross],
-    height: int,
-) -> list[str]:
-    """For each point its name where there is room for it on a wide page, and where on a narrow one;
-    `named`: whose names stand on which.
-    """
-    texts = [""] * len(names)
-    for which, width in WIDTHS.items():
-        tall = LOW[height] if which == "narrow" else height
-        placed = _placed_labels(names, named[which], crosses, width, tall)
-        for index, (dx, dy, anchor) in placed.items():
-            x, y = crosses[index].x, crosses[index].y
-            texts[index] += (
-                f'<text class="{which}" x="{x:g}%" y="{y:g}%" dx="{dx}" dy="{dy}"'
-                f' text-anchor="{anchor}">{escape(names[index])}</text>'
+    parts = [f"<title>{escape(dot.label)}</title>"]
+    if dot.x_ends is not None:
+        left, right = (across.position(end) for end in dot.x_ends)
+        parts.append(f'<line x1="{left:g}%" x2="{right:g}%" y1="{y:g}%" y2="{y:g}%"/>')
+    if dot.y_ends is not None:
+        bottom, top = (_y(up, end) for end in dot.y_ends)
+        parts.append(f'<line x1="{x:g}%" x2="{x:g}%" y1="{top:g}%" y2="{bottom:g}%"/>')
+    if dot.has_disc:
+        parts.append(f'<circle class="now-dot" cx="{x:g}%" cy="{y:g}%" r="4"/>')
+    length = len(dot.name) * LETTER
+    for dx, dy, anchor in SIDES if dot.is_named else ():
+        begins = x / 100 * WIDTH + dx - (length if anchor == "end" else 0)
+        line = y / 100 * height + dy
+        box = (begins, line - LINE + 3, begins + length, line + 3)
+        is_inside = box[0] >= 0 and box[2] <= WIDTH and box[1] >= 0 and box[3] <= height
+        if is_inside and not any(_overlap(box, other) for other in taken):
+            taken.append(box)
+            shown = "" if dot.is_first else ' class="wide"'
+            parts.append(
+                f'<text{shown} x="{x:g}%" y="{y:g}%" dx="{dx}" dy="{dy}"'
+                f' text-anchor="{anchor}">{escape(dot.name)}</text>'
             )
-    return texts
+            break
+    return f'<g class="cross{" first" if dot.is_first else ""}">{"".join(parts)}</g>'
 
 
-def _draw_cross(point: Point, cross: _Cross, text: str) -> str:
-    """Return a cross with its name."""
-    x, y = f"{cross.x:g}%", f"{cross.y:g}%"
-    label = (
-        f"{point.name}: precision {number_text(point.precision.estimate)}, recall"
-        f" {number_text(point.recall.estimate)}"
-    )
-    return (
-        f'<g class="cross{" first" if point.first else ""}"><title>{escape(label)}</title>'
-        f'<line x1="{cross.left:g}%" x2="{cross.right:g}%" y1="{y}" y2="{y}"/>'
-        f'<line x1="{x}" x2="{x}" y1="{cross.top:g}%" y2="{cross.bottom:g}%"/>{text}</g>'
-    )
-
-
-def _placed_labels(
-    names: Sequence[str],
-    named: Sequence[int],
-    crosses: Sequence[_Cross],
-    width: int,
-    height: int,
-) -> dict[int, Label]:
-    """For each point that is named, where its name goes on a plot of that size so that it covers
-    neither a name nor a point with its intervals; no name where there is no such place.
-    """
-    taken: list[Box] = []
-    for cross in crosses:
-        x, y = cross.x / 100 * width, cross.y / 100 * height
-        left, right = cross.left / 100 * width, cross.right / 100 * width
-        top, bottom = cross.top / 100 * height, cross.bottom / 100 * height
-        taken += [(left, y - 2, right, y + 2), (x - 2, top, x + 2, bottom)]
-        taken.append((x - DOT, y - DOT, x + DOT, y + DOT))
-    placed: dict[int, Label] = {}
-    for index in named:
-        x, y = crosses[index].x / 100 * width, crosses[index].y / 100 * height
-        length = len(names[index]) * LETTER
-        for dx, dy, anchor in SIDES:
-            if anchor == "middle":
-                dx = round(min(max(x, length / 2 + 2), width - length / 2 - 2) - x)
-            box = _box(x + dx, y + dy, length, anchor)
-            is_inside = box[0] >= 0 and box[2] <= width and box[1] >= 0 and box[3] <= height
-            if is_inside and not any(_overlap(box, other) for other in taken):
-                placed[index] = (dx, dy, anchor)
-                taken.append(box)
-                break
-    return placed
-
-
-def _box(x: float, y: float, length: float, anchor: str) -> Box:
-    """Return what a name covers whose `anchor` stands there, on the line."""
-    left = x - {"start": 0.0, "middle": length / 2, "end": length}[anchor]
-    return left, y - LINE + 3, left + length, y + 3
-
-
-def _named(points: Sequence[Point]) -> list[int]:
-    """Return the first group, then the extremes of both axes."""
-    leaders = [index for index, point in enumerate(points) if point.first]
-    if not points:
-        return []
-    every = range(len(points))
-    extremes = []
-    for which in ("precision", "recall"):
-        extremes += [
-            max(every, key=lambda i: getattr(points[i], which).estimate),
-            min(every, key=lambda i: getattr(points[i], which).estimate),
-        ]
-    return list(dict.fromkeys(leaders + extremes))
+def _boxes(dot: Dot, across: Axis, up: Axis, height: int) -> list[Box]:
+    """Return the boxes that a point and its intervals cover on a wide page."""
+    x, y = across.position(dot.x) / 100 * WIDTH, _y(up, dot.y) / 100 * height
+    boxes = [(x - DOT, y - DOT, x + DOT, y + DOT)]
+    if dot.x_ends is not None:
+        left, right = (across.position(end) / 100 * WIDTH for end in dot.x_ends)
+        boxes.append((left, y - 2, right, y + 2))
+    if dot.y_ends is not None:
+        bottom, top = (_y(up, end) / 100 * height for end in dot.y_ends)
+        boxes.append((x - 2, top, x + 2, bottom))
+    return boxes
 
 
 def _overlap(box: Box, other: Box) -> bool:
@@ -437,11 +330,6 @@ def _band(moments: Sequence[Moment], across: Axis, up: Axis) -> str:
         f'<clipPath id="{name}" clipPathUnits="objectBoundingBox"><path d="{shape}"/></clipPath>'
         f'<rect width="100%" height="100%" fill="url(#hatch-a)" clip-path="url(#{name})"/>'
     )
-
-
-def _path(moments: Sequence[Moment], across: Axis, up: Axis) -> str:
-    dots = [(across.position(m.n), _y(up, m.estimate)) for m in moments]
-    return _stretched(f'<path class="path" d="{_line(dots)}"/>')
 
 
 def _now(now: Moment, across: Axis, up: Axis) -> str:
@@ -474,6 +362,19 @@ def _plan(now: Moment, plan: tuple[int, float], across: Axis, up: Axis) -> str:
     )
 
 
+def _grid(across: Axis, up: Axis) -> str:
+    lines = [
+        f'<line class="grid" x1="0" x2="100%" y1="{_y(up, t):g}%" y2="{_y(up, t):g}%"/>'
+        for t in up.ticks
+    ]
+    lines += [
+        f'<line class="grid" x1="{across.position(t):g}%" x2="{across.position(t):g}%" y1="0"'
+        ' y2="100%"/>'
+        for t in across.ticks
+    ]
+    return "".join(lines)
+
+
 def _framed(
     body: str,
     across: Axis,
@@ -482,21 +383,17 @@ def _framed(
     alt: str,
     y_name: str,
     x_name: str,
-    *,
-    counts: bool = False,
-    x_written: Callable[[float], str] | None = None,
-    y_written: Callable[[float], str] | None = None,
-) -> str:
-    write_up = y_written or _whole
+    x_written: Callable[[float], str],
+    y_written: Callable[[float], str],
+) -> SafeString:
     y_labels = "".join(
-        f'<text x="28" y="{_y(up, tick):g}%">{write_up(tick)}</text>' for tick in up.ticks
+        f'<text x="28" y="{_y(up, tick):g}%">{y_written(tick)}</text>' for tick in up.ticks
     )
-    written = x_written or (count_text if counts else _whole)
     x_labels = "".join(
-        f'<text x="{across.position(tick):g}%" y="14">{written(tick)}</text>'
+        f'<text x="{across.position(tick):g}%" y="14">{x_written(tick)}</text>'
         for tick in across.ticks
     )
-    return (
+    return mark_safe(
         f'<div class="plot"><span class="y-name">{escape(y_name)}</span><svg class="y-axis"'
         f' height="{height}" aria-hidden="true">{y_labels}</svg><svg class="area" role="img"'
         f' aria-label="{escape(alt)}" width="100%" height="{height}">{body}</svg><svg'
@@ -523,10 +420,20 @@ def _line(dots: Sequence[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{x:.4g} {y:.4g}" for x, y in dots)
 
 
+def _y(axis: Axis, value: float) -> float:
+    return round(100 - axis.position(value), 3)
+
+
 def _known(value: float | None) -> float:
     assert value is not None  # points without estimates are not drawn
     return value
 
 
-def _or(value: float | None, instead: float | None) -> float:
-    return value if value is not None and math.isfinite(value) else _known(instead)
+def _ends_of(interval: Interval) -> Ends:
+    """Return the ends of an 80 % interval; the estimate in place of an unknown end."""
+    estimate = _known(interval.estimate)
+    low, high = (
+        end if end is not None and math.isfinite(end) else estimate
+        for end in (interval.low80, interval.high80)
+    )
+    return low, high

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import Literal
 
+from django.utils.safestring import SafeString, mark_safe
+
 Role = Literal["subject", "object", "provenance", "other", "entity"]
 NAME: Role = "entity"
 """The role of a name in a document read whole: with a number, and a type"""
@@ -42,8 +44,10 @@ class Span:
 
 
 def document_html(
-    text: str, spans: Iterable[Span] = (), *, window: tuple[int, int] | None = None
-) -> str:
+    text: str,
+    spans: Iterable[Span | tuple[int, int, Role]] = (),
+    window: tuple[int, int] | None = None,
+) -> SafeString:
     """Return the text, or the window of it, with nested marks; what is cut away before and after is
     told by an ellipsis.
 
@@ -53,7 +57,7 @@ def document_html(
     start, end = window if window is not None else (0, len(text))
     start, end = max(0, start), min(len(text), end)
     inside = []
-    for span in spans:
+    for span in (one if isinstance(one, Span) else Span(*one) for one in spans):
         if not 0 <= span.start < span.end <= len(text):
             raise ValueError(
                 f"span {span.start}-{span.end} does not fit a text of {len(text)} characters"
@@ -63,7 +67,8 @@ def document_html(
     classes = "doc has-prov" if any(span.role == "provenance" for span in inside) else "doc"
     before = '<span class="cut">… </span>' if start > 0 else ""
     after = '<span class="cut"> …</span>' if end < len(text) else ""
-    return f'<div class="{classes}">{before}{_marked(text, start, end, inside)}{after}</div>'
+    marked = _marked(text, start, end, inside)
+    return mark_safe(f'<div class="{classes}">{before}{marked}{after}</div>')
 
 
 def _marked(text: str, start: int, end: int, spans: list[Span]) -> str:
@@ -122,14 +127,12 @@ def type_class(mention_type: str) -> str:
     return f"t-{name}" if name in types else "t-misc"
 
 
-def line_html(line: str, culprit: tuple[int, int] | None) -> str:
+def line_html(line: str, start: int | None = None, end: int | None = None) -> SafeString:
     """Return a line of an uploaded file with the part at fault underlined."""
-    if culprit is None:
-        return escape(line)
-    start, end = max(0, culprit[0]), min(len(line), culprit[1])
+    start, end = max(0, start or 0), min(len(line), end or 0)
     if start >= end:
-        return escape(line)
-    return (
-        f"{escape(line[:start])}<span"
-        f' class="culprit">{escape(line[start:end])}</span>{escape(line[end:])}'
+        return mark_safe(escape(line))
+    return mark_safe(
+        f'{escape(line[:start])}<span class="culprit">{escape(line[start:end])}</span>'
+        f"{escape(line[end:])}"
     )

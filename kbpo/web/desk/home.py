@@ -42,7 +42,7 @@ from kbpo.web.desk.people.workers import annotator_table
 from kbpo.web.desk.quality.experts import waiting_for_experts
 from kbpo.web.desk.stages import failures, runs, stages
 from kbpo.web.http import act, admin_of, at_one_moment, for_admins, is_armed, pk_of, text_of, why_of
-from kbpo.web.research.submissions import put_back
+from kbpo.web.research.submissions import resume_failed
 
 A_WEEK = timedelta(days=7)
 SPENDING = ("open", "frozen")
@@ -198,7 +198,7 @@ def retry(request: HttpRequest) -> HttpResponse:
         row = get_object_or_404(Submission, pk=pk)
         user, before, reason = admin_of(request), row.status, row.reason
         try:
-            again = put_back(row, user) if before == "failed" else _retry_now(row)
+            again = resume_failed(row, user) if before == "failed" else _retry_now(row)
         except (CannotChange, OverBudget) as refusal:
             messages.error(request, f"{refusal} Nothing was tried again.")
             return redirect("desk")

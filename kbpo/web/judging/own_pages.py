@@ -28,7 +28,7 @@ from annotation.workers.models import Application, Payout
 from annotation.workers.worker import worker_of
 from kbpo import clock
 from kbpo.accounts.models import User
-from kbpo.accounts.password_again import why_not
+from kbpo.accounts.password_again import password_refusal
 from kbpo.accounts.sign_up import SignUpForm
 from kbpo.money.spend import ZERO
 from kbpo.tracks.models import Track
@@ -256,7 +256,7 @@ def payee_page(request: HttpRequest, worker: Worker) -> HttpResponse:
 
 def _change_payee(request: HttpRequest, user: User, worker: Worker) -> str:
     """Store the address, and return why not, as a sentence; empty if it was stored."""
-    if refusal := why_not(user, request.POST.get("password", "")):
+    if refusal := password_refusal(user, request.POST.get("password", "")):
         return refusal
     try:
         payee.set_address(worker, request.POST.get("address", ""))

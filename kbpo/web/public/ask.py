@@ -21,13 +21,13 @@ from kbpo.accounts.mail import goes_out, send
 from kbpo.accounts.models import User
 from kbpo.accounts.sign_up import NewPassword
 from kbpo.web.http import address_of, network_of
-from kbpo.web.public.people import OF_NAME
+from kbpo.web.public.people import LOGINS_OF_NAME
 
-ASKED = Limit("ask.ask", 20, 3600)
+REQUESTS_OF_ADDRESS = Limit("ask.ask", 20, 3600)
 """Requests for an account or a team that one address may make in an hour"""
-RESETS = Limit("ask.reset", 20, 3600)
+RESETS_OF_ADDRESS = Limit("ask.reset", 20, 3600)
 """Resets of passwords that one address may ask for in an hour"""
-MAILS = Limit("ask.reset.mail", 3, 3600)
+RESET_MAILS = Limit("ask.reset.mail", 3, 3600)
 """Mails with a link that one mailbox is sent in an hour, whoever asks for them: the page says the
 same of the next one"""
 TOO_MANY = "Many requests came from your network in the last hour. Try again later."
@@ -69,7 +69,7 @@ class AskForm(forms.Form):
 
 
 @never_cache
-def show(request: HttpRequest) -> HttpResponse:
+def ask_for_account(request: HttpRequest) -> HttpResponse:
     """Return the form for an account, or for a team where one is logged in; afterwards it says what
     happens next.
     """
@@ -77,9 +77,9 @@ def show(request: HttpRequest) -> HttpResponse:
     form = AskForm(request.POST or None, user=user)
     if request.method != "POST" or not form.is_valid():
         return _form(request, form, 422 if request.method == "POST" else 200)
-    if not ASKED.count(address_of(request)):
+    if not REQUESTS_OF_ADDRESS.count(address_of(request)):
         answer = _form(request, form, 429, TOO_MANY)
-        answer["Retry-After"] = str(ASKED.wait(address_of(request)))
+        answer["Retry-After"] = str(REQUESTS_OF_ADDRESS.wait(address_of(request)))
         return answer
     try:
         ask(**form.cleaned_data, network=network_of(request), user=user)
@@ -114,18 +114,18 @@ class LinkForm(PasswordResetForm):
 
 
 @never_cache
-def forgotten(request: HttpRequest) -> HttpResponse:
+def forgot_password(request: HttpRequest) -> HttpResponse:
     """Asks for a mail with a link that sets a new password. It never tells who has an account."""
     form = LinkForm(request.POST or None)
     if request.method != "POST" or not form.is_valid():
         status = 422 if request.method == "POST" else 200
         return render(request, "people/forgotten.html", {"form": form}, status=status)
-    if not RESETS.count(address_of(request)):
+    if not RESETS_OF_ADDRESS.count(address_of(request)):
         context = {"form": form, "refusal": TOO_MANY}
         answer = render(request, "people/forgotten.html", context, status=429)
-        answer["Retry-After"] = str(RESETS.wait(address_of(request)))
+        answer["Retry-After"] = str(RESETS_OF_ADDRESS.wait(address_of(request)))
         return answer
-    if MAILS.count(form.cleaned_data["email"]):
+    if RESET_MAILS.count(form.cleaned_data["email"]):
         form.save(
             request=request,
             subject_template_name="people/reset_subject.txt",
@@ -153,7 +153,7 @@ class Reset(PasswordResetConfirmView):
 
     def form_valid(self, form: Any) -> HttpResponse:
         answer = super().form_valid(form)
-        OF_NAME.forget(form.user.username)
+        LOGINS_OF_NAME.forget(form.user.username)
         messages.success(
             self.request,
             "Your password is changed, and your API tokens are revoked. Log in with the new one.",
@@ -167,7 +167,7 @@ class Reset(PasswordResetConfirmView):
 
 
 urlpatterns = [
-    path("ask/", show, name="ask"),
-    path("forgotten/", forgotten, name="forgotten"),
+    path("ask/", ask_for_account, name="ask"),
+    path("forgotten/", forgot_password, name="forgotten"),
     path("reset/<uidb64>/<token>/", Reset.as_view(), name="password_reset_confirm"),
 ]

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+import gzip
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from hashlib import sha256
 from typing import Any
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib.messages import get_messages
+from django.core.cache import cache
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import path, reverse
+from django.utils.cache import patch_vary_headers
 from django.views.decorators.cache import cache_control
-from django.views.decorators.clickjacking import xframe_options_exempt
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import conditional_page
 from django.views.decorators.vary import vary_on_cookie
-from rest_framework.renderers import JSONRenderer
 
 from kbpo.accounts.models import User
 from kbpo.evaluation.leaderboard import Board, Row, saved_share
@@ -27,39 +31,40 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
+from kbpo.tracks.stamps import cached_with_stamps, stamps_of
 from kbpo.web.components import drawing, plots
 from kbpo.web.components.drawing import Interval
 from kbpo.web.expensive import expensive
 from kbpo.web.http import at_one_moment
 from kbpo.web.public import cite
-from kbpo.web.public.board_files import as_json, strengths_of, table_of
-from kbpo.web.public.board_kept import shared
+from kbpo.web.public.board_files import board_strengths, board_table
 from kbpo.web.public.board_rows import (
-    cells_of,
-    facts,
+    board_facts,
+    column_heads,
     has_expert,
     has_few,
     has_published,
-    head_of,
-    heads_of,
+    row_cells,
 )
 from kbpo.web.public.board_view import (
     PEOPLE,
+    SWITCHES,
     View,
-    helped,
-    of_view,
-    opened,
-    read,
+    board_or_404,
+    find_track,
+    helper_switch,
     switches,
-    track_of,
+    view_or_404,
+    with_default_helpers,
 )
-from kbpo.web.public.judges import of_board
+from kbpo.web.public.judges import sentences_on_board
 from kbpo.web.table import csv_response
 
-EMBEDDED = 10
-"""Rows on another site's page"""
-SHORT = 14
+ROWS_AT_FIRST = 14
 """Rows that are shown before 'Show the others'."""
+ACCEPTS_GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))")
+_TRACKS: dict[str, int] = {}
+"""Slug of an address -> the track that this process drew last for it"""
 
 
 @gzip_page
@@ -72,25 +77,97 @@ def show(request: HttpRequest, slug: str = "", number: int | None = None) -> Htt
     without a page; and who is nobody in particular shares one with everybody else.
     """
     if request.COOKIES.get(settings.SESSION_COOKIE_NAME) or get_messages(request):
-        return _page(request, slug, number)
-    return shared(request, slug, lambda slug: _page(request, slug, number))
+        return _draw_page(request, slug, number)
+    return cached_page(request, slug, lambda slug: _draw_page(request, slug, number))
+
+
+def cached_page(
+    request: HttpRequest, slug: str, draw: Callable[[str], HttpResponse]
+) -> HttpResponse:
+    """A page that is the same for everybody, drawn by `draw` where none is kept."""
+    if not settings.PAGES_KEPT_SECONDS:
+        return draw(slug)
+    key = _cache_key(request)
+    page, stamps = _read_cached_page(key, slug)
+    if page is None or page.stamps != stamps:
+        track = find_track(slug)
+        if track is None:
+            return draw(slug)
+        stamps = stamps_of(track.pk)  # before anything of it is read
+        page = _CachedPage.of(draw(track.slug), track.pk, stamps)
+        cache.set(key, page, timeout=settings.PAGES_KEPT_SECONDS)
+        _TRACKS[slug] = track.pk
+    return page.answer(request)
+
+
+def _read_cached_page(key: str, slug: str) -> tuple[_CachedPage | None, tuple[str, ...]]:
+    """Return the page that is kept, and the stamps that its track has now. Redis is asked once,
+    where the track is the one that this process knows of that address.
+    """
+    guess = _TRACKS.get(slug)
+    page, stamps = (cache.get(key), ()) if guess is None else cached_with_stamps(key, guess)
+    if page is None:
+        return None, ()
+    if page.track != guess:
+        _TRACKS[slug] = page.track
+        stamps = stamps_of(page.track)
+    return page, stamps
+
+
+@dataclass(frozen=True)
+class _CachedPage:
+    """A board's page for readers who are nobody in particular, compressed once. It holds as long as
+    the stamps of its track are those that it was drawn under; what else it tells (labels that wait,
+    names of teams, money) is PAGES_KEPT_SECONDS old at most.
+    """
+
+    track: int
+    stamps: tuple[str, ...]
+    etag: str
+    packed: bytes
+
+    @classmethod
+    def of(cls, drawn: HttpResponse, track: int, stamps: tuple[str, ...]) -> _CachedPage:
+        """The page that was drawn under these stamps."""
+        etag = f'W/"{sha256(drawn.content).hexdigest()[:32]}"'
+        return cls(track, stamps, etag, gzip.compress(drawn.content, 6))
+
+    def answer(self, request: HttpRequest) -> HttpResponse:
+        """The page; whole for the rare reader who cannot unpack it."""
+        headers = {"ETag": self.etag}
+        if ACCEPTS_GZIP.search(request.headers.get("Accept-Encoding", "")):
+            headers["Content-Encoding"] = "gzip"
+            answer = HttpResponse(self.packed, headers=headers)
+        else:
+            answer = HttpResponse(gzip.decompress(self.packed), headers=headers)
+        patch_vary_headers(answer, ["Accept-Encoding"])
+        return answer
+
+
+def _cache_key(request: HttpRequest) -> str:
+    """Return what a shared page is kept under: its address, with the switches alone, so that nobody
+    fills the cache by asking.
+    """
+    asked = [(name, request.GET[name][:20]) for name in SWITCHES if name in request.GET]
+    parts = [settings.VERSION, request.build_absolute_uri(request.path), asked]
+    return f"board:{sha256(repr(parts).encode()).hexdigest()}"
 
 
 @at_one_moment
-def _page(request: HttpRequest, slug: str, number: int | None) -> HttpResponse:
+def _draw_page(request: HttpRequest, slug: str, number: int | None) -> HttpResponse:
     """The page as it is drawn for whoever asks."""
-    track = track_of(slug)
+    track = find_track(slug)
     if track is None:
         return render(request, "leaderboard.html", {"track": None})
-    view = read(request, track)
+    view = view_or_404(request, track)
     if number is not None:
         view = replace(view, number=number)
-    shown = of_view(track, view)
-    view = opened(request, shown, view)
-    return render(request, "leaderboard.html", context(request, track, view, shown))
+    shown = board_or_404(track, view)
+    view = with_default_helpers(request, shown, view)
+    return render(request, "leaderboard.html", board_context(request, track, view, shown))
 
 
-def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dict[str, Any]:
+def board_context(request: HttpRequest, track: Track, view: View, shown: Board) -> dict[str, Any]:
     address = reverse("board", args=[track.slug])
     if view.number is not None:
         address = reverse("evaluation", args=[track.slug, view.number])
@@ -101,16 +178,16 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
         else set()
     )
     kind = kind_of(track)
-    rows = shown.rows if view.all else shown.rows[:SHORT]
+    rows = shown.rows if view.all else shown.rows[:ROWS_AT_FIRST]
     ties = [[place for place in group if place < len(rows)] for group in shown.groups]
     lanes, parts = drawing.pack_ties([tie for tie in ties if len(tie) > 1], len(rows))
-    heads = heads_of(kind, view, address, shown.rows)
+    heads = column_heads(kind, view, address, shown.rows)
     sorted_by = {
         name: {"url": view.url(address, sort=name), "current": view.sort == name}
         for name in ("name", "labels")
     }
     drawn = [
-        cells_of(shown, heads, row, mine, view) | {"parts": part}
+        row_cells(shown, heads, row, mine, view) | {"parts": part}
         for row, part in zip(rows, parts, strict=True)
     ]
     return {
@@ -124,15 +201,15 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
         "has_few": has_few(drawn),
         "lanes": lanes,
         "level": f"{shown.level:.0%}".replace("%", " %") if shown.level else "",
-        "others": 0 if view.all else max(0, len(shown.rows) - SHORT),
+        "others": 0 if view.all else max(0, len(shown.rows) - ROWS_AT_FIRST),
         "heads": sorted_by,
         "switches": [
             *switches(view, track, shown.report, partial(view.url, address)),
-            *helped(shown, view, address),
+            *helper_switch(shown, view, address),
         ],
-        "strengths": strengths_of(shown),
-        "facts": facts(track, shown),
-        "judges": of_board(shown),
+        "strengths": board_strengths(shown),
+        "facts": board_facts(track, shown),
+        "judges": sentences_on_board(shown),
         "has_published": has_published(kind, shown.rows),
         "has_expert": has_expert(kind, shown.rows),
         "has_saved": any(row.saved is not None for row in shown.rows),
@@ -143,17 +220,26 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
             "saved": saved_share(shown),
             "late": shown.report.late_scorers,
         },
-        "cite": cite.of_board(request, shown),
+        "cite": cite.cite_board(request, shown),
         "has_headline": kind.measures.quantities[0].of(view.criterion),
         "all_url": view.url(address, all="1"),
         "downloads": {
-            kind: view.url(reverse(f"board-{kind}", args=[track.slug]), **asked)
-            for kind in ("csv", "json")
+            "csv": view.url(reverse("board-csv", args=[track.slug]), **asked),
+            "json": _json_address(track, view),
         },
         "points": _points(kind, shown.rows),
         "finding": _finding(shown.rows) if kind.measures.plotted else "",
         "other_tracks": Track.objects.exclude(status="draft").exclude(pk=track.pk).order_by("name"),
     }
+
+
+def _json_address(track: Track, view: View) -> str:
+    """Return the address of the same board in the API."""
+    switches = {"distribution": view.distribution, "criterion": view.criterion, "sort": view.sort}
+    switches |= {"population": view.population}
+    switches["evaluation"] = "" if view.number is None else str(view.number)
+    chosen = urlencode({name: value for name, value in switches.items() if value})
+    return f"{reverse('api-board', args=[track.slug])}?{chosen}"
 
 
 def _points(kind: Kind, rows: Iterable[Row]) -> list[plots.Point]:
@@ -184,27 +270,18 @@ def _finding(rows: Sequence[Row]) -> str:
 
 @expensive
 @at_one_moment
-def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
+def board_csv(request: HttpRequest, slug: str) -> HttpResponse:
     """The board as CSV: the figures of the page, unrounded, one row a system."""
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
-    view = read(request, track)
-    shown = of_view(track, view)
-    header, rows = table_of(shown)
+    view = view_or_404(request, track)
+    shown = board_or_404(track, view)
+    header, rows = board_table(shown)
     day = f"-{shown.evaluation.number}" if shown.past and shown.evaluation else ""
     filename = f"{track.slug}-{view.distribution}-{view.criterion}{day}.csv"
     return csv_response(filename, header, rows)
 
 
-@expensive
-@at_one_moment
-def json(request: HttpRequest, slug: str) -> HttpResponse:
-    """The board as JSON, the same as the API's."""
-    track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
-    body = JSONRenderer().render(as_json(of_view(track, read(request, track))))
-    return HttpResponse(body, content_type="application/json")
-
-
-def history(request: HttpRequest, slug: str) -> HttpResponse:
+def list_evaluations(request: HttpRequest, slug: str) -> HttpResponse:
     """The evaluations of a track that everybody is told of, and the runs that were withdrawn."""
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
     listed = track.evaluations.listed().order_by("-number")
@@ -213,12 +290,12 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
         "track": track,
         "page": page,
         "evaluations": [(evaluation, len(evaluation.standing)) for evaluation in page],
-        "withdrawn": withdrawn_from(track),
+        "withdrawn": withdrawn_runs(track),
     }
     return render(request, "evaluations.html", context)
 
 
-def withdrawn_from(track: Track) -> QuerySet[Submission]:
+def withdrawn_runs(track: Track) -> QuerySet[Submission]:
     """The runs that everybody has seen scored and that are withdrawn, the last one first; 200 at
     most.
     """
@@ -228,37 +305,10 @@ def withdrawn_from(track: Track) -> QuerySet[Submission]:
     return gone.select_related("team").order_by("-withdrawn_at")[:200]
 
 
-@gzip_page
-@xframe_options_exempt
-@cache_control(public=True, max_age=300)
-def embed(request: HttpRequest, slug: str) -> HttpResponse:
-    """The first rows of the board for a frame on any other site, the same for everybody: with what
-    is ranked by, or, where that is undefined of all, with the mean.
-    """
-    response = shared(request, slug, lambda slug: _embedded(request, slug))
-    response["Content-Security-Policy"] = "frame-ancestors *; form-action 'none'"
-    return response
-
-
-@at_one_moment
-def _embedded(request: HttpRequest, slug: str) -> HttpResponse:
-    track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
-    view = read(request, track)
-    shown = of_view(track, view)
-    view = opened(request, shown, view)
-    heads = [head_of(kind_of(track), shown.headline, view, "", shown.rows)]
-    rows = [cells_of(shown, heads, row, set(), view) for row in shown.rows[:EMBEDDED]]
-    context = {"track": track, "board": shown, "head": heads[0], "rows": rows, "view": view}
-    context |= {"has_few": has_few(rows), "words": kind_of(track).words}
-    return render(request, "embed.html", context)
-
-
 urlpatterns = [
     path("", show, name="home"),
     path("tracks/<slug:slug>/", show, name="board"),
-    path("tracks/<slug:slug>/board.csv", as_csv, name="board-csv"),
-    path("tracks/<slug:slug>/board.json", json, name="board-json"),
-    path("tracks/<slug:slug>/evaluations/", history, name="evaluations"),
+    path("tracks/<slug:slug>/board.csv", board_csv, name="board-csv"),
+    path("tracks/<slug:slug>/evaluations/", list_evaluations, name="evaluations"),
     path("tracks/<slug:slug>/evaluations/<int:number>/", show, name="evaluation"),
-    path("tracks/<slug:slug>/embed/", embed, name="board-embed"),
 ]

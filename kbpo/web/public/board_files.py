@@ -13,11 +13,11 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
-from kbpo.web.public.judges import as_json as judges_json
-from kbpo.web.public.judges import people_of
+from kbpo.web.public.judges import judges_as_json as judges_json
+from kbpo.web.public.judges import reliability_for_board
 from scoring.report import ENDS, Figure, as_dict
 
-SAID = (
+REPORTED = (
     "scope",
     "documents",
     "of_documents",
@@ -33,14 +33,14 @@ SAID = (
 not public"""
 
 
-def table_of(shown: Board) -> tuple[list[str], list[list[Any]]]:
+def board_table(shown: Board) -> tuple[list[str], list[list[Any]]]:
     """The head and the rows of the CSV file, one row a system."""
     blank = Row(Submission(track=shown.track, team=Team()), "")
-    rows = [list(_record(shown, row).values()) for row in shown.rows]
-    return list(_record(shown, blank)), rows
+    rows = [list(_csv_record(shown, row).values()) for row in shown.rows]
+    return list(_csv_record(shown, blank)), rows
 
 
-def _record(shown: Board, row: Row) -> dict[str, Any]:
+def _csv_record(shown: Board, row: Row) -> dict[str, Any]:
     kind, submission = kind_of(shown.track), row.submission
     best, worst = row.rank or (None, None)
     record: dict[str, Any] = {
@@ -49,17 +49,17 @@ def _record(shown: Board, row: Row) -> dict[str, Any]:
         "rank_best": best,
         "rank_worst": worst,
         "labels": row.n_labels,
-        **_judges(shown, row),
+        **_judges_as_json(shown, row),
         "note": row.note,
     }
     if recall_of(shown.track) is not None:
         record["documents"] = row.n_documents
     for column in kind.measures.columns:
-        record |= _ends(column.name, row.figure(column.name))
+        record |= _figure_cells(column.name, row.figure(column.name))
     for criterion in kind.measures.criteria_beside(shown.criterion):
         drawn, beside = kind.measures.headline(criterion.name), row.beside.get(criterion.name)
         figure = beside.figure(kind.measures.column_of(drawn).name) if beside is not None else None
-        record |= _ends(f"beside_{criterion.name}", figure)
+        record |= _figure_cells(f"beside_{criterion.name}", figure)
     for column in kind.measures.columns:
         if any(column.name in other.bootstrap for other in shown.rows):
             low, high = row.bootstrap.get(column.name, (None, None))
@@ -76,17 +76,17 @@ def _record(shown: Board, row: Row) -> dict[str, Any]:
     return record | {"paper": links.get("Paper"), "code": links.get("Code")}
 
 
-def _ends(name: str, figure: Figure | None) -> dict[str, float | None]:
+def _figure_cells(name: str, figure: Figure | None) -> dict[str, float | None]:
     cells = (figure or Figure()).cells()
     return {f"{name}_{end}": cell for end, cell in zip(ENDS, cells, strict=True)}
 
 
-def as_json(shown: Board) -> dict[str, Any]:
+def board_as_json(shown: Board) -> dict[str, Any]:
     """Return a board as JSON: the same figures as on the page, unrounded."""
     kind = kind_of(shown.track)
     return {
-        "track": as_track(shown.track),
-        "evaluation": _evaluation(shown),
+        "track": track_as_json(shown.track),
+        "evaluation": _evaluation_as_json(shown),
         "distribution": shown.distribution,
         "criterion": shown.criterion,
         "population": shown.population,
@@ -111,15 +111,18 @@ def as_json(shown: Board) -> dict[str, Any]:
                 "role": row.submission.role,
                 "rank": row.rank,
                 "saved": row.saved,
-                "judges": _judges(shown, row),
-                **{column.name: _figure(row, column.name) for column in kind.measures.columns},
+                "judges": _judges_as_json(shown, row),
+                **{
+                    column.name: _figure_as_json(row, column.name)
+                    for column in kind.measures.columns
+                },
             }
             for row in shown.rows
         ],
         "cannot_be_told_apart": [
             [shown.rows[index].submission.pk for index in group] for group in shown.groups
         ],
-        "strengths": _strengths(shown),
+        "strengths": _strengths_as_json(shown),
         "being_judged": [
             {"team": submission.public_team, "name": submission.public_name}
             for submission in shown.being_judged
@@ -127,17 +130,17 @@ def as_json(shown: Board) -> dict[str, Any]:
     }
 
 
-def _judges(shown: Board, row: Row) -> dict[str, Any]:
+def _judges_as_json(shown: Board, row: Row) -> dict[str, Any]:
     """What is known of those who judged what a system says: their answers, the share of these that
     agrees with the majority; where they rate, how much of it two rated or more, and how far two of
     them lie apart; of all people on the track Fleiss' κ, their answers to questions whose answer is
     known and the share of these that is wrong; and how many judgments experts checked.
     """
     judges = judges_of(shown.evaluation, row.submission)
-    return judges_json(judges, people_of(shown)) | {"checked": row.n_checked}
+    return judges_json(judges, reliability_for_board(shown)) | {"checked": row.n_checked}
 
 
-def _evaluation(shown: Board) -> dict[str, Any] | None:
+def _evaluation_as_json(shown: Board) -> dict[str, Any] | None:
     row = shown.evaluation
     if row is None:
         return None
@@ -145,11 +148,11 @@ def _evaluation(shown: Board) -> dict[str, Any] | None:
         "number": row.number,
         "made_at": row.made_at,
         "page": reverse("evaluation", args=[row.track.slug, row.number]),
-        "judges": judges_json(judges_of(row), people_of(shown)),
-    } | {name: as_dict(getattr(row.report, name)) for name in SAID}
+        "judges": judges_json(judges_of(row), reliability_for_board(shown)),
+    } | {name: as_dict(getattr(row.report, name)) for name in REPORTED}
 
 
-def _figure(row: Row, column: str) -> dict[str, Any] | None:
+def _figure_as_json(row: Row, column: str) -> dict[str, Any] | None:
     """Return what stands in a column; with the ends of the published interval at 80 % where there
     is one.
     """
@@ -159,7 +162,7 @@ def _figure(row: Row, column: str) -> dict[str, Any] | None:
     return figure.as_json() | ({"bootstrap": ends} if ends is not None else {})
 
 
-def strengths_of(shown: Board) -> dict[str, Any]:
+def board_strengths(shown: Board) -> dict[str, Any]:
     """What a board's evaluation tells of strengths under its criterion, with the systems that stand
     on it; empty where systems are judged one by one.
     """
@@ -176,15 +179,15 @@ def strengths_of(shown: Board) -> dict[str, Any]:
     return told | {"rows": rows}
 
 
-def _strengths(shown: Board) -> dict[str, Any] | None:
+def _strengths_as_json(shown: Board) -> dict[str, Any] | None:
     """Strengths of systems that are compared two by two; None where they are judged one by one."""
-    strengths = strengths_of(shown)
+    strengths = board_strengths(shown)
     for row in strengths.get("rows", ()):
         del row["submission"]
     return strengths or None
 
 
-def as_track(row: Track) -> dict[str, Any]:
+def track_as_json(row: Track) -> dict[str, Any]:
     """Return a track as JSON, for everybody. Under a criterion whose `single` is “mean” people
     rate: nothing is right or wrong.
     """

@@ -32,7 +32,7 @@ SAYS_NOTHING = 0.5
 two people who rate, say, nobody knows how much people differ."""
 
 
-def head_of(
+def column_head(
     kind: Kind, column: Column, view: View, address: str, rows: Sequence[Row]
 ) -> dict[str, Any]:
     """The head of a drawn column; `has` says whether the criterion has such a number at all."""
@@ -53,12 +53,12 @@ def head_of(
     }
 
 
-def heads_of(kind: Kind, view: View, address: str, rows: Sequence[Row]) -> list[dict[str, Any]]:
+def column_heads(kind: Kind, view: View, address: str, rows: Sequence[Row]) -> list[dict[str, Any]]:
     """The heads of all that is drawn: the columns, then other criteria, each of which leads to the
     board that is of it.
     """
     heads = [
-        head_of(kind, column, view, address, rows)
+        column_head(kind, column, view, address, rows)
         for column in kind.measures.columns
         if column.place in ("first", "second")
     ]
@@ -88,12 +88,12 @@ def _direction(kind: Kind, quantity: str, criterion: str) -> str:
     return "" if kind.measures.higher_is_better(quantity, criterion) else "lower is better"
 
 
-def cells_of(
+def row_cells(
     shown: Board, heads: list[dict[str, Any]], row: Row, mine: set[int], view: View
 ) -> dict[str, Any]:
     """What stands in a row under these heads; `mine` are the reader's teams."""
     kind, evaluation = kind_of(shown.track), shown.evaluation
-    published = _published(kind, row, view.criterion)
+    published = _published_figures(kind, row, view.criterion)
     compared = [figure for figure in published if figure["quantity"] == kind.measures.mean]
     return {
         "submission": row.submission,
@@ -107,7 +107,7 @@ def cells_of(
         "cells": [_cell(shown, row, head, view) for head in heads],
         "published": published,
         "no_published": all(figure["interval"].estimate is None for figure in compared),
-        "kind": kind_of_bars(row, shown.past),
+        "kind": bar_kind(row, shown.past),
         "judges": judges_of(evaluation, row.submission),
         "url": (
             reverse("submission", args=[row.submission.pk]) if row.submission.is_on_board else ""
@@ -143,7 +143,7 @@ def _cell(shown: Board, row: Row, head: dict[str, Any], view: View) -> dict[str,
         "head": head,
         "interval": Interval.of(figure),
         "n": drawn_row.n_labels,
-        "kind": kind_of_bars(drawn_row, shown.past, figure),
+        "kind": bar_kind(drawn_row, shown.past, figure),
         "alone": Interval.of(alone) if alone is not None else None,
         "exact": figure is not None and figure.exact,
         "too_few": figure is not None and figure.too_few,
@@ -151,7 +151,7 @@ def _cell(shown: Board, row: Row, head: dict[str, Any], view: View) -> dict[str,
     }
 
 
-def _published(kind: Kind, row: Row, criterion: str) -> list[dict[str, Any]]:
+def _published_figures(kind: Kind, row: Row, criterion: str) -> list[dict[str, Any]]:
     """The figures for comparison under a criterion, in the order of the quantities."""
     order = [quantity.name for quantity in kind.measures.quantities if quantity.of(criterion)]
     columns = [
@@ -177,7 +177,7 @@ def has_published(kind: Kind, rows: Iterable[Row]) -> bool:
     return any(row.value(name) is not None for row in rows for name in names)
 
 
-def kind_of_bars(row: Row, past: bool, figure: Figure | None = None) -> str:
+def bar_kind(row: Row, past: bool, figure: Figure | None = None) -> str:
     """How its bars are drawn: outlined while more is judged that was ordered, grey where few
     judgments stand behind the figure; without one, behind the mean.
     """
@@ -224,7 +224,7 @@ def has_expert(kind: Kind, rows: Iterable[Row]) -> bool:
     return any(row.value(name) is not None for row in rows for name in corrected)
 
 
-def facts(track: Track, shown: Board) -> dict[str, Any]:
+def board_facts(track: Track, shown: Board) -> dict[str, Any]:
     """The four facts beside the one sentence. What is judged of these texts counts for every track
     of theirs; people were asked about a part of it for other tracks alone (`judged_elsewhere`).
     """

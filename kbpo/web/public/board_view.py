@@ -27,7 +27,7 @@ from scoring.report import Report
 LEVELS = {"80": "80 %", "95": "95 %"}
 SWITCHES = (
     *("distribution", "criterion", "population", "level"),
-    *("sort", "helped", "all", "on", "evaluation"),
+    *("sort", "helped", "all", "evaluation"),
 )
 """What an address of a board may say"""
 PEOPLE, ALL = "0", "all"
@@ -75,7 +75,7 @@ class NoView(ValueError):
         self.name = name
 
 
-def view_of(asked: Mapping[str, str], track: Track) -> View:
+def parse_view(asked: Mapping[str, str], track: Track) -> View:
     """The view that the parameters of an address ask for; what the track guarantees where they ask
     for nothing. Raises NoView.
     """
@@ -99,10 +99,10 @@ def view_of(asked: Mapping[str, str], track: Track) -> View:
     )
 
 
-def read(request: HttpRequest, track: Track) -> View:
+def view_or_404(request: HttpRequest, track: Track) -> View:
     """The view that a page's address asks for. Raises Http404 with a sentence."""
     try:
-        return view_of(request.GET, track)
+        return parse_view(request.GET, track)
     except NoView as problem:
         raise Http404(str(problem)) from problem
 
@@ -116,7 +116,7 @@ def _choice(asked: Mapping[str, str], name: str, options: Sequence[str], fallbac
     return value
 
 
-def track_of(slug: str) -> Track | None:
+def find_track(slug: str) -> Track | None:
     """The track of that name; without one, that which has most to show: an empty board comes last,
     a track that takes submissions before others, the newest score first. None where there is no
     track at all. Raises Http404 for a name that none has.
@@ -136,7 +136,7 @@ def track_of(slug: str) -> Track | None:
     ).first()
 
 
-def board_of(track: Track, view: View) -> Board:
+def board_for_view(track: Track, view: View) -> Board:
     """The board that a view asks for. Raises NoBoard for a number without one."""
     evaluation = None if view.number is None else evaluation_of(track, view.number)
     return board(
@@ -149,15 +149,15 @@ def board_of(track: Track, view: View) -> Board:
     )
 
 
-def of_view(track: Track, view: View) -> Board:
+def board_or_404(track: Track, view: View) -> Board:
     """The same for a page. Raises Http404."""
     try:
-        return board_of(track, view)
+        return board_for_view(track, view)
     except NoBoard as problem:
         raise Http404(str(problem)) from problem
 
 
-def opened(request: HttpRequest, shown: Board, view: View) -> View:
+def with_default_helpers(request: HttpRequest, shown: Board, view: View) -> View:
     """A view as its board can tell it. Where a metric or judge came after the judgments, people
     alone stand first.
     """
@@ -210,7 +210,7 @@ def switches(
     ]
 
 
-def helped(shown: Board, view: View, address: str) -> list[dict[str, Any]]:
+def helper_switch(shown: Board, view: View, address: str) -> list[dict[str, Any]]:
     """The switch between people alone, and all metrics and judges with them, where they help."""
     if all(row.saved is None for row in shown.rows) and not shown.report.late_scorers:
         return []

@@ -24,7 +24,7 @@ LONG_AGO = (1980, 1, 1, 0, 0, 0)
 
 
 @cache
-def wheel() -> tuple[str, bytes]:
+def build_wheel() -> tuple[str, bytes]:
     """Return the name of the file, and its bytes: what `client/pyproject.toml` says, as wheels are
     written (PEP 427). It is pure Python, so that nothing needs to be built.
     """
@@ -87,25 +87,25 @@ def _digest(text: bytes) -> str:
 def install_command() -> str:
     """Return what installs the client from this service."""
     site = settings.SITE_URL.rstrip("/")
-    return f"pip install {site}{reverse('client-file', args=[wheel()[0]])}"
+    return f"pip install {site}{reverse('client-file', args=[build_wheel()[0]])}"
 
 
 @require_safe
-def latest(request: HttpRequest) -> HttpResponse:
+def redirect_to_wheel(request: HttpRequest) -> HttpResponse:
     """To the file of this version."""
-    return redirect("client-file", wheel()[0])
+    return redirect("client-file", build_wheel()[0])
 
 
 @require_safe
-def show(request: HttpRequest, name: str) -> HttpResponse:
+def download_wheel(request: HttpRequest, name: str) -> HttpResponse:
     """Return the file. Raises Http404 that says where it is for one of another version."""
-    current, content = wheel()
+    current, content = build_wheel()
     if name != current:
         raise Http404(f"The client of this service is {reverse('client-file', args=[current])}.")
     return HttpResponse(content, content_type="application/zip")
 
 
 urlpatterns = [
-    path("client/", latest, name="client"),
-    path("client/<str:name>", show, name="client-file"),
+    path("client/", redirect_to_wheel, name="client"),
+    path("client/<str:name>", download_wheel, name="client-file"),
 ]

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
-import numpy as np
 from django.db.models import F
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -17,7 +16,7 @@ from kbpo.accounts.models import User
 from kbpo.evaluation.compare import Difference, closest, differences, differences_by_relation
 from kbpo.evaluation.leaderboard import NoBoard, compared_at, ranking
 from kbpo.evaluation.models import Evaluation
-from kbpo.submissions.models import Prediction, Submission
+from kbpo.submissions.models import Submission
 from kbpo.tracks.measures import Quantity
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -26,14 +25,12 @@ from kbpo.web.components.drawing import Interval
 from kbpo.web.components.figures import count_text, number_text
 from kbpo.web.expensive import expensive
 from kbpo.web.http import at_one_moment
-from kbpo.web.public.board_view import View, read, switches
+from kbpo.web.public.board_view import View, switches, view_or_404
 from kbpo.web.public.compare_texts import side_by_side
 from kbpo.web.public.documents import Asking
-from kbpo.web.research.judged import describe, may_see, only_public, verdicts
 from scoring.report import FEW, Part, Report
 
-EXAMPLES = 3
-LEAST = FEW
+LEAST_LABELS = FEW
 """Judgments of each of the two from which a relation is listed"""
 MISSING = (
     "One of these systems is not on this board: it is of another track, not scored yet, or not"
@@ -41,7 +38,7 @@ MISSING = (
 )
 
 
-def newest(request: HttpRequest) -> HttpResponse:
+def compare_newest_track(request: HttpRequest) -> HttpResponse:
     """To the comparison on the track of the run of one's own that was scored last, else on the
     newest track that is open.
     """
@@ -62,7 +59,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     submissions; `?evaluation=7` compares them as they stood then.
     """
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
-    kind, view = kind_of(track), read(request, track)
+    kind, view = kind_of(track), view_or_404(request, track)
     submissions = Submission.objects.filter(track=track).compared_by(request.user)
     board = sorted(submissions.select_related("team"), key=lambda row: row.full_name)
     a, b, why_not = _chosen(request, board)
@@ -71,7 +68,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         evaluation = compared_at(track, view.number)
     except NoBoard as problem:
         why_not = why_not or str(problem)
-    of_pair = partial(address, track, view, a.pk if a else "", b.pk if b else "")
+    of_pair = partial(comparison_url, track, view, a.pk if a else "", b.pk if b else "")
     report = evaluation.report if evaluation is not None else Report()
     context: dict[str, Any] = {
         "track": track,
@@ -88,16 +85,20 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "past": view.number is not None,
     }
     if a and b and evaluation:
-        context |= compared(request, evaluation, a, b, view)
-        context["swap"] = address(track, view, b.pk, a.pk)
-        context["now"] = address(track, replace(view, number=None), a.pk, b.pk)
+        context |= comparison_context(request, evaluation, a, b, view)
+        context["swap"] = comparison_url(track, view, b.pk, a.pk)
+        context["now"] = comparison_url(track, replace(view, number=None), a.pk, b.pk)
         context["permalink"] = permalink(evaluation, view, a.pk, b.pk)
     elif not (a and b):
         near = closest(evaluation, distribution=view.distribution, criterion=view.criterion)
         by_pk = {system.pk: system for system in board}
         if near and set(near) <= set(by_pk):
             first, second = by_pk[near[0]], by_pk[near[1]]
-            context["closest"] = {"a": first, "b": second, "url": address(track, view, *near)}
+            context["closest"] = {
+                "a": first,
+                "b": second,
+                "url": comparison_url(track, view, *near),
+            }
             board = [first, second, *board]
     mine = [row for row in board if row.team_id in getattr(request.user, "team_keys", ())]
     latest = sorted(mine, key=lambda row: -row.pk)[:1]
@@ -137,7 +138,9 @@ def _chosen(
     return first, second, ""
 
 
-def address(track: Track, view: View, first: int | str, second: int | str, **changes: str) -> str:
+def comparison_url(
+    track: Track, view: View, first: int | str, second: int | str, **changes: str
+) -> str:
     """Return the address of a comparison."""
     query = {
         "a": str(first),
@@ -152,10 +155,10 @@ def address(track: Track, view: View, first: int | str, second: int | str, **cha
 
 def permalink(evaluation: Evaluation, view: View, first: int, second: int) -> str:
     """Return the address of the comparison by this evaluation."""
-    return address(evaluation.track, replace(view, number=evaluation.number), first, second)
+    return comparison_url(evaluation.track, replace(view, number=evaluation.number), first, second)
 
 
-def compared(
+def comparison_context(
     request: HttpRequest, evaluation: Evaluation, a: Submission, b: Submission, view: View
 ) -> dict[str, Any]:
     """Return scores, differences, overlap, differences by relation and examples of two systems."""
@@ -165,15 +168,15 @@ def compared(
     for difference in measured:
         quantity = kind.measures.printed(difference.quantity, view.criterion)
         up = is_up(difference.quantity, view.criterion)
-        rows.append(row_of(quantity, difference, a, b, up=up))
+        rows.append(difference_row(quantity, difference, a, b, up=up))
         if apart is None and difference.told_apart is not None:
             apart = (quantity.in_text, difference.told_apart)
     ranked = ranking(evaluation, **chosen)[1]
     return {
         "evaluation": evaluation,
         "rows": rows,
-        "sides": _sides(a, b, up=is_up(kind.measures.mean, view.criterion)),
-        "sides_by_relation": _sides(a, b, up=is_up(kind.measures.mean, a.track.criterion)),
+        "sides": _better_sides(a, b, up=is_up(kind.measures.mean, view.criterion)),
+        "sides_by_relation": _better_sides(a, b, up=is_up(kind.measures.mean, a.track.criterion)),
         "axis": drawing.axis_over([row["difference"] for row in rows], bounds=(-1, 1), zero=True),
         "tied": [row["in_text"] for row in rows if not row["who"]],
         "level": f"{ranked.level:.0%}".replace("%", " %") if ranked.level else "",
@@ -183,16 +186,15 @@ def compared(
         "share_axis": drawing.Axis(0.0, 1.0, (0.0, 0.5, 1.0)),
         "relations": by_relation(evaluation, a, b),
         "criterion_words": kind.measures.criterion(a.track.criterion).label.lower(),
-        "examples": examples(request, a, b),
     }
 
 
-def _sides(a: Submission, b: Submission, *, up: bool) -> tuple[str, str]:
+def _better_sides(a: Submission, b: Submission, *, up: bool) -> tuple[str, str]:
     """Return who is better on the left and on the right of a plot of a minus b."""
     return (b.full_name, a.full_name) if up else (a.full_name, b.full_name)
 
 
-def row_of(
+def difference_row(
     quantity: Quantity, difference: Difference, a: Submission, b: Submission, *, up: bool
 ) -> dict[str, Any]:
     """Return a line of the table of differences, with what the first sentence says of it: who is
@@ -213,7 +215,7 @@ def row_of(
         "kinds": ["final" if system.status == "scored" else "moment" for system in (a, b)],
         "n": [difference.first.n_labels, difference.second.n_labels],
         "axis": drawing.axis_over(both),
-        **_written(difference),
+        **_difference_cells(difference),
         "who": who,
         "tone": tone,
         "words": words,
@@ -223,7 +225,7 @@ def row_of(
     }
 
 
-def _written(difference: Difference) -> dict[str, Any]:
+def _difference_cells(difference: Difference) -> dict[str, Any]:
     """Return a difference as it is drawn, and in words with its 80 % interval."""
     value, low, high = (
         number_text(getattr(difference, name), signed=True) for name in ("value", "low80", "high80")
@@ -245,14 +247,14 @@ def by_relation(evaluation: Evaluation, a: Submission, b: Submission) -> dict[st
     stored = evaluation.details.relations
     if not {a.pk, b.pk} <= set(stored.systems):
         return None
-    measured = differences_by_relation(evaluation, a.pk, b.pk, least=LEAST)
+    measured = differences_by_relation(evaluation, a.pk, b.pk, least=LEAST_LABELS)
     labels = a.track.corpus.relation_names()
     rows: list[dict[str, Any]] = [
         {
             "name": labels.get(difference.quantity, difference.quantity),
             "first": difference.first,
             "second": difference.second,
-            **_written(difference),
+            **_difference_cells(difference),
         }
         for difference in measured
     ]
@@ -261,7 +263,7 @@ def by_relation(evaluation: Evaluation, a: Submission, b: Submission) -> dict[st
         "differences": measured,
         "axis": drawing.axis_over([row["difference"] for row in rows], bounds=(-1, 1), zero=True),
         "left_out": len(stored.errors) - len(rows),
-        "least": LEAST,
+        "least": LEAST_LABELS,
         "told_apart": sum(bool(difference.told_apart) for difference in measured),
     }
 
@@ -304,36 +306,7 @@ def _share_of_part(part: Part, everything: bool) -> dict[str, Any]:
     return {"n": part.n, "share": None, "why": why}
 
 
-def examples(request: HttpRequest, a: Submission, b: Submission) -> list[dict[str, Any]]:
-    """Return judged claims of each kind, of systems whose judgments the visitor may see."""
-    groups = []
-    wanted = (
-        ("a", f"Only {a.full_name}", a, b, {1: 2, 0: 1}),
-        ("b", f"Only {b.full_name}", b, a, {1: 2, 0: 1}),
-        ("", "Both say it, and it is wrong", a, b, {0: EXAMPLES}),
-    )
-    for tone, title, mine, other, numbers in wanted:
-        if not may_see(mine) or (not tone and not may_see(other)):
-            continue
-        public = only_public(request.user, mine)
-        judged = verdicts(mine, public=public)
-        ids, right = np.array(judged.prediction, dtype=np.int64), judged.value
-        instance_of = dict(Prediction.objects.filter(pk__in=ids).values_list("pk", "instance_id"))
-        shared = Prediction.objects.filter(
-            submission=other, instance__in=list(instance_of.values())
-        )
-        theirs = set(shared.values_list("instance_id", flat=True))
-        of_both = np.array([instance_of[pk] in theirs for pk in ids.tolist()], dtype=np.bool_)
-        kept = of_both != bool(tone)
-        chosen: list[int] = []
-        for value, n in numbers.items():
-            chosen += ids[kept & (right == value)][:n].tolist()
-        claims = describe(mine, chosen, public=public)
-        groups.append({"title": title, "tone": tone, "rows": claims, "submission": mine})
-    return groups
-
-
 urlpatterns = [
-    path("compare/", newest, name="compare"),
+    path("compare/", compare_newest_track, name="compare"),
     path("tracks/<slug:slug>/compare/", show, name="compare-track"),
 ]

@@ -4,8 +4,6 @@ what metrics and judges say. The part of a comparison that needs no estimate.
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +12,6 @@ from urllib.parse import urlencode
 import numpy as np
 from django.core.paginator import Paginator
 from django.http import QueryDict
-from django.utils.safestring import SafeString, mark_safe
 
 from kbpo.scores.read import by_input
 from kbpo.submissions.models import Submission
@@ -22,20 +19,15 @@ from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.measures import Criterion
 from kbpo.tracks.registry import kind_of
 from kbpo.tracks.texts.ratings import NOTHING, RatedTarget, rated, targets_of
-from kbpo.web.components import drawing, plots
-from kbpo.web.research.judged import is_restricted, may_see, only_public, scores_of
+from kbpo.web.research.judged import is_restricted, metric_scores, sees_only_public, shows_judgments
 
 ON_A_PAGE = 10
-MOST_DOTS = 500
-"""Inputs that are drawn"""
-SPREAD, GOLDEN_ANGLE = 0.012, 2.4
-"""Inputs that are rated alike stand around one place, as seeds of a sunflower do"""
 ORDERS = {
     "a": "first is ahead, most first",
     "b": "second is ahead, most first",
     "input": "order of the inputs",
 }
-FIELDS = ("order", "q", "against", "page")
+FIELDS = ("order", "page")
 """Parameters of this part of the page"""
 SAME = 1e-9
 """Ratings that differ by less are a tie"""
@@ -102,31 +94,24 @@ def side_by_side(
     """Return what the page shows of two systems' texts; empty for kinds whose outputs are not
     rated one by one, and where nothing may be shown.
 
-    `asked` may hold `order` (a key of `ORDERS`), `q` (words in a text), `against` (the number of a
-    metric that says the opposite of people), and `page`.
+    `asked` may hold `order` (a key of `ORDERS`) and `page`.
     """
     kind = kind_of(a.track)
-    if not kind.rates or kind.opposes or not (may_see(a) and may_see(b)):
+    if not kind.rates or kind.opposes or not (shows_judgments(a) and shows_judgments(b)):
         return {}
     restricted = [is_restricted(user, run) for run in (a, b)]
-    table = _table(kind, a, b, criterion, public=only_public(user, a), restricted=restricted)
+    table = _table(kind, a, b, criterion, public=sees_only_public(user, a), restricted=restricted)
     if not table.keys:
         return {"n": 0, "is_restricted": any(restricted)}
     rated_as = kind.measures.criterion(criterion)
     sign = 1.0 if kind.measures.higher_is_better(kind.measures.mean, criterion) else -1.0
     ahead = sign * table.difference
-    query, order = asked.get("q", "").strip()[:200], asked.get("order", "a")
+    order = asked.get("order", "a")
     order = order if order in ORDERS else "a"
-    rows = _found(kind, table, query)
-    against = next((one for one in table.scorers if str(one[0]) == asked.get("against")), None)
-    if against is not None:
-        of_metric = table.scores[:, :, table.scorers.index(against)]
-        metric = np.nan_to_num(of_metric[:, 0] - of_metric[:, 1])
-        opposed = metric * np.nan_to_num(table.difference) < 0
-        rows = rows[opposed[rows]]
+    rows = np.arange(len(table.keys))
     if order != "input":
-        of_order = -ahead[rows] if order == "a" else ahead[rows]
-        rows = rows[np.argsort(np.where(np.isnan(of_order), np.inf, of_order), kind="stable")]
+        of_order = -ahead if order == "a" else ahead
+        rows = np.argsort(np.where(np.isnan(of_order), np.inf, of_order), kind="stable")
     page = Paginator(rows.tolist(), ON_A_PAGE).get_page(asked.get("page"))
     known = ahead[~np.isnan(ahead)]
     return {
@@ -135,14 +120,10 @@ def side_by_side(
         "wins": int((known > SAME).sum()),
         "ties": int((np.abs(known) <= SAME).sum()),
         "losses": int((known < -SAME).sum()),
-        "plot": _plot(table, rated_as, a, b),
         "rows": [_pair(kind, table, at, rated_as) for at in page],
         "page": page,
-        "query": query,
         "order": order,
         "orders": ORDERS,
-        "against": against[0] if against else None,
-        "scorers": table.scorers,
         "criterion": rated_as.label,
         "more": urlencode([(name, value) for name, value in asked.items() if name != "page"]),
         "kept": [(name, value) for name, value in asked.items() if name not in FIELDS],
@@ -173,7 +154,7 @@ def _table(
     instances, targets = instances[shown], targets[shown]
     rated_as = kind.measures.criterion(criterion)
     values = [[ratings.get(t, NOTHING).value(rated_as) for t in row] for row in targets.tolist()]
-    named, scores = scores_of(kind.track, instances)
+    named, scores = metric_scores(kind.track, instances)
     return Table(
         keys,
         instances,
@@ -183,22 +164,6 @@ def _table(
         named,
         scores,
     )
-
-
-def _found(kind: Kind, table: Table, query: str) -> np.ndarray:
-    """Return the rows whose id, input or one of whose texts has all the words asked for."""
-    rows = np.arange(len(table.keys))
-    words = query.casefold().split()
-    if not words:
-        return rows
-    shown = kind.to_judge(np.unique(table.instances).tolist())
-    has_words = []
-    for key, (first, second) in zip(table.keys, table.instances.tolist(), strict=True):
-        both = [shown[first], shown[second]]
-        told = [key, *(text for _, text in _parts(kind, both)), *map(_text, both)]
-        text = " ".join(told).casefold()
-        has_words.append(all(word in text for word in words))
-    return rows[np.array(has_words, dtype=np.bool_)]
 
 
 def _pair(kind: Kind, table: Table, at: int, rated_as: Criterion) -> Pair:
@@ -245,36 +210,3 @@ def _parts(kind: Kind, both: list[dict[str, Any]]) -> list[tuple[str, str]]:
         for number, text in enumerate(texts, 1):
             parts.append((heading if len(texts) == 1 else f"{heading} {number}", text))
     return [(heading, str(text)) for heading, text in parts if text]
-
-
-def _plot(table: Table, rated_as: Criterion, a: Submission, b: Submission) -> SafeString | str:
-    """Return the mean ratings of both as a dot for each input; nothing where none has both."""
-    both = np.flatnonzero(~np.isnan(table.difference))[:MOST_DOTS]
-    if not both.size:
-        return ""
-    axis = drawing.Axis(-0.1, 1.1, (0.0, 0.25, 0.5, 0.75, 1.0))
-    dots = []
-    n_at: Counter[tuple[float, float]] = Counter()
-    for at in both.tolist():
-        x, y = table.values[at].tolist()
-        apart, turn = SPREAD * n_at[x, y] ** 0.5, GOLDEN_ANGLE * n_at[x, y]
-        n_at[x, y] += 1
-        x, y = x + apart * math.cos(turn), y + apart * math.sin(turn)
-        dots.append(plots.Dot(table.keys[at], x, y, is_named=False))
-
-    def written(share: float) -> str:
-        return f"{rated_as.to_scale(share):.3g}" if rated_as.unit != "%" else f"{share:.0%}"
-
-    return mark_safe(
-        plots.draw_curves(
-            [plots.Curve("", [(step / 20, step / 20) for step in range(21)], "equal")],
-            dots,
-            axis,
-            axis,
-            f"{rated_as.label} of each input: {b.full_name} against {a.full_name}.",
-            x_name=a.full_name,
-            y_name=b.full_name,
-            x_written=written,
-            y_written=written,
-        )
-    )

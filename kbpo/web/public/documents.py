@@ -21,10 +21,14 @@ from kbpo.tracks.base import Judged
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
-from kbpo.web.api.downloads import ASK
-from kbpo.web.api.tracks import public_track
 from kbpo.web.components.viewer import NAME, Span
-from kbpo.web.research.judged import describe, is_of_team, may_see, only_public
+from kbpo.web.http import public_track
+from kbpo.web.research.judged import (
+    describe_predictions,
+    is_of_team,
+    sees_only_public,
+    shows_judgments,
+)
 
 Asking = HttpRequest | Request
 PAGE = 50
@@ -34,9 +38,12 @@ LONGEST_WORDS = 200
 """Characters that are searched for"""
 BEGINS = 200
 """Characters of a text that a list has"""
+NOT_DOWNLOADABLE = (
+    "Its documents are not to be downloaded here: ask whoever runs the track for them."
+)
 
 
-def readable(request: Asking, slug: str) -> Track:
+def find_readable_track(request: Asking, slug: str) -> Track:
     """Return the track whose documents are read. Raises Http404 where there are none, or they may
     not be shown.
     """
@@ -44,7 +51,7 @@ def readable(request: Asking, slug: str) -> Track:
     if not track.corpus.n_documents:
         raise Http404("This track has no documents.")
     if not may_read(request, track):
-        raise Http404(ASK)
+        raise Http404(NOT_DOWNLOADABLE)
     return track
 
 
@@ -54,7 +61,7 @@ def may_read(request: Asking, track: Track) -> bool:
 
 
 @dataclass(frozen=True)
-class Listed:
+class DocumentPage:
     """A page of the documents of a track."""
 
     rows: list[Any]
@@ -67,7 +74,7 @@ class Listed:
     """Whether no more have the words than are listed"""
 
 
-def listed(track: Track, words: str, after: int, at_once: int) -> Listed:
+def page_of_documents(track: Track, words: str, after: int, at_once: int) -> DocumentPage:
     """Return the documents in the order in which they were loaded,
     or those that have some words.
     """
@@ -82,19 +89,19 @@ def listed(track: Track, words: str, after: int, at_once: int) -> Listed:
     documents = documents.annotate(begins=Left("text", BEGINS))
     page = list(documents[: at_once + 1])
     following = page[at_once - 1].pk if len(page) > at_once else 0
-    return Listed(page[:at_once], following, n, all_found)
+    return DocumentPage(page[:at_once], following, n, all_found)
 
 
-def listing(request: HttpRequest, slug: str) -> HttpResponse:
+def list_documents(request: HttpRequest, slug: str) -> HttpResponse:
     """Return the documents, in the order in which they were loaded, or those that have some
     words.
     """
-    track = readable(request, slug)
+    track = find_readable_track(request, slug)
     words = request.GET.get("q", "").replace("\0", "").strip()[:LONGEST_WORDS]
     after = request.GET.get("after", "")
     if not (after.isascii() and after.isdecimal() and len(after) < 18):
         after = "0"
-    page = listed(track, words, int(after), PAGE)
+    page = page_of_documents(track, words, int(after), PAGE)
     context = {
         "track": track,
         "q": words,
@@ -107,13 +114,16 @@ def listing(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "documents.html", context)
 
 
-def show(request: HttpRequest, slug: str, key: str) -> HttpResponse:
+def show_document(request: HttpRequest, slug: str, key: str) -> HttpResponse:
     """One document."""
-    track = readable(request, slug)
+    track = find_readable_track(request, slug)
     document = get_object_or_404(Document, corpus=track.corpus, key=key)
-    systems = visible(request, track, document)
-    claims, found = claims_of(request, document, systems), found_in(request, track, document)
-    names = _names(document, linked=shows_readers(request.user, track))
+    systems = visible_runs(request, track, document)
+    claims, found = (
+        visible_claims(request, document, systems),
+        facts_of_readers(request, track, document),
+    )
+    names = _name_spans(document, linked=may_see_readers(request.user, track))
     neighbours = Document.objects.filter(corpus=track.corpus).only("key")
     return render(
         request,
@@ -122,7 +132,7 @@ def show(request: HttpRequest, slug: str, key: str) -> HttpResponse:
             "track": track,
             "pages": kind_of(track).pages,
             "document": document,
-            "spans": names or _spoken_of(claims, found),
+            "spans": names or _relation_spans(claims, found),
             "names": names,
             "claims": claims,
             "found": found,
@@ -134,7 +144,7 @@ def show(request: HttpRequest, slug: str, key: str) -> HttpResponse:
     )
 
 
-def visible(request: Asking, track: Track, document: Document) -> list[Submission]:
+def visible_runs(request: Asking, track: Track, document: Document) -> list[Submission]:
     """Return the runs whose predictions of a document whoever asks may see: their own, and of a
     closed track or in the development part those on the board; all of them for admins.
     """
@@ -144,7 +154,7 @@ def visible(request: Asking, track: Track, document: Document) -> list[Submissio
     return [
         row
         for row in runs
-        if may_see(row)
+        if shows_judgments(row)
         and (
             is_of_team(request.user, row)
             or (row.is_on_board and (is_closed or document.part == Part.DEV))
@@ -152,7 +162,7 @@ def visible(request: Asking, track: Track, document: Document) -> list[Submissio
     ]
 
 
-def claims_of(
+def visible_claims(
     request: Asking, document: Document, systems: list[Submission]
 ) -> list[tuple[Judged, list[Submission]]]:
     """Return what these runs predict of a document, each with the runs that do. Of what nobody may
@@ -171,8 +181,8 @@ def claims_of(
         by_instance.setdefault(instance, []).append(by_pk[submission])
     for submission, predictions in new.items():
         row = by_pk[submission]
-        public = only_public(request.user, row)
-        judged = describe(row, [pk for pk, _, _ in predictions], public=public)
+        public = sees_only_public(request.user, row)
+        judged = describe_predictions(row, [pk for pk, _, _ in predictions], public=public)
         claim_of |= {
             instance: claim for (_, instance, _), claim in zip(predictions, judged, strict=True)
         }
@@ -180,12 +190,14 @@ def claims_of(
     return sorted(claims, key=lambda claim: claim[0].begins)
 
 
-def found_in(request: Asking, track: Track, document: Document) -> list[tuple[Any, list[Any]]]:
+def facts_of_readers(
+    request: Asking, track: Track, document: Document
+) -> list[tuple[Any, list[Any]]]:
     """Return what readers of the whole document found, each with the runs on the board that predict
     it.
     """
     kind = recall_of(track)
-    if kind is None or not shows_readers(request.user, track):
+    if kind is None or not may_see_readers(request.user, track):
         return []
     if document.pk not in annotated_documents(track).documents:
         return []
@@ -195,12 +207,12 @@ def found_in(request: Asking, track: Track, document: Document) -> list[tuple[An
     return [(fact, [board[pk] for pk in sorted(systems)]) for fact, systems in facts]
 
 
-def shows_readers(user: Any, track: Track) -> bool:
+def may_see_readers(user: Any, track: Track) -> bool:
     """Return whether somebody may know which documents were read, and what was found there."""
     return (track.status == Track.Status.CLOSED and not track.hides_test) or sees_all(user, track)
 
 
-def _names(document: Document, *, linked: bool) -> list[Span]:
+def _name_spans(document: Document, *, linked: bool) -> list[Span]:
     """Return the names that came with the document, numbered by what they stand for, which is half
     of what systems are asked; until that may be told each has a number of its own.
     """
@@ -213,7 +225,7 @@ def _names(document: Document, *, linked: bool) -> list[Span]:
     return spans
 
 
-def _spoken_of(claims: list[tuple[Judged, Any]], found: list[tuple[Any, Any]]) -> list[Span]:
+def _relation_spans(claims: list[tuple[Judged, Any]], found: list[tuple[Any, Any]]) -> list[Span]:
     """Return what is said on this page to stand in a relation, where no names came with the
     document.
     """
@@ -226,6 +238,6 @@ def _spoken_of(claims: list[tuple[Judged, Any]], found: list[tuple[Any, Any]]) -
 
 
 urlpatterns = [
-    path("tracks/<slug:slug>/documents/", listing, name="track-documents"),
-    path("tracks/<slug:slug>/documents/<path:key>/", show, name="track-document"),
+    path("tracks/<slug:slug>/documents/", list_documents, name="track-documents"),
+    path("tracks/<slug:slug>/documents/<path:key>/", show_document, name="track-document"),
 ]

@@ -35,7 +35,7 @@ def healthz(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 @require_safe
-def metrics(request: HttpRequest) -> HttpResponse:
+def serve_metrics(request: HttpRequest) -> HttpResponse:
     """Figures in the text format of Prometheus, for who has `METRICS_TOKEN`."""
     sent = request.headers.get("Authorization", "")
     wanted = f"Bearer {settings.METRICS_TOKEN}"
@@ -67,5 +67,5 @@ def favicon(request: HttpRequest) -> HttpResponse:
 urlpatterns = [
     path("favicon.ico", favicon, name="favicon"),
     path("healthz", healthz, name="healthz"),
-    path("metrics", metrics, name="service-metrics"),
+    path("metrics", serve_metrics, name="service-metrics"),
 ]

@@ -21,38 +21,44 @@ CORRECTED = (
 RATINGS = "What people differ by is in the intervals. An error that all of them make is not."
 CORRECTED_RATINGS = "Intervals called “corrected” hold that too."
 TOO_FEW = "Where no corrected number stands, too little is checked; the system’s page says so."
-ALONE = (
+ONE_RATER = (
     "Numbers are for this judge: one person gave all of these ratings. If they are stricter or"
     " milder than others, no interval knows it, and systems are not ranked."
 )
-THESE = (
+FEW_RATERS = (
     "Numbers and ranks are for these judges: {} people gave the ratings, too few to speak for"
     " others."
 )
-HALF = "One person gave more than half of the ratings, so systems are not ranked."
-UNKNOWN = (
+ONE_RATER_GAVE_HALF = "One person gave more than half of the ratings, so systems are not ranked."
+UNKNOWN_RATERS = (
     "Who gave {} is not known: many may be one person’s, and intervals that allow for strict and"
     " mild people are too narrow then."
 )
 UNCHECKED = "No expert has checked any of these judgments yet."
 
 
-def of_board(shown: Board) -> list[str]:
+def sentences_on_board(shown: Board) -> list[str]:
     """What stands under a board; nothing before its first scores."""
     if not shown.rows:
         return []
-    judges, people = judges_of(shown.evaluation), people_of(shown)
-    checks = _checks(shown)
+    judges, people = judges_of(shown.evaluation), reliability_for_board(shown)
+    checks = _expert_sentence(shown)
     if judges.in_interval:
         sentences = [RATINGS, *([CORRECTED_RATINGS] if checks else [])]
-        sentences += [*_separable(judges), *_apart(judges, kind_of(shown.track).words)]
+        sentences += [
+            *_noise_sentences(judges),
+            *_difference_sentences(judges, kind_of(shown.track).words),
+        ]
         sentences += _rater_sentences(judges)
-        sentences += _people(people)
+        sentences += _reliability_sentences(people)
     else:
         sentences = [CORRECTED if checks else SAMPLING_ONLY]
         if any(figure.exact for row in shown.rows for figure in row.figures.values()):
             sentences.append(f"“{ALL_JUDGED.capitalize()}” means: {MEANS}")
-        sentences += [_agree(judges, "about what these systems predict"), *_people(people)]
+        sentences += [
+            _agreement_sentence(judges, "about what these systems predict"),
+            *_reliability_sentences(people),
+        ]
     if not kind_of(shown.track).words.unchecked:
         sentences.append(checks or UNCHECKED)
     if checks and not all(row.n_checked for row in shown.rows):
@@ -60,12 +66,12 @@ def of_board(shown: Board) -> list[str]:
     return sentences
 
 
-def people_of(shown: Board) -> Reliability:
+def reliability_for_board(shown: Board) -> Reliability:
     """What is known of those who answer; nothing beside a board of the past, since it is of now."""
     return NOT_KEPT if shown.past else reliability(shown.track)
 
 
-def _checks(shown: Board) -> str:
+def _expert_sentence(shown: Board) -> str:
     """What experts said of a track's judgments; empty if they checked none."""
     checks = shown.report.expert.get(shown.criterion)
     if checks is None or not checks.checked or checks.agree.value is None:
@@ -85,7 +91,7 @@ def _checks(shown: Board) -> str:
     )
 
 
-def of_submission(
+def sentences_on_run(
     judges: Judges,
     people: Reliability,
     printed: Figure | None,
@@ -102,21 +108,28 @@ def of_submission(
         return []
     if judges.in_interval:
         sentences = [RATINGS, *([CORRECTED_RATINGS] if corrected else [])]
-        sentences += [*_separable(judges), *_apart(judges, words), *_rater_sentences(judges)]
-        sentences += _people(people)
+        sentences += [
+            *_noise_sentences(judges),
+            *_difference_sentences(judges, words),
+            *_rater_sentences(judges),
+        ]
+        sentences += _reliability_sentences(people)
     else:
         sentences = [no_width_text()] if printed.exact else []
         if corrected is not None:
             sentences.append(no_width_text(corrected.n_checked) if corrected.exact else CORRECTED)
         elif not printed.exact:
             sentences.append(SAMPLING_ONLY)
-        sentences += [_agree(judges, "behind its score"), *_people(people)]
+        sentences += [
+            _agreement_sentence(judges, "behind its score"),
+            *_reliability_sentences(people),
+        ]
     if not checked:
         sentences.append(UNCHECKED)
     return sentences
 
 
-def _agree(judges: Judges, subject: str) -> str:
+def _agreement_sentence(judges: Judges, subject: str) -> str:
     if judges.agree is None:
         return "Nobody knows how far people agree: no question was answered by two."
     return (
@@ -125,7 +138,7 @@ def _agree(judges: Judges, subject: str) -> str:
     )
 
 
-def _separable(judges: Judges) -> list[str]:
+def _noise_sentences(judges: Judges) -> list[str]:
     """Return that annotator noise is not known, where it is not."""
     if judges.is_separable:
         return []
@@ -137,7 +150,7 @@ def _separable(judges: Judges) -> list[str]:
     ]
 
 
-def _apart(judges: Judges, words: Words) -> list[str]:
+def _difference_sentences(judges: Judges, words: Words) -> list[str]:
     """How far people who rated the same lie apart; nothing where nobody did."""
     if judges.differ is None:
         return []
@@ -155,17 +168,17 @@ def _rater_sentences(judges: Judges) -> list[str]:
         ratings = (
             "one rating" if judges.of_unknown == 1 else f"{count_text(judges.of_unknown)} ratings"
         )
-        sentences.append(UNKNOWN.format(ratings))
+        sentences.append(UNKNOWN_RATERS.format(ratings))
     elif judges.people == 1:
-        sentences.append(ALONE)
+        sentences.append(ONE_RATER)
     elif 0 < judges.people < FEWEST_JUDGES:
-        sentences.append(THESE.format(judges.people))
+        sentences.append(FEW_RATERS.format(judges.people))
     if judges.people > 1 and judges.largest > MOST_OF_ONE:
-        sentences.append(HALF)
+        sentences.append(ONE_RATER_GAVE_HALF)
     return sentences
 
 
-def _people(people: Reliability) -> list[str]:
+def _reliability_sentences(people: Reliability) -> list[str]:
     """What is known of all who answer a track's questions."""
     sentences = []
     if people.kappa is not None:
@@ -180,7 +193,7 @@ def _people(people: Reliability) -> list[str]:
     return sentences
 
 
-def as_json(judges: Judges, people: Reliability) -> dict[str, Any]:
+def judges_as_json(judges: Judges, people: Reliability) -> dict[str, Any]:
     """The same for programs."""
     return {
         "answers": judges.answers,

@@ -8,21 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from kbpo import clock
 from kbpo.evaluation.leaderboard import Board, Saved, board, saved_share
 from kbpo.evaluation.models import Evaluation
-from kbpo.instances.models import Label
 from kbpo.sampling.designs.base import half_width_of, variance_at
 from kbpo.sampling.designs.draft import Draft
 from kbpo.sampling.study import CURVE, WIDTHS, Study, study_of
-from kbpo.scores.models import Scorer as StoredScorer
-from kbpo.scores.read import read_scores
-from kbpo.submissions.models import Prediction, Submission
+from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.registry import n_inputs
-from kbpo.tracks.texts.ratings import rated, targets_of
 from kbpo.web.components.drawing import Interval
 from kbpo.web.table import Table, columns
 from scoring.report import Scorer, Worth
@@ -30,7 +23,6 @@ from scoring.report import Scorer, Worth
 Records = Iterator[dict[str, Any]]
 NUMBERS = ("n", "pearson", "spearman", "rho", "r", "between", "prmse", "worth")
 WITH_ENDS = ("rho", "pearson", "spearman", "between", "prmse")
-QUADRANTS = ("both_like", "metric_alone", "people_alone", "neither")
 OF_COMPONENTS = ("sigma_f2", "sigma_a2", "gamma")
 
 
@@ -43,10 +35,9 @@ FIGURES = {
     "worth": (
         *("metric", "version", "prompt", *NUMBERS, "low80", "high80", "low95", "high95", "saves"),
         *_with_ends(*WITH_ENDS),
-        *("rated_twice", "source", "used", *QUADRANTS),
+        *("rated_twice", "source", "used"),
     ),
     "systems": ("metric", "system", "alone", "people", "bias", "pearson"),
-    "points": ("metric", "system", "score", "people"),
     "width": ("judgments", "people_alone", "with_metrics", "noiseless_people", "perfect_metric"),
     "judgments": ("half_width", "people_alone", "with_metrics", "two_people"),
     "prompts": (
@@ -57,20 +48,18 @@ FIGURES = {
 """What can be had as a table -> the names of its columns"""
 
 
-def table_of(kind: Kind, evaluation: Evaluation | None, criterion: str, figure: str) -> Table:
+def metric_table(kind: Kind, evaluation: Evaluation | None, criterion: str, figure: str) -> Table:
     """Return one of FIGURES under a criterion, as an evaluation left it."""
     stored = worth_under(evaluation, criterion)
     if figure == "worth":
         shown = board(kind.track, distribution=kind.track.distribution, criterion=criterion)
-        rows: Any = map(_card_record, cards_of(shown, stored))
+        rows: Any = map(_card_record, scorer_cards(shown, stored))
     elif figure == "systems":
-        rows = _systems(evaluation, stored)
-    elif figure == "points":
-        rows = points_of(kind, criterion, single_of(stored))
+        rows = _system_rows(evaluation, stored)
     elif figure == "prompts":
-        rows = _prompts(kind, evaluation)
+        rows = prompt_rows(kind, evaluation)
     else:
-        of_study = curve_of if figure == "width" else widths_of
+        of_study = width_curve if figure == "width" else judgments_by_width
         rows = of_study(kind, study_of(kind, criterion, stored))
     name = f"{kind.track.slug}-{criterion}-{figure}"
     return Table(name, columns(*FIGURES[figure]), list(rows))
@@ -81,7 +70,7 @@ def worth_under(evaluation: Evaluation | None, criterion: str) -> Worth:
     return evaluation.report.worth.get(criterion, Worth()) if evaluation is not None else Worth()
 
 
-def scorers_of(stored: Worth) -> list[Scorer]:
+def sort_scorers(stored: Worth) -> list[Scorer]:
     """Return the metrics and judges, all together first, then by their worth; those of which too
     little is known last.
     """
@@ -89,13 +78,13 @@ def scorers_of(stored: Worth) -> list[Scorer]:
     return scorers + sorted(stored.scorers, key=lambda scorer: -(scorer.worth or 0.0))
 
 
-def single_of(stored: Worth) -> Scorer | None:
+def best_single_scorer(stored: Worth) -> Scorer | None:
     """Return the metric or judge that is worth most by itself."""
     known = [scorer for scorer in stored.scorers if scorer.worth is not None]
     return max(known, key=lambda scorer: scorer.worth or 0.0, default=None)
 
 
-def names_of(evaluation: Evaluation | None) -> dict[int, str]:
+def board_names(evaluation: Evaluation | None) -> dict[int, str]:
     """Return the systems on the board: number -> name."""
     if evaluation is None:
         return {}
@@ -120,9 +109,9 @@ class Card:
         return "a" if (self.interval.low80 or 0.0) > 1 else "quiet"
 
 
-def cards_of(shown: Board, stored: Worth) -> list[Card]:
+def scorer_cards(shown: Board, stored: Worth) -> list[Card]:
     """Return the metrics and judges, each with what it saves on a board where that is told."""
-    return [Card(scorer, saved_share(shown, scorer.id)) for scorer in scorers_of(stored)]
+    return [Card(scorer, saved_share(shown, scorer.id)) for scorer in sort_scorers(stored)]
 
 
 def _card_record(card: Card) -> dict[str, Any]:
@@ -137,15 +126,15 @@ def _card_record(card: Card) -> dict[str, Any]:
     record |= zip(("low80", "high80", "low95", "high95"), ends, strict=True)
     for name in WITH_ENDS:
         record |= zip(_with_ends(name), getattr(scorer, f"{name}_80"), strict=True)
-    return record | dict(zip(QUADRANTS, scorer.quadrants or (None,) * 4, strict=True))
+    return record
 
 
-def _systems(evaluation: Evaluation | None, stored: Worth) -> Records:
+def _system_rows(evaluation: Evaluation | None, stored: Worth) -> Records:
     """Yield what each metric or judge says of each system on the board, and how it goes with people
     among the outputs of this one.
     """
-    for number, system in names_of(evaluation).items():
-        for scorer in scorers_of(stored):
+    for number, system in board_names(evaluation).items():
+        for scorer in sort_scorers(stored):
             alone, bias = scorer.alone.get(number), scorer.bias.get(number)
             if bias is not None or number in scorer.within:
                 yield {
@@ -158,40 +147,7 @@ def _systems(evaluation: Evaluation | None, stored: Worth) -> Records:
                 }
 
 
-def points_of(kind: Kind, criterion: str, scorer: Scorer | None) -> list[dict[str, Any]]:
-    """Return the rated outputs of systems on the board, as far as their judgments are public: what
-    a metric and what people say of each.
-    """
-    if not kind.rates or kind.opposes or scorer is None or scorer.id is None:
-        return []
-    public = Label.objects.filter(target__corpus=kind.track.corpus_id, public_at__lte=clock.now())
-    if not public.exists():
-        return []
-    board = Submission.objects.filter(track=kind.track).on_board().select_related("team")
-    names_of_circular = [metric.name for metric in kind.metrics if metric.circular]
-    circular = StoredScorer.objects.filter(source="computed", name__in=names_of_circular)
-    if circular.filter(pk=scorer.id).exists():
-        board = board.exclude(role=Submission.Role.REFERENCE)
-    names = {row.pk: row.full_name for row in board}
-    predicted = Prediction.objects.filter(submission__in=names)
-    predicted = predicted.order_by("instance_id", "submission_id")
-    pairs = list(predicted.values_list("instance_id", "submission_id"))
-    instances = np.unique(np.array([instance for instance, _ in pairs], dtype=np.int64))
-    targets = dict(zip(instances.tolist(), targets_of(instances).tolist(), strict=True))
-    rating_of = rated(set(targets.values()), public=True)
-    scores = read_scores(kind.track, instances, [scorer.id]).value[:, 0]
-    score_of = dict(zip(instances.tolist(), scores.tolist(), strict=True))
-    asked, points = kind.measures.criterion(criterion), []
-    for instance, submission in pairs:
-        if targets[instance] in rating_of:
-            people = rating_of[targets[instance]].value(asked)
-            if not np.isnan([score_of[instance], people]).any():
-                point = {"metric": scorer.name, "system": names[submission]}
-                points.append(point | {"score": score_of[instance], "people": people})
-    return points
-
-
-def curve_of(kind: Kind, study: Study | None) -> Records:
+def width_curve(kind: Kind, study: Study | None) -> Records:
     """Yield the expected half-width of the interval for several numbers of judgments. Each row has
     four plans: people alone, people with metrics, people without disagreement, and a metric that
     predicts people's mean rating perfectly. All are for inputs like those of the track, each judged
@@ -215,7 +171,7 @@ def curve_of(kind: Kind, study: Study | None) -> Records:
         yield {"judgments": n} | widths
 
 
-def widths_of(kind: Kind, study: Study | None) -> Records:
+def judgments_by_width(kind: Kind, study: Study | None) -> Records:
     """Yield how many judgments a system needs for each half-width, as its plan says it: None where
     all of the track's inputs are too few for it.
     """
@@ -237,7 +193,7 @@ def widths_of(kind: Kind, study: Study | None) -> Records:
         yield row
 
 
-def _prompts(kind: Kind, evaluation: Evaluation | None) -> Records:
+def prompt_rows(kind: Kind, evaluation: Evaluation | None) -> Records:
     """Yield what each question is worth: how much people differ, against how much things do."""
     for prompt in kind.measures.criteria:
         parts = worth_under(evaluation, prompt.name).components

@@ -16,8 +16,8 @@ from django.views.decorators.http import require_POST
 
 from kbpo.accounts.close import forget_requests
 from kbpo.accounts.models import User, Webhook
-from kbpo.accounts.password_again import why_not
-from kbpo.accounts.preferences import MOST, add_webhook, choose, send_test, ways_of
+from kbpo.accounts.notices import MOST, add_webhook, notice_choices, save_choices, send_test
+from kbpo.accounts.password_again import password_refusal
 from kbpo.accounts.sign_up import EmailForm
 from kbpo.accounts.webhooks import CannotCall
 
@@ -26,7 +26,7 @@ LISTED = 20
 
 @never_cache
 @login_required
-def show(request: HttpRequest) -> HttpResponse:
+def show_notices(request: HttpRequest) -> HttpResponse:
     """Return the page. A POST stores by which ways one wants to be told and where mail goes, or
     adds a webhook.
     """
@@ -39,7 +39,7 @@ def show(request: HttpRequest) -> HttpResponse:
             refusal = _write_to(user, request)
         elif verb == "choose":
             by_mail, by_call = request.POST.getlist("mail"), request.POST.getlist("call")
-            choose(user, by_mail=by_mail, by_call=by_call)
+            save_choices(user, by_mail=by_mail, by_call=by_call)
         else:
             refusal = "Nothing was changed: verb is one of choose, add, email."
         if not refusal:
@@ -47,7 +47,7 @@ def show(request: HttpRequest) -> HttpResponse:
             return redirect("notices")
     log = user.deliveries.select_related("hook").order_by("-pk")
     context = {
-        "events": ways_of(user),
+        "events": notice_choices(user),
         "hooks": user.webhooks.order_by("pk"),
         "log": log[:LISTED],
         "most": MOST,
@@ -61,7 +61,7 @@ def _write_to(user: User, request: HttpRequest) -> str:
     """Return why the address is not changed, as a sentence; nothing if it is. It takes the
     password, since a link for who forgot theirs goes there.
     """
-    if refusal := why_not(user, request.POST.get("password", "")):
+    if refusal := password_refusal(user, request.POST.get("password", "")):
         return refusal
     before, form = user.email, EmailForm(request.POST, instance=user)
     if not form.is_valid():
@@ -83,7 +83,7 @@ def _add(user: User, url: str) -> str:
 
 @login_required
 @require_POST
-def change(request: HttpRequest, pk: int) -> HttpResponse:
+def change_notices(request: HttpRequest, pk: int) -> HttpResponse:
     """Sends a test to one of one's own webhooks, or removes it with what waits for it."""
     user = cast(User, request.user)
     hook = get_object_or_404(Webhook, pk=pk, user=user)
@@ -101,6 +101,6 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 urlpatterns = [
-    path("account/notices/", show, name="notices"),
-    path("account/notices/<int:pk>/", change, name="notices-webhook"),
+    path("account/notices/", show_notices, name="notices"),
+    path("account/notices/<int:pk>/", change_notices, name="notices-webhook"),
 ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db.models import CASCADE, Model
+from django.db.models import Model
 
 from annotation.models import (
     Assignment,
@@ -26,14 +26,11 @@ from annotation.workers.models import (
     Payout,
     TutorialRun,
 )
-from kbpo.accounts import teams
-from kbpo.accounts.belongings import label, relations, rows_of
 from kbpo.accounts.models import (
     AccountRequest,
     Audit,
     Delivery,
     Invitation,
-    Preference,
     Token,
     User,
     Webhook,
@@ -42,6 +39,7 @@ from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Submission
 
 ACCOUNT = ("username", "email", "first_name", "last_name", "date_joined", "last_login")
+NOTICES = ("no_mail_about", "no_call_about")
 ROLES = ("is_researcher", "is_annotator", "is_volunteer", "is_staff")
 ANNOTATOR = (
     "handle",
@@ -59,7 +57,7 @@ ANNOTATOR = (
 
 
 @dataclass(frozen=True)
-class Part:
+class PersonalTable:
     """Rows of one table that name somebody in one column, and what of them is told."""
 
     name: str
@@ -80,62 +78,67 @@ class Part:
 
 
 OF_USER = (
-    Part(
+    PersonalTable(
         "tokens",
         Token,
         "user",
         "name prefix scope created_at last_used_at expires_at revoked_at",
     ),
-    Part("notices", Preference, "user", "event by_mail by_call"),
-    Part("webhooks", Webhook, "user", "url made_at"),
-    Part("told", Delivery, "user", "event hook__url address body status reason made_at"),
-    Part(
+    PersonalTable("webhooks", Webhook, "user", "url made_at"),
+    PersonalTable("told", Delivery, "user", "event hook__url address body status reason made_at"),
+    PersonalTable(
         "requests",
         AccountRequest,
         "user",
         "name email affiliation team system network asked_at decided_at accepted",
     ),
-    Part("applications", Application, "user", "why network made_at admitted answered_at"),
-    Part("invitations", Invitation, "made_by", "role team__name created_at expires_at uses_left"),
-    Part(
+    PersonalTable("applications", Application, "user", "why network made_at admitted answered_at"),
+    PersonalTable(
+        "invitations", Invitation, "made_by", "role team__name created_at expires_at uses_left"
+    ),
+    PersonalTable(
         "runs",
         Submission,
         "user",
         "id track__slug team__name name description status reason file_name received_at"
         " confirmed_at scored_at withdrawn_at file_size file_digest",
     ),
-    Part("disputes", ExpertCheck, "raised_by", "id track__slug submission note raised_at status"),
-    Part(
+    PersonalTable(
+        "disputes", ExpertCheck, "raised_by", "id track__slug submission note raised_at status"
+    ),
+    PersonalTable(
         "expert_answers",
         ExpertCheck,
         "expert",
         "id track__slug kind interface raw remark answered_at",
     ),
-    Part("expert_drafts", ExpertCheck, "holder", "id track__slug kind interface draft held_until"),
-    Part("log", Audit, "who", "at what about track before after why"),
+    PersonalTable(
+        "expert_drafts", ExpertCheck, "holder", "id track__slug kind interface draft held_until"
+    ),
+    PersonalTable("log", Audit, "who", "at what about track before after why"),
 )
 OF_WORKER = (
-    Part("identity", WorkerIdentity, "worker", "external_id pay_to"),
-    Part("consents", Consent, "worker", "version at"),
-    Part(
+    PersonalTable("identity", WorkerIdentity, "worker", "external_id pay_to"),
+    PersonalTable("consents", Consent, "worker", "version at"),
+    PersonalTable(
         "tutorials",
         TutorialRun,
         "worker",
         "interface version attempt answers passed started_at ended_at",
     ),
-    Part("qualifications", Qualification, "worker", "name wanted wanted_at"),
-    Part(
+    PersonalTable("qualifications", Qualification, "worker", "name wanted wanted_at"),
+    PersonalTable(
         "answers",
         Assignment,
         "worker",
         "id status first_accepted_at accepted_at submitted_at seconds raw draft",
     ),
-    Part("payments", Payment, "worker", "amount status why created_at"),
-    Part("bonuses", Bonus, "worker", "amount status why created_at"),
-    Part("payouts", Payout, "worker", "amount paid_at number sent_to"),
-    Part("messages", Message, "worker", "subject text at read_at"),
-    Part("feedback", Feedback, "worker", "interface clear fair comment at"),
-    Part(
+    PersonalTable("payments", Payment, "worker", "amount status why created_at"),
+    PersonalTable("bonuses", Bonus, "worker", "amount status why created_at"),
+    PersonalTable("payouts", Payout, "worker", "amount paid_at number sent_to"),
+    PersonalTable("messages", Message, "worker", "subject text at read_at"),
+    PersonalTable("feedback", Feedback, "worker", "interface clear fair comment at"),
+    PersonalTable(
         "appeals",
         Appeal,
         "worker",
@@ -144,21 +147,16 @@ OF_WORKER = (
 )
 
 
-def data_of(user: User) -> dict[str, Any]:
+def personal_data(user: User) -> dict[str, Any]:
     """Return what is known of a person, by what it is about."""
     return {
-        "account": {name: getattr(user, name) for name in (*ACCOUNT, *ROLES)},
+        "account": {name: getattr(user, name) for name in (*ACCOUNT, *ROLES, *NOTICES)},
         "teams": [
-            {
-                "name": team.name,
-                "owner": team.owners.filter(pk=user.pk).exists(),
-                "role": teams.roles_of(team)[user],
-            }
-            for team in user.teams.order_by("pk")
+            {"name": row.team.name, "role": row.role}
+            for row in user.memberships.select_related("team").order_by("team")
         ],
         "former_teams": list(user.former_teams.order_by("pk").values_list("name", flat=True)),
         **{part.name: part.rows(user) for part in OF_USER},
-        "named_in": named_in(user),
         "annotator": [
             {name: getattr(worker, name) for name in ANNOTATOR}
             | {part.name: part.rows(worker) for part in OF_WORKER}
@@ -167,20 +165,8 @@ def data_of(user: User) -> dict[str, Any]:
     }
 
 
-def named_in(user: User) -> list[dict[str, Any]]:
-    """Return where else the person stands as who did something: table, column, numbers of rows.
-    What was done is in the log, or is no data about them.
-    """
-    listed = {part.label for part in OF_USER}
-    places = []
-    for relation in relations(User):
-        name = label(relation)
-        if relation.on_delete is not CASCADE and name not in listed:
-            numbers = list(rows_of(relation, user).order_by("pk").values_list("pk", flat=True))
-            places += [{"in": name, "rows": numbers}] if numbers else []
-    return places
-
-
-def as_json(user: User) -> str:
+def personal_data_as_json(user: User) -> str:
     """Return it as text, indented for people."""
-    return json.dumps(data_of(user), cls=DjangoJSONEncoder, indent=2, ensure_ascii=False) + "\n"
+    return (
+        json.dumps(personal_data(user), cls=DjangoJSONEncoder, indent=2, ensure_ascii=False) + "\n"
+    )

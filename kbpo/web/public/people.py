@@ -23,33 +23,38 @@ from kbpo import clock
 from kbpo.accounts.close import close as close_account
 from kbpo.accounts.limits import Limit
 from kbpo.accounts.models import Team, Token, User
-from kbpo.accounts.password_again import why_not
+from kbpo.accounts.password_again import password_refusal
 from kbpo.accounts.sign_up import NewPassword
 from kbpo.accounts.teams import CannotChange
 from kbpo.web.expensive import export
 from kbpo.web.http import address_of, is_armed
-from kbpo.web.public.own_data import as_json
+from kbpo.web.public.own_data import personal_data_as_json
 from kbpo.web.research import teams
 
-TOKENS = 20
+MOST_TOKENS = 20
 """Tokens that one person may hold at a time."""
 TOKEN_DAYS = (7, 30, 90, 365)
 """Days after which a new token may end"""
 QUARTER = 15 * 60
-OF_ADDRESS = Limit("login.address", 40, QUARTER)
-OF_NAME = Limit("login.name", 20, QUARTER)
+LOGINS_OF_ADDRESS = Limit("login.address", 40, QUARTER)
+LOGINS_OF_NAME = Limit("login.name", 20, QUARTER)
 """Wrong passwords. Strangers may use up a name's; its owner then gets in by a new password."""
-PAUSED = (
+LOGIN_PAUSED = (
     "Too many wrong passwords were tried. Wait a quarter of an hour, or set a new password, which"
     " lets you in at once."
 )
-WRONG = "This name and password do not go together. Both tell capital letters from small ones."
+WRONG_PASSWORD = (
+    "This name and password do not go together. Both tell capital letters from small ones."
+)
 
 
 class LoginForm(AuthenticationForm):
     """Name and password; after too many wrong ones the right one is not tried either."""
 
-    error_messages = {"invalid_login": WRONG, "inactive": "This account is closed. Ask an admin."}
+    error_messages = {
+        "invalid_login": WRONG_PASSWORD,
+        "inactive": "This account is closed. Ask an admin.",
+    }
 
     paused = 0
     """Seconds until a password is looked at again"""
@@ -59,16 +64,16 @@ class LoginForm(AuthenticationForm):
         if self.request is None or not name:
             return super().clean()
         address = address_of(self.request)
-        if seconds := max(OF_ADDRESS.pause(address), OF_NAME.pause(name)):
+        if seconds := max(LOGINS_OF_ADDRESS.pause(address), LOGINS_OF_NAME.pause(name)):
             self.paused = seconds
-            raise forms.ValidationError(PAUSED, code="paused")
+            raise forms.ValidationError(LOGIN_PAUSED, code="paused")
         try:
             cleaned = super().clean()
         except forms.ValidationError:
-            OF_ADDRESS.count(address)
-            OF_NAME.count(name)
+            LOGINS_OF_ADDRESS.count(address)
+            LOGINS_OF_NAME.count(name)
             raise
-        OF_NAME.forget(name)
+        LOGINS_OF_NAME.forget(name)
         return cleaned
 
 
@@ -86,7 +91,7 @@ class Login(LoginView):
         user = self.request.user
         if user.is_staff:
             return reverse("desk")
-        if isinstance(user, User) and user.is_researcher and user.team(looks=True) is not None:
+        if isinstance(user, User) and user.is_researcher and user.team_keys:
             return reverse("runs")
         if isinstance(user, User) and user.is_annotator and not user.is_researcher:
             return reverse("annotate")
@@ -108,7 +113,7 @@ class PasswordForm(NewPassword, PasswordChangeForm):
 
     def clean_old_password(self) -> str:
         password = str(self.cleaned_data["old_password"])
-        if refusal := why_not(self.user, password):
+        if refusal := password_refusal(self.user, password):
             raise forms.ValidationError(refusal, code="password_incorrect")
         return password
 
@@ -148,7 +153,7 @@ def _account(request: HttpRequest, *, secret: str = "", refusal: str = "") -> Ht
         "teams": user.teams.order_by("name"),
         "waiting": asked.filter(decided_at=None),
         "asks_to_judge": volunteer.request_of(user),
-        "open": asked.filter(invitation__in=teams.usable()),
+        "open": asked.filter(invitation__in=teams.usable_invitations()),
         "tokens": user.tokens.filter(revoked_at=None).order_by("-pk"),
         "scopes": Token.Scope.choices,
         "days": TOKEN_DAYS,
@@ -162,7 +167,7 @@ def _account(request: HttpRequest, *, secret: str = "", refusal: str = "") -> Ht
 
 @never_cache
 @login_required
-def tokens(request: HttpRequest) -> HttpResponse:
+def create_token(request: HttpRequest) -> HttpResponse:
     """Makes a token. Its secret is in this one answer and nowhere else."""
     if request.method != "POST":
         return redirect("account")
@@ -176,17 +181,17 @@ def tokens(request: HttpRequest) -> HttpResponse:
         return _account(request, refusal="Say what the token may do, and for how long.")
     with transaction.atomic():
         User.objects.select_for_update(no_key=True).get(pk=user.pk)  # counts one at a time
-        if user.tokens.filter(revoked_at=None).count() < TOKENS:
+        if user.tokens.filter(revoked_at=None).count() < MOST_TOKENS:
             secret = Token.issue(user, name, days=int(days), scope=scope)[1]
             return _account(request, secret=secret)
     return _account(
-        request, refusal=f"You have {TOKENS} tokens. Revoke one that is not used any more."
+        request, refusal=f"You have {MOST_TOKENS} tokens. Revoke one that is not used any more."
     )
 
 
 @login_required
 @require_POST
-def revoke(request: HttpRequest, pk: int) -> HttpResponse:
+def revoke_token(request: HttpRequest, pk: int) -> HttpResponse:
     """Revokes one of one's own tokens; what uses it stops working at once."""
     token = get_object_or_404(Token, pk=pk, user=cast(User, request.user))
     if token.revoked_at is None:
@@ -198,7 +203,7 @@ def revoke(request: HttpRequest, pk: int) -> HttpResponse:
 
 @never_cache
 @login_required
-def close(request: HttpRequest) -> HttpResponse:
+def close_page(request: HttpRequest) -> HttpResponse:
     """Return what closing an account means; a POST with the word and the password closes it."""
     user, refusal = cast(User, request.user), ""
     if request.method == "POST":
@@ -215,7 +220,7 @@ def _close(request: HttpRequest, user: User) -> str:
     """Return why the account was not closed, as a sentence; nothing if it was."""
     if not is_armed(request, "close"):
         return "Nothing was closed: type the word close to arm the button."
-    if refusal := why_not(user, request.POST.get("password", "")):
+    if refusal := password_refusal(user, request.POST.get("password", "")):
         return refusal
     try:
         for team in user.teams.order_by("pk"):
@@ -239,21 +244,21 @@ def _check_may_leave(team: Team, user: User) -> None:
 @never_cache
 @login_required
 @export
-def own_data(request: HttpRequest) -> HttpResponse:
+def download_own_data(request: HttpRequest) -> HttpResponse:
     """Return all that is known of whoever asks, as JSON."""
-    text = as_json(cast(User, request.user))
+    text = personal_data_as_json(cast(User, request.user))
     headers = {"Content-Disposition": 'attachment; filename="my-data.json"'}
     return HttpResponse(text, content_type="application/json", headers=headers)
 
 
 urlpatterns = [
-    path("account/close/", close, name="account-close"),
-    path("account/my-data.json", own_data, name="own-data"),
+    path("account/close/", close_page, name="account-close"),
+    path("account/my-data.json", download_own_data, name="own-data"),
     path("login/", Login.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("account/", account, name="account"),
     path("account/password/", ChangePassword.as_view(), name="password"),
-    path("account/tokens/", tokens, name="tokens"),
-    path("account/tokens/<int:pk>/revoke/", revoke, name="token-revoke"),
+    path("account/tokens/", create_token, name="tokens"),
+    path("account/tokens/<int:pk>/revoke/", revoke_token, name="token-revoke"),
     *teams.urlpatterns,
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -18,18 +17,8 @@ from drf_spectacular.generators import SchemaGenerator
 from kbpo.accounts.models import Token
 from kbpo.money.models import Price
 from kbpo.submissions.models import Submission
-from kbpo.tracks.registry import KINDS, class_of
-from kbpo.web.components.sketch import Figure
-from kbpo.web.public import illustrate
 from kbpo.web.public.client import install_command
 from kbpo.web.public.people import TOKEN_DAYS
-
-FIGURES: dict[str, Callable[[], Figure]] = {
-    "centred": illustrate.draw_centred,
-    "totals": illustrate.draw_totals,
-    "thresholds": illustrate.draw_thresholds,
-}
-"""The figures of the methods page, by the name that its template has for each."""
 
 STATES = {
     "received": (
@@ -77,30 +66,25 @@ def help_page(request: HttpRequest) -> HttpResponse:
         "unpacked_mb": settings.UNPACKED_LIMIT_MB,
         "relations": settings.RELATION_LIMIT,
         "lease_minutes": settings.LEASE_MINUTES,
-        "recall_figure": illustrate.draw_recall(),
     }
     return render(request, "prose/help.html", context)
 
 
 @require_safe
 def methods(request: HttpRequest) -> HttpResponse:
-    """Return the page that explains every estimator, each with a figure that is computed by the
-    estimator itself.
-    """
-    context = {name: draw() for name, draw in FIGURES.items()}
-    return render(request, "prose/methods.html", context)
+    """Return the page that explains every estimator, each with a figure."""
+    return render(request, "prose/methods.html")
 
 
 @require_safe
-def api(request: HttpRequest) -> HttpResponse:
-    """Return the page that lists every endpoint with an example."""
+def api_page(request: HttpRequest) -> HttpResponse:
+    """Return the page that lists every endpoint."""
     site = settings.SITE_URL.rstrip("/")
-    endpoints = [(endpoint, curl(endpoint, site)) for endpoint in described()]
     return render(
         request,
         "prose/api.html",
         {
-            "endpoints": endpoints,
+            "endpoints": list_endpoints(),
             "site": site,
             "schema": reverse("api-schema"),
             "install_command": install_command(),
@@ -112,7 +96,7 @@ def api(request: HttpRequest) -> HttpResponse:
     )
 
 
-OF_RUNS = "/api/submissions/"
+RUN_ADDRESSES = "/api/submissions/"
 
 
 @dataclass(frozen=True)
@@ -124,12 +108,9 @@ class Endpoint:
     says: str
     public: bool
     """Whether it needs no token; of a run its description says to whom it is told"""
-    content: str
-    """Content type of what is sent, or nothing."""
     fields: tuple[tuple[str, bool], ...]
     """Names of what is sent, and whether they are required."""
     query: tuple[str, ...]
-    headers: tuple[str, ...]
 
     @property
     def anchor(self) -> str:
@@ -139,7 +120,7 @@ class Endpoint:
 
 
 @cache
-def described() -> tuple[Endpoint, ...]:
+def list_endpoints() -> tuple[Endpoint, ...]:
     """Return every endpoint of the API, from the schema that programs read, in the order of
     addresses.
     """
@@ -168,71 +149,16 @@ def _endpoint(
         method=method.upper(),
         address=address,
         says=" ".join(operation.get("description", "").split()),
-        public=not all(operation.get("security", [{}])) and not address.startswith(OF_RUNS),
-        content=content,
+        public=not all(operation.get("security", [{}])) and not address.startswith(RUN_ADDRESSES),
         fields=tuple((name, name in required) for name in shape.get("properties", {})),
         query=tuple(parameter["name"] for parameter in parameters if parameter["in"] == "query"),
-        headers=tuple(parameter["name"] for parameter in parameters if parameter["in"] == "header"),
     )
-
-
-EXAMPLES = {
-    "{slug}": "harbour-wire",
-    "{id}": "12",
-    "{pk}": "12",
-    "{prediction}": "3811",
-    "{key}": "d17",
-    "track": "harbour-wire",
-    "name": "my run 1",
-    "description": "Patterns and a classifier",
-    "file": "@my_run_1.kb.gz",
-    "half_width": "0.030",
-    "order": "1",
-    "good_lines_only": "true",
-    "Idempotency-Key": "my-run-1-first-try",
-    "criterion": class_of(next(iter(KINDS))).measures.criteria[0].name,
-    "scores": '[{"id": 12, "value": 0.7}]',
-    "used": "true",
-    "note": "The text says so in its second sentence",
-}
-"""What stands for a value in the examples; a field that is not here is left out of them."""
-
-
-def curl(endpoint: Endpoint, site: str) -> str:
-    """Return a command that calls the endpoint."""
-    address = endpoint.address
-    for name, value in EXAMPLES.items():
-        if name.startswith("{"):
-            address = address.replace(name, value)
-    asked = "&".join(f"{name}={EXAMPLES[name]}" for name in endpoint.query if name in EXAMPLES)
-    parts = [f'curl "{site}{address}?{asked}"' if asked else f"curl {site}{address}"]
-    if endpoint.content == "application/json":
-        body = ", ".join(
-            f'"{name}": {_json(EXAMPLES[name])}' for name, _ in endpoint.fields if name in EXAMPLES
-        )
-        parts += [f"-d '{{{body}}}'", '-H "Content-Type: application/json"']
-    elif endpoint.content:
-        parts += [
-            f'-F {name}="{EXAMPLES[name]}"' for name, _ in endpoint.fields if name in EXAMPLES
-        ]
-    if endpoint.method not in ("GET", "POST") or (
-        endpoint.method == "POST" and not endpoint.content
-    ):
-        parts.append(f"-X {endpoint.method}")
-    if not endpoint.public:
-        parts.append('-H "Authorization: Token $KBPO_TOKEN"')
-    parts += [f'-H "{name}: {EXAMPLES[name]}"' for name in endpoint.headers if name in EXAMPLES]
-    return " \\\n  ".join(parts)
-
-
-def _json(value: str) -> str:
-    return value if value in ("true", "false") or value[0] == "[" else f'"{value}"'
 
 
 urlpatterns = [
     path("about/", about, name="about"),
     path("help/", help_page, name="help"),
     path("methods/", methods, name="methods"),
-    path("api/", api, name="api"),
+    path("api/", api_page, name="api"),
     path("try/", RedirectView.as_view(pattern_name="try"), name="try-it"),
 ]

@@ -2,48 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
 from itertools import islice
 from typing import Any
 
 from django.conf import settings
-from django.core.cache import cache
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path, reverse
-from rest_framework.renderers import JSONRenderer
 
+from annotation.interfaces.registry import interface_of, reading
 from annotation.quality.pace import pace
-from kbpo.accounts.limits import Limit
 from kbpo.accounts.models import User
-from kbpo.corpus.export import about_bytes, mention_lines
 from kbpo.evaluation.leaderboard import Row, board
 from kbpo.submissions.limits import limits_in_words, runs_left
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of, n_inputs, n_inputs_of
-from kbpo.web.api.downloads import MENTIONS, texts_name
-from kbpo.web.api.tracks import public_track
 from kbpo.web.components import drawing
 from kbpo.web.components.figures import DASH
-from kbpo.web.http import address_of, at_one_moment
-from kbpo.web.public.board_rows import kind_of_bars, rank_text
+from kbpo.web.http import at_one_moment, public_track
+from kbpo.web.judging.attempt import example_at
+from kbpo.web.public.board_rows import bar_kind, rank_text
 from kbpo.web.public.client import install_command
 from kbpo.web.public.documents import may_read
 
-SHOWN = 4
+SHOWN_RELATIONS = 4
 """Relations that are shown before “All of them”"""
-BEST = 3
+SHOWN_SYSTEMS = 3
 EXAMPLE_LINES = 2
-SIZES_KEPT = 86_400
-"""Seconds for which sizes of files are kept"""
-ARCHIVES = Limit("archive", 20, 3600)
-"""Archives of tracks that are made for one address in an hour"""
-MADE_OFTEN = "Your network had this file made for it often in the last hour. Try again in an hour."
+
+MENTIONS_FILE_NAME = "mentions.jsonl.gz"
 
 
-def listing(request: HttpRequest) -> HttpResponse:
+def documents_file_name(track: Track) -> str:
+    """Return what the file of a track's texts is called, by itself and in the zip."""
+    return "documents.jsonl.gz" if kind_of(track).words.schema else "inputs.jsonl.gz"
+
+
+def list_tracks(request: HttpRequest) -> HttpResponse:
     """Return the tracks there are, those that take runs first."""
     tracks = Track.objects.exclude(status="draft").select_related("corpus")
     order = {"open": 0, "frozen": 1, "closed": 2}
@@ -54,7 +53,7 @@ def listing(request: HttpRequest) -> HttpResponse:
 
 
 @at_one_moment
-def show(request: HttpRequest, slug: str) -> HttpResponse:
+def show_track(request: HttpRequest, slug: str) -> HttpResponse:
     """One track for somebody who has never seen it; admins see what a draft will look like."""
     track = public_track(slug, drafts=getattr(request.user, "is_staff", False))
     everything = "all" in request.GET
@@ -63,12 +62,16 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     catalogue = kind.guide().get("catalogue", ())
     column = shown.headline.name
     headline = kind.measures.printed(shown.headline.quantity, track.criterion)
-    best = [_standing(row, column, place) for place, row in enumerate(shown.rows[:BEST], 1)]
+    best = [
+        _system_row(row, column, place) for place, row in enumerate(shown.rows[:SHOWN_SYSTEMS], 1)
+    ]
     baseline = next((row for row in shown.rows if row.submission.role == "baseline"), None)
-    below = [_standing(row, column, DASH) for row in shown.rows[BEST:] if row is baseline]
-    downloads = _downloads(track)
+    below = [
+        _system_row(row, column, DASH) for row in shown.rows[SHOWN_SYSTEMS:] if row is baseline
+    ]
+    downloads = _list_downloads(track)
     team = request.user.team() if isinstance(request.user, User) else None
-    n_of_best = [sum(row < BEST for row in group) for group in shown.groups]
+    n_of_best = [sum(row < SHOWN_SYSTEMS for row in group) for group in shown.groups]
     context: dict[str, Any] = {
         "track": track,
         "corpus": track.corpus,
@@ -82,7 +85,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "took": pace(track),
         "limit": limits_in_words(track),
         "rules": track.rules.splitlines(),
-        "catalogue": catalogue if everything else catalogue[:SHOWN],
+        "catalogue": catalogue if everything else catalogue[:SHOWN_RELATIONS],
         "n_catalogue": len(catalogue),
         "everything": everything,
         "baseline_command": baseline_command(track),
@@ -90,7 +93,6 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "site": settings.SITE_URL.rstrip("/"),
         "offline": reads_offline(track),
         "downloads": downloads,
-        "whole": _whole(track, downloads),
         "release": next((file for file in downloads if file["name"].startswith("Release ")), None),
         "best": best,
         "below": below,
@@ -107,7 +109,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "track.html", context)
 
 
-def _standing(row: Row, column: str, place: int | str) -> dict[str, Any]:
+def _system_row(row: Row, column: str, place: int | str) -> dict[str, Any]:
     """Return a system with its rank (else its place) and its score, as they stand on the board."""
     figure = row.figure(column)
     return {
@@ -117,51 +119,42 @@ def _standing(row: Row, column: str, place: int | str) -> dict[str, Any]:
         "description": row.submission.public_description,
         "url": reverse("submission", args=[row.submission.pk]),
         "figure": drawing.Interval.of(figure),
-        "kind": kind_of_bars(row, past=False, figure=figure),
+        "kind": bar_kind(row, past=False, figure=figure),
         "judged": row.n_labels,
     }
 
 
-def _downloads(track: Track) -> list[dict[str, Any]]:
-    """Return what can be fetched without an account; sizes in bytes, those of large corpora
-    reckoned.
-    """
+def _list_downloads(track: Track) -> list[dict[str, Any]]:
+    """Return the files that anybody may fetch, each with its name, content, format and address."""
     kind, corpus, files = kind_of(track), track.corpus, list[dict[str, Any]]()
-    n, size = n_inputs(track), partial(_size, track, n_inputs(track))
 
-    def add(name: str, what: str, form: str, page: str, file: str, size: int | None = None) -> None:
+    def add(name: str, what: str, form: str, page: str, file: str) -> None:
         url = reverse(page, args=[track.slug])
-        row = {"name": name, "what": what, "format": form, "url": url, "file": file, "size": size}
-        files.append(row)
+        files.append({"name": name, "what": what, "format": form, "url": url, "file": file})
 
-    if corpus.may_be_downloaded and n:
+    if corpus.may_be_downloaded and (n := n_inputs(track)):
         what = f"{n:,} {kind.words.downloaded}"
-        bytes_ = size("documents", kind.input_lines)
         inputs = kind.words.inputs.capitalize()
-        add(inputs, what, "JSON Lines", "api-documents", texts_name(track), bytes_)
+        add(inputs, what, "JSON Lines", "api-documents", documents_file_name(track))
         if corpus.has_mentions:
             what = "Spans and types of the names that came with the texts"
-            bytes_ = size("mentions", partial(mention_lines, corpus))
-            add("Mentions", what, "JSON Lines", "api-mention-types", MENTIONS, bytes_)
+            add("Mentions", what, "JSON Lines", "api-mention-types", MENTIONS_FILE_NAME)
     if kind.words.schema:
-        bytes_ = len(JSONRenderer().render(corpus.schema))
-        add("Schema", kind.words.schema, "JSON", "api-schema-of-track", "schema.json", bytes_)
+        add("Schema", kind.words.schema, "JSON", "api-schema-of-track", "schema.json")
     what = "The instructions as annotators see them, with an example of their page"
     add("Guidelines", what, "Page", "guidelines", "read them")
-    baseline = kind.baseline()
-    if baseline is not None and corpus.may_be_downloaded:
-        lines = len(baseline.read_text(encoding="utf-8").splitlines())
-        bytes_ = baseline.stat().st_size
+    script = kind.baseline()
+    if script is not None and corpus.may_be_downloaded:
+        lines = len(script.read_text(encoding="utf-8").splitlines())
         what = f"{lines} lines of Python, nothing to install"
-        add("Baseline", what, "Python", "baseline", "baseline.py", bytes_)
+        add("Baseline", what, "Python", "baseline", "baseline.py")
     for release in track.releases.filter(status="made").order_by("-number"):
-        made = f"{release.made_at:%-d %B %Y}"
         files.append(
             {
                 "name": f"Release {release.number}",
                 "what": (
-                    f"All that the board rests on, {made}: draws, labels, answers, estimates."
-                    " The command kbpo rescore computes the board from it"
+                    f"All that the board rests on, {release.made_at:%-d %B %Y}: draws, labels,"
+                    " answers, estimates. The command kbpo rescore computes the board from it"
                 ),
                 "format": f"Zip of JSON Lines{' and Parquet' if release.has_parquet else ''}",
                 "url": reverse("release", args=[track.slug, release.number]),
@@ -170,32 +163,6 @@ def _downloads(track: Track) -> list[dict[str, Any]]:
             }
         )
     return files
-
-
-def _whole(track: Track, downloads: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """One file with all that somebody needs to take part, about as large as its parts; None where
-    the texts are not to be downloaded.
-    """
-    if not (track.corpus.may_be_downloaded and n_inputs(track)):
-        return None
-    parts = [file for file in downloads if not file["name"].startswith("Release ")]
-    return {
-        "url": reverse("track-zip", args=[track.slug]),
-        "file": f"{track.slug}.zip",
-        "size": sum(file["size"] or 0 for file in parts),
-        "names": [file["name"].lower() for file in parts],
-    }
-
-
-def _size(track: Track, n: int, name: str, lines: Callable[[int], Iterator[str]]) -> int:
-    """About how many bytes a file has that is made of the corpus while it is sent."""
-    corpus = track.corpus
-    key = f"size.{name}.{corpus.pk}.{corpus.digest}"
-    size = cache.get(key)
-    if size is None:
-        size = about_bytes(n, lines)
-        cache.set(key, size, SIZES_KEPT)
-    return int(size)
 
 
 def reads_offline(track: Track) -> bool:
@@ -210,30 +177,79 @@ def baseline_command(track: Track) -> str:
     kind = kind_of(track)
     if kind.baseline() is None or not track.corpus.may_be_downloaded:
         return ""
-    names = [texts_name(track)]
+    names = [documents_file_name(track)]
     if kind.words.schema:
         names.append("schema.json")
     if track.corpus.has_mentions:
-        names.append(MENTIONS)
+        names.append(MENTIONS_FILE_NAME)
     return f"python baseline.py {' '.join(names)} > baseline.jsonl"
 
 
-def baseline(request: HttpRequest, slug: str) -> FileResponse:
+def download_baseline(request: HttpRequest, slug: str) -> FileResponse:
     """Return the script of the baseline."""
-    found = kind_of(public_track(slug)).baseline()
-    if found is None:
+    script = kind_of(public_track(slug)).baseline()
+    if script is None:
         raise Http404("This kind of track has no baseline.")
-    return FileResponse(found.open("rb"), as_attachment=True, filename="baseline.py")
+    return FileResponse(script.open("rb"), as_attachment=True, filename="baseline.py")
 
 
-def made_too_often(request: HttpRequest) -> HttpResponse:
-    """Return the refusal of a file that one network had made for it too often."""
-    headers = {"Retry-After": str(ARCHIVES.wait(address_of(request)))}
-    text = "text/plain; charset=utf-8"
-    return HttpResponse(MADE_OFTEN, status=429, content_type=text, headers=headers)
+@dataclass(frozen=True)
+class QuestionKind:
+    """One kind of question of a track."""
+
+    title: str
+    how: str
+    """The template of its instructions"""
+    page: Mapping[str, Any]
+    """What they say of this track alone"""
+    extra: Decimal
+    example: str
+    """The address of an example; empty where there is none"""
 
 
-def release(request: HttpRequest, slug: str, number: int) -> FileResponse:
+def question_kinds(track: Track) -> list[QuestionKind]:
+    """Return the kinds of questions that people are asked on a track."""
+    kind = kind_of(track)
+    guide, extra = kind.guide(), {asking.interface: asking.extra for asking in kind.asking}
+    if recall_of(track) is not None:
+        extra |= dict.fromkeys(reading(), Decimal("0.00"))
+    asked = []
+    for name, amount in extra.items():
+        interface, example = interface_of(name), example_at(name)
+        asked.append(
+            QuestionKind(
+                interface.title,
+                f"interfaces/{interface.folder or interface.name}/how.html",
+                interface.instructions(guide),
+                amount,
+                reverse("try_question", args=[example]) if example else "",
+            )
+        )
+    return asked
+
+
+def guidelines(request: HttpRequest, slug: str) -> HttpResponse:
+    """Return the instructions of a track as annotators see them, with an example of each page on
+    which they judge.
+    """
+    track = public_track(slug)
+    kind = kind_of(track)
+    catalogue = kind.guide().get("catalogue", ())
+    context = {
+        "track": track,
+        "kind": kind,
+        "words": kind.words,
+        "questions": question_kinds(track),
+        "asked": kind.guide().get("asked", ()),
+        "catalogue": catalogue,
+        "n_catalogue": len(catalogue),
+        "everything": True,
+        "site": settings.SITE_URL.rstrip("/"),
+    }
+    return render(request, "guidelines.html", context)
+
+
+def download_release(request: HttpRequest, slug: str, number: int) -> FileResponse:
     """Return the file of a release that is made."""
     row = public_track(slug).releases.filter(number=number, status="made").first()
     if row is None:
@@ -245,8 +261,9 @@ def release(request: HttpRequest, slug: str, number: int) -> FileResponse:
 
 
 urlpatterns = [
-    path("tracks/", listing, name="tracks"),
-    path("tracks/<slug:slug>/about/", show, name="track"),
-    path("tracks/<slug:slug>/releases/<int:number>/", release, name="release"),
-    path("tracks/<slug:slug>/baseline.py", baseline, name="baseline"),
+    path("tracks/", list_tracks, name="tracks"),
+    path("tracks/<slug:slug>/about/", show_track, name="track"),
+    path("tracks/<slug:slug>/guidelines/", guidelines, name="guidelines"),
+    path("tracks/<slug:slug>/releases/<int:number>/", download_release, name="release"),
+    path("tracks/<slug:slug>/baseline.py", download_baseline, name="baseline"),
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import chain
 from math import isnan
 from textwrap import shorten
@@ -18,73 +18,37 @@ from kbpo.accounts.models import User
 from kbpo.corpus.fetch import fetch
 from kbpo.evaluation.latest import Latest
 from kbpo.submissions.models import Submission
-from kbpo.submissions.tally import BANDS
 from kbpo.tracks.base import Judged
 from kbpo.tracks.models import Track
 from kbpo.web.expensive import expensive, export
-from kbpo.web.public.documents import may_read, shows_readers
+from kbpo.web.public.documents import may_read
 from kbpo.web.research.explorer import (
-    BY_CONFIDENCE,
     SORTS,
     Choice,
     Counts,
     Explorer,
     Unreadable,
-    carried,
-    carry,
+    explorer_for,
+    filter_parameters,
     read_choice,
-    verdicts_of,
+    verdict_labels,
 )
-from kbpo.web.research.judged import (
-    describe,
-    is_of_team,
-    is_restricted,
-    may_see,
-    only_public,
-    scores_of,
-    with_disputes,
-)
-from kbpo.web.research.missed import MISSED, NOT_READ_YET, Fact, missed_of
-from kbpo.web.research.slices import by_slice
-from kbpo.web.research.submissions import Asking, acts, find, is_own, name_for
+from kbpo.web.research.judged import add_disputes, describe_predictions, metric_scores
+from kbpo.web.research.slices import slice_table
+from kbpo.web.research.submissions import display_name, is_own_run
 from kbpo.web.table import file_of
 
-NOT_YET = (
-    "Judgments are shown once the submission's sample is drawn, and not after it is withdrawn."
-)
-WHO = {"alone": "Only this system"}
-SHOWN = 8
+WHO_ELSE = {"alone": "Only this system"}
+SHOWN_VALUES = 8
 """Values of a filter that are listed before “more”"""
 LONGEST_NAME = 140
 """Characters of a claim in the title of its page and in what its region is called"""
-HOW = ("limit", "offset", "format")
-SELDOM = ("undecided", "disputed")
+RARE_VERDICTS = ("undecided", "disputed")
 """Verdicts that most runs have none of"""
-KEYS = {"right": "r", "wrong": "w", "unjudged": "u"}
+VERDICT_KEYS = {"right": "r", "wrong": "w", "unjudged": "u"}
 
 
-def chosen_of(request: Asking) -> dict[str, str]:
-    """Return what an address chooses, without what says how much of it is sent, and how."""
-    query = request.GET.dict()
-    return {name: value for name, value in query.items() if name not in HOW}
-
-
-def explored(request: Asking, pk: int) -> Explorer:
-    """Return the explorer of a submission for whoever asks, on a page or over the API. Raises
-    Http404 for who may not see it.
-    """
-    submission = find(request, pk)
-    if not may_see(submission):
-        raise Http404(NOT_YET)
-    return Explorer(
-        submission,
-        public=only_public(request.user, submission),
-        restricted=is_restricted(request.user, submission),
-        own=is_of_team(request.user, submission),
-    )
-
-
-def show(request: HttpRequest, pk: int) -> HttpResponseBase:
+def explore_run(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Return the list of what was chosen, and one prediction of it in its text; or all that was
     chosen as a file.
     """
@@ -93,121 +57,91 @@ def show(request: HttpRequest, pk: int) -> HttpResponseBase:
 
 @expensive
 def _page(request: HttpRequest, pk: int) -> HttpResponse:
-    explorer = explored(request, pk)
-    submission, refusal, own = explorer.submission, "", is_own(request, explorer.submission)
+    explorer = explorer_for(request, pk)
+    submission, refusal, own = explorer.submission, "", is_own_run(request, explorer.submission)
     try:
-        choice = read_choice(chosen_of(request), submission)
+        choice = read_choice(filter_parameters(request), submission)
     except Unreadable as wrong:
         choice, refusal = Choice(), f"{wrong} All predictions are listed."
     page, counts = explorer.page(choice)
-    predictions = rows_of(explorer, page.ids)
-    opened = _opened(explorer, choice, predictions)
-    here = {key: choice.number(key) for key in ("after", "before") if choice[key]}
+    predictions = prediction_rows(explorer, page.ids)
+    opened = _opened_prediction(explorer, choice, predictions)
+    after = choice["after"] or str(max(0, choice.number("p") - 1))
     for row in predictions:
-        row.prediction.url = choice.query(**here, p=row.prediction.pk)
+        row.prediction.url = choice.query(after=after, p=row.prediction.pk)
     latest, group = Latest.of(submission), request.GET.get("by", "")
     address = reverse("submission-explore", args=[pk])
-    slices = by_slice(latest, group, own=own, address=address)
-    unfound, no_confidence = _unfound(request, explorer, choice), _gives_none(choice, counts)
+    slices = slice_table(latest, group, own=own, address=address)
+    is_sure = bool((explorer.judged.confidence >= 0).any())
     context: dict[str, Any] = {
         "submission": submission,
-        "name": name_for(submission, own),
+        "name": display_name(submission, own),
         "kind": explorer.kind,
         "words": explorer.kind.words,
         "pages": explorer.kind.pages,
         "own": own,
         "mine": own,
-        "acts": own and acts(request, submission),
         "hidden": explorer.public and submission.track.hides_test,
         "said": choice.said,
         "refusal": refusal,
         "rows": predictions,
         "n": page.n,
         "total": submission.n_items or 0,
-        "looked": page.n is None and choice["who"] and not predictions,
         "all_found": explorer.all_found,
         "first_found": explorer.first_found,
-        "filters": _filters(explorer, choice, counts, unfound),
+        "filters": _filters(explorer, choice, counts),
         "sorts": [
             (name, words, choice["sort"] or "text")
             for name, words in SORTS.items()
-            if name not in BY_CONFIDENCE or choice["sort"] == name or not no_confidence
+            if name not in ("sure", "unsure") or is_sure
         ],
         "rated": explorer.kind.rates,
         "searchable": bool(explorer.kind.words.entity),
-        "tabs": tabs_of(request, explorer, choice, is_cut=bool(slices["rows"])),
+        "tabs": run_tabs(request, explorer, is_cut=bool(slices["rows"])),
         "documents": explorer.reads_documents and may_read(request, submission.track),
         "everywhere": choice.query(document=""),
         "of_anything": choice.query(entity=""),
-        "named": _named(explorer, choice),
         "export": choice.query(),
         "slices": slices,
     }
     if page.after:
         context["next"] = choice.query(after=page.after)
-    if page.before:
-        context["previous"] = choice.query(before=page.before)
     if opened is not None:
-        context |= _detail(explorer, predictions, opened, context)
-        context |= _nobodys(request, explorer, opened)
+        context |= _prediction_context(explorer, predictions, opened, context.get("next", ""))
     return render(request, "explore.html", context, status=400 if refusal else 200)
 
 
-def _unfound(request: HttpRequest, explorer: Explorer, choice: Choice) -> dict[str, int | None]:
-    """Return how much each kind of what is missed lists of what is chosen here; None where it may
-    not be told.
-    """
-    if not explorer.reads_documents or not shows_readers(request.user, explorer.submission.track):
-        return dict.fromkeys(MISSED)
-    chosen = {name: choice[name] for name in carried(explorer.submission) if choice[name]}
-    facts = missed_of(request.user, explorer, chosen).facts
-    return {finder: len(facts[finder]) for finder in MISSED}
-
-
-def _nobodys(request: HttpRequest, explorer: Explorer, opened: Judged) -> dict[str, Any]:
-    """Return what is true in the document of a prediction and found by nobody, as far as it is
-    shown.
-    """
-    facts: list[Fact] = []
-    if explorer.reads_documents and shows_readers(request.user, explorer.submission.track):
-        unfound = missed_of(request.user, explorer, {}).facts["nobody"]
-        facts = [
-            fact for fact in unfound if fact[0].document == opened.prediction.instance.document_id
-        ]
-    return {"nobodys": [fact for fact, _ in facts[:SHOWN]], "n_nobodys": len(facts)}
-
-
-def tabs_of(
+def run_tabs(
     request: HttpRequest,
     explorer: Explorer,
-    choice: Choice,
     *,
     current: str = "Predictions",
     is_cut: bool = False,
 ) -> list[dict[str, Any]]:
-    """Return the ways to look at a run, each at what was chosen here; `is_cut` says whether its
-    scores are cut by slices on the same page.
+    """Return the ways to look at a run; `is_cut` says whether its scores are cut by slices on the
+    same page.
     """
     submission = explorer.submission
-    kept = carry(choice, submission)
-    tabs = [("Predictions", reverse("submission-explore", args=[submission.pk]) + kept)]
+    tabs = [("Predictions", reverse("submission-explore", args=[submission.pk]))]
     if is_cut:
         tabs.append(("Slices", "#slices"))
     if explorer.reads_documents:
-        tabs.append(("Missed", reverse("submission-missed", args=[submission.pk]) + kept))
+        tabs.append(("Missed", reverse("submission-missed", args=[submission.pk])))
         if may_read(request, submission.track):
             tabs.append(("Documents", reverse("track-documents", args=[submission.track.slug])))
     return [{"text": text, "url": url, "current": text == current} for text, url in tabs]
 
 
-def rows_of(explorer: Explorer, ids: list[int]) -> list[Judged]:
+def prediction_rows(explorer: Explorer, ids: list[int]) -> list[Judged]:
     """Return predictions ready for a page, with how many other systems on the board predict each;
     of texts with what metrics and judges say of them.
     """
     judged = explorer.judged.ids
     unjudged = set(ids) - set(judged.tolist())
-    predictions = describe(explorer.submission, ids, public=explorer.public, unjudged=unjudged)
-    predictions = with_disputes(explorer.submission, predictions, explorer.own, explorer.disputes)
+    predictions = describe_predictions(
+        explorer.submission, ids, public=explorer.public, unjudged=unjudged
+    )
+    predictions = add_disputes(explorer.submission, predictions, explorer.own, explorer.disputes)
     instances = [row.prediction.instance_id for row in predictions]
     counted = fetch(
         "SELECT instance_id, count(*) FROM submissions_prediction WHERE instance_id = ANY(%s) AND"
@@ -218,7 +152,9 @@ def rows_of(explorer: Explorer, ids: list[int]) -> list[Judged]:
     for row in predictions:
         row.prediction.others = n_others.get(row.prediction.instance_id, 0)
     if explorer.kind.rates:
-        named, scores = scores_of(explorer.submission.track, np.array(instances, dtype=np.int64))
+        named, scores = metric_scores(
+            explorer.submission.track, np.array(instances, dtype=np.int64)
+        )
         labels = [label for _, label in named]
         for row, values in zip(predictions, scores.tolist(), strict=True):
             said = zip(labels, values, strict=True)
@@ -226,38 +162,31 @@ def rows_of(explorer: Explorer, ids: list[int]) -> list[Judged]:
     return predictions
 
 
-def _opened(explorer: Explorer, choice: Choice, predictions: list[Judged]) -> Judged | None:
-    """Return the prediction that is shown in its text: the one that was named; else the one that a
-    reader comes to first, the last of a page that is reached backwards.
-    """
+def _opened_prediction(
+    explorer: Explorer, choice: Choice, predictions: list[Judged]
+) -> Judged | None:
+    """Return the prediction that is shown in its text: the one that was named, else the first."""
     wanted = choice.number("p")
     if not wanted:
-        return predictions[-1 if choice["before"] else 0] if predictions else None
+        return predictions[0] if predictions else None
     for row in predictions:
         if row.prediction.pk == wanted:
             return row
     if not explorer.submission.predictions.filter(pk=wanted).exists():
         raise Http404("This submission has no such prediction.")
-    return rows_of(explorer, [wanted])[0]
+    return prediction_rows(explorer, [wanted])[0]
 
 
-def _detail(
-    explorer: Explorer, predictions: list[Judged], opened: Judged, listed: dict[str, Any]
+def _prediction_context(
+    explorer: Explorer, predictions: list[Judged], opened: Judged, next_page: str
 ) -> dict[str, Any]:
-    """Return what is shown of one prediction, with the ways to the next and the one before."""
-    place = next(
-        (
-            place
-            for place, row in enumerate(predictions)
-            if row.prediction.pk == opened.prediction.pk
-        ),
-        -1,
-    )
-    following, earlier = listed.get("next", ""), listed.get("previous", "")
+    """Return what is shown of one prediction, with the addresses of its neighbours in the list."""
+    numbers = [row.prediction.pk for row in predictions]
+    place = numbers.index(opened.prediction.pk) if opened.prediction.pk in numbers else -1
+    following = next_page
     if place + 1 < len(predictions):
         following = predictions[place + 1].prediction.url
-    if place > 0:
-        earlier = predictions[place - 1].prediction.url
+    earlier = predictions[place - 1].prediction.url if place > 0 else ""
     address = reverse("submission-explore", args=[explorer.submission.pk])
     return {
         "one": opened,
@@ -269,39 +198,20 @@ def _detail(
     }
 
 
-def _filters(
-    explorer: Explorer, choice: Choice, counts: Counts, unfound: Mapping[str, int | None]
-) -> list[dict[str, Any]]:
+def _filters(explorer: Explorer, choice: Choice, counts: Counts) -> list[dict[str, Any]]:
     """Return the filters with their values, how many each would show, and its address."""
     kind = explorer.kind
     parts = {"any": "Any"} | dict(kind.words.parts) if kind.words.parts else {}
-    by_others = _filter("who", "Who else says so", WHO, choice, counts)
-    if explorer.reads_documents:
-        address = reverse("submission-missed", args=[explorer.submission.pk])
-        by_others["options"] += [
-            _option(
-                address + carry(choice, explorer.submission, who=name) if told else "",
-                words,
-                unfound[name],
-                False,
-                "",
-            )
-            for name, words in MISSED.items()
-            for told in [unfound[name] is not None]
-        ]
-        by_others["note"] = NOT_READ_YET if None in unfound.values() else ""
+    verdicts = {  # rare ones are shown where there are any
+        name: text
+        for name, text in verdict_labels(explorer.submission).items()
+        if name not in RARE_VERDICTS or counts["verdict"].get(name) or choice["verdict"] == name
+    }
     filters = [
-        _filter(
-            "verdict",
-            "Verdict",
-            _verdicts(explorer, choice, counts),
-            choice,
-            counts,
-            anything="Any",
-        ),
+        _filter("verdict", "Verdict", verdicts, choice, counts, anything="Any"),
         _filter("part", "Which part is wrong", parts, choice, counts),
         _filter("votes", "How people answered", {"split": "Divided"}, choice, counts),
-        by_others,
+        _filter("who", "Who else says so", WHO_ELSE, choice, counts),
     ]
     for facet in kind.facets:
         words = facet.called(kind.corpus)
@@ -325,28 +235,7 @@ def _filters(
                 short=True,
             )
         )
-    if not _gives_none(choice, counts):
-        bands = {name: words for name, (words, _, _) in BANDS.items()}
-        filters.append(_filter("confidence", "Confidence", bands, choice, counts, short=True))
     return [panel for panel in filters if panel["options"]]
-
-
-def _gives_none(choice: Choice, counts: Counts) -> bool:
-    """Return whether nothing that could be chosen says how sure its system is."""
-    given = {band: n for band, n in counts.get("confidence", {}).items() if n != 0 and band}
-    return not choice["confidence"] and set(given) <= {"none"}
-
-
-def _verdicts(explorer: Explorer, choice: Choice, counts: Counts) -> dict[str, str]:
-    """Return the verdicts that predictions are filtered by, with their words: ratings are neither
-    right nor wrong, and what is seldom is listed where there is some.
-    """
-    n, words = counts["verdict"], verdicts_of(explorer.submission)
-    return {
-        name: text
-        for name, text in words.items()
-        if name not in SELDOM or n.get(name) or choice["verdict"] == name
-    }
 
 
 def _filter(
@@ -371,13 +260,13 @@ def _filter(
             continue
         is_chosen = value == chosen
         url = choice.query(**{name: "" if is_chosen and not anything else value})
-        key = KEYS.get(value, "") if name == "verdict" else ""
+        key = VERDICT_KEYS.get(value, "") if name == "verdict" else ""
         options.append(_option(url, words, number_of.get(value), is_chosen, key))
-    folds = short and len(options) > SHOWN + 1
+    folds = short and len(options) > SHOWN_VALUES + 1
     unfolded = [
         option
         for place, option in enumerate(options)
-        if not folds or place < SHOWN or option["chosen"]
+        if not folds or place < SHOWN_VALUES or option["chosen"]
     ]
     return {
         "label": label,
@@ -390,50 +279,38 @@ def _option(url: str, text: str, n: int | None, chosen: bool, key: str) -> dict[
     return {"url": url, "text": text, "n": n, "chosen": chosen, "key": key}
 
 
-def _named(explorer: Explorer, choice: Choice) -> list[dict[str, str]]:
-    """Return the values of filters that are called what somebody looks for."""
-    sought = choice["q"].casefold()
-    return [
-        {"text": words, "url": choice.query(**{facet.name: name, "q": ""})}
-        for facet in explorer.kind.facets
-        for name, words in facet.called(explorer.kind.corpus).values()
-        if sought and sought in words.casefold()
-    ][:SHOWN]
-
-
 @export
 def _file(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Return all that was chosen, as a file."""
-    explorer = explored(request, pk)
+    explorer = explorer_for(request, pk)
     try:
-        choice = read_choice(chosen_of(request), explorer.submission)
+        choice = read_choice(filter_parameters(request), explorer.submission)
     except Unreadable as wrong:
         return HttpResponse(str(wrong), status=400, content_type="text/plain; charset=utf-8")
     records = _records(explorer, choice)
     first = next(records, None)
-    header = list(first or _any_record(explorer))
+    header = list(first or _first_record(explorer))
     lines = (list(record.values()) for record in chain([first] if first else [], records))
     return file_of(request, f"predictions-{pk}", header, lines)
 
 
 def _records(explorer: Explorer, choice: Choice) -> Iterator[dict[str, Any]]:
     for ids in explorer.everything(choice):
-        for row in rows_of(explorer, ids):
-            yield as_record(row)
+        for row in prediction_rows(explorer, ids):
+            yield prediction_record(row)
 
 
-def _any_record(explorer: Explorer) -> dict[str, Any]:
+def _first_record(explorer: Explorer) -> dict[str, Any]:
     """Return the record of the run's first prediction, whose names a file without rows has."""
-    rows = rows_of(explorer, [explorer.tally.first]) if explorer.tally.first else []
-    return as_record(rows[0]) if rows else {"prediction": None}
+    first = explorer.submission.predictions.order_by("pk").values_list("pk", flat=True)[:1]
+    rows = prediction_rows(explorer, list(first))
+    return prediction_record(rows[0]) if rows else {"prediction": None}
 
 
-def as_record(row: Judged) -> dict[str, Any]:
+def prediction_record(row: Judged) -> dict[str, Any]:
     """Return a prediction for programs: with what the page tells of it besides."""
     dispute = row.dispute
     return row.as_json() | {
-        "seconds": [round(seconds) for seconds in row.seconds],
-        "about_seconds": [round(seconds) for seconds in row.about_seconds],
         "dispute": dispute
         and {
             "status": dispute.status,
@@ -445,7 +322,7 @@ def as_record(row: Judged) -> dict[str, Any]:
     }
 
 
-def newest(request: HttpRequest) -> HttpResponse:
+def explore_newest(request: HttpRequest) -> HttpResponse:
     """To the run of one's own of which something happened last: it was drawn, more was ordered for
     it, or it was scored; else to the newest track's documents.
     """
@@ -466,6 +343,6 @@ def newest(request: HttpRequest) -> HttpResponse:
 
 
 urlpatterns = [
-    path("explore/", newest, name="explore"),
-    path("submissions/<int:pk>/explore/", show, name="submission-explore"),
+    path("explore/", explore_newest, name="explore"),
+    path("submissions/<int:pk>/explore/", explore_run, name="submission-explore"),
 ]

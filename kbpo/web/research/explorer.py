@@ -1,9 +1,9 @@
-"""Which of a submission's predictions are listed: what was chosen, a page of them, and how many
-each other choice would show.
+"""Which of a submission's predictions are listed: the choice that an address makes, a page of the
+list, and how many predictions each other choice would list.
 
-A list is either *bounded* (what is judged, or found by its text: some thousands, held as arrays) or
-*whole* (everything that a run of perhaps a million predicts: pages are read off an index, counts
-off the tally that was made when the file was read). No request reads a whole run.
+A list is either *bounded* (judged predictions, or those found by their text: some thousands, held
+as arrays) or the *whole* run of perhaps a million predictions, whose pages are read off an index
+and not counted. No request reads a whole run.
 """
 
 from __future__ import annotations
@@ -17,35 +17,41 @@ from urllib.parse import urlencode
 
 import numpy as np
 from django.core.cache import cache
+from django.http import Http404, HttpRequest
 from numpy.typing import NDArray
+from rest_framework.request import Request
 
 from annotation.desk import experts
 from kbpo.corpus.fetch import fetch
 from kbpo.instances.models import Instance, Label
 from kbpo.sampling.models import ExpertCheck
-from kbpo.submissions.models import Prediction, Submission, Tally
-from kbpo.submissions.tally import BANDS, CONFIDENCE, tally_of
+from kbpo.submissions.models import Submission
 from kbpo.tracks.base import ENTITY, Facet
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
-from kbpo.web.research.judged import verdicts
+from kbpo.web.research.judged import (
+    is_of_team,
+    is_restricted,
+    run_verdicts,
+    sees_only_public,
+    shows_judgments,
+)
+from kbpo.web.research.submissions import find_run
 
 Mask = NDArray[np.bool_]
 Options = dict[str, Mask]
-"""value of a filter -> which rows it keeps"""
+"""Value of a filter -> the rows with that value"""
 Counts = Mapping[str, Mapping[Any, int | None]]
-"""filter -> value -> how many predictions it would leave, "" for none of them; None where nobody
-counted"""
+"""Filter -> value -> number of predictions that it would list, "" for no value; None where they are
+not counted"""
 
 PAGE = 50
 MOST_DOCUMENTS, MOST_OF_ENTITY = 500, 250
 """Texts that a search looks into; and that are looked through for a name, mention by mention"""
-LOOKED_THROUGH = 5_000
-"""Predictions that a page looks through for those that no other system predicts"""
-KEPT = 60
-"""Seconds for which verdicts are kept, until there is a new label: what is public depends on the
+CACHE_SECONDS = 60
+"""Seconds for which verdicts are cached, until there is a new label: what is public depends on the
 clock as well"""
 MOST_NAMED = 60
 """Values that a refusal names"""
@@ -57,55 +63,59 @@ VERDICTS = {
     "unjudged": "Not judged",
     "disputed": "Disputed",
 }
-"""What is judged is right, wrong, or undecided: people were divided about a part of it"""
+"""A judged prediction is right, wrong, or undecided: people were divided about a part of it"""
 DECIDED = ("right", "wrong", "undecided")
 ANY = "any"
-"""Of which part is wrong: whichever, or the whole"""
+"""The filter by the part that is wrong: any part, or the whole"""
 SORTS = {
     "text": "As in the text",
     "sure": "Most confident first",
     "unsure": "Least confident first",
     "worst": "Worst first",
 }
-"""What is not judged is neither good nor bad, so that the worst are the worst of what is judged"""
-BY_CONFIDENCE = ("sure", "unsure")
-GIVEN = ("verdict", "part", "votes", "who", "confidence", "sort")
-ELSEWHERE = {"q", "document", ENTITY}
-"""What predictions are found by in words, on tracks of some kinds"""
-NUMBERS = ("after", "before", "p")
-"""Numbers of predictions: a page begins after one, ends before one, shows one"""
+"""All orders but that of the text list judged predictions"""
+SORTS_OF_JUDGED = ("sure", "unsure", "worst")
+COMMON_FILTERS = ("verdict", "part", "votes", "who", "sort")
+TEXT_FILTERS = {"q", "document", ENTITY}
+"""Filters by words, on tracks of some kinds"""
+PREDICTION_NUMBERS = ("after", "p")
+"""Numbers of predictions: a page begins after one, shows one"""
+PAGING_PARAMETERS = ("limit", "offset", "format")
+"""Parameters that say how much of a list is sent, and how"""
+NOT_YET = (
+    "Judgments are shown once the submission's sample is drawn, and not after it is withdrawn."
+)
 
 
 class Unreadable(Exception):
-    """A choice that there is not; the text is a sentence, `field` says of what."""
+    """A choice that does not exist; the text is a sentence, `field` the name of the filter."""
 
     def __init__(self, name: str, sentence: str) -> None:
         super().__init__(sentence)
         self.field = name
 
 
-def named(choices: Sequence[str]) -> str:
-    """Choices in a sentence: all of them, or as many as one reads, and how many more there are."""
-    shown, n_more = ", ".join(choices[:MOST_NAMED]), len(choices) - MOST_NAMED
-    return f"{shown} and {n_more:,} more" if n_more > 0 else shown
-
-
-def no_such(name: str, value: str, choices: Sequence[str]) -> Unreadable:
-    """Of a value that a filter has not; without known ones it is no number."""
-    expected = f"one of {named(choices)}" if choices else "the number of a prediction"
+def unknown_value(name: str, value: str, choices: Sequence[str]) -> Unreadable:
+    """Return the refusal of a value that a filter does not have; without `choices` it should be the
+    number of a prediction.
+    """
+    expected = "the number of a prediction"
+    if choices:
+        shown, n_more = ", ".join(choices[:MOST_NAMED]), len(choices) - MOST_NAMED
+        expected = f"one of {shown}{f' and {n_more:,} more' if n_more > 0 else ''}"
     return Unreadable(name, f"{value[:40]!r} is not {expected}.")
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What somebody chose to see; `facets` by the values that the database has."""
+    """The filters that somebody chose; `facets` by the values in the database."""
 
     said: Mapping[str, str] = field(default_factory=dict)
-    """The same as in the address"""
+    """The values in the address"""
     facets: Mapping[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> str:
-        """Return what was said of a filter; empty where nothing was."""
+        """Return the value of a filter; empty without one."""
         return self.said.get(name, "")
 
     def number(self, name: str) -> int:
@@ -113,16 +123,14 @@ class Choice:
         return int(self.said.get(name, 0))
 
     def without(self, name: str) -> Choice:
-        """Return the same where nothing was said of a filter."""
+        """Return the choice without one of its filters."""
         return replace(self, said={key: value for key, value in self.said.items() if key != name})
 
     def query(self, **changes: str | int) -> str:
-        """Return the address of a choice that differs from this one; another filter begins at the
-        first page.
-        """
-        kept = {key: value for key, value in self.said.items() if key not in NUMBERS}
+        """Return the address of this choice with changes; it begins at the first page."""
+        kept = {key: value for key, value in self.said.items() if key not in PREDICTION_NUMBERS}
         chosen = kept | {key: str(value) for key, value in changes.items()}
-        if chosen.get("sort") == "worst" and chosen.get("verdict", "") in ("", "unjudged"):
+        if chosen.get("sort") in SORTS_OF_JUDGED and chosen.get("verdict", "") in ("", "unjudged"):
             del chosen["sort"]
         return "?" + urlencode({key: value for key, value in chosen.items() if value})
 
@@ -130,38 +138,48 @@ class Choice:
 def read_choice(
     address: Mapping[str, str], submission: Submission, *, strict: bool = False
 ) -> Choice:
-    """Return the choice that an address makes. An empty value chooses nothing, as a field of a form
-    that nobody filled in. With `strict` it is one that there is not, and nothing else may stand in
-    the address; without it nothing else that predictions of some kind are found by. Raises
-    Unreadable.
+    """Return the choice that an address makes. Raises Unreadable.
+
+    An empty value chooses nothing, as an empty field of a form. With `strict`, as for programs, an
+    empty value is refused, and so is every parameter that is no filter.
     """
     sent = {name: value for name, value in address.items() if value or strict}
     kind = kind_of(submission.track)
     refuse_unknown(
         f"{kind.words.items.capitalize()} of this track",
-        [*GIVEN, *(facet.name for facet in kind.facets), *_words(kind)],
-        [name for name in sent if name not in NUMBERS] if strict else ELSEWHERE & set(sent),
+        [*COMMON_FILTERS, *(facet.name for facet in kind.facets), *word_filters(kind)],
+        [name for name in sent if name not in PREDICTION_NUMBERS]
+        if strict
+        else TEXT_FILTERS & set(sent),
     )
-    values_of = _known_values(submission)
+    values_of = {
+        "verdict": list(verdict_labels(submission)),
+        "part": [ANY, *kind.words.parts],
+        "votes": ["split"],
+        "who": ["alone"],
+        "sort": list(SORTS),
+    }
     chosen: dict[str, str] = {}
-    for name in GIVEN:
+    for name in COMMON_FILTERS:
         if name in sent:
             if sent[name] not in values_of[name]:
-                raise no_such(name, sent[name], values_of[name])
+                raise unknown_value(name, sent[name], values_of[name])
             chosen[name] = sent[name]
-    if chosen.get("sort") == "worst":
+    searches = any(sent.get(name) for name in word_filters(kind))
+    if chosen.get("sort") in SORTS_OF_JUDGED or (chosen.get("who") and not searches):
         chosen.setdefault("verdict", "judged")
-    for name in NUMBERS:
+    for name in PREDICTION_NUMBERS:
         if name in sent:
-            if not _is_number(sent[name]):
-                raise no_such(name, sent[name], ())
-            chosen[name] = sent[name]
+            value = sent[name]
+            if not (value.isascii() and value.isdecimal() and len(value) < 18):
+                raise unknown_value(name, value, ())
+            chosen[name] = value
     facets: dict[str, Any] = {}
     for facet in kind.facets:
         if value := sent.get(facet.name, "").replace("\0", ""):
             chosen[facet.name] = value
             facets[facet.name] = _value_of(kind, facet, value)
-    for name in _words(kind):
+    for name in word_filters(kind):
         if value := sent.get(name, "").replace("\0", "").strip()[:200]:
             chosen[name] = value
     return Choice(chosen, facets)
@@ -176,43 +194,22 @@ def refuse_unknown(items: str, here: Sequence[str], sent: Iterable[str], are: st
             )
 
 
-def _is_number(value: str) -> bool:
-    """Return whether it may be the number of a prediction."""
-    return value.isascii() and value.isdecimal() and len(value) < 18
-
-
 def _value_of(kind: Kind, facet: Facet, value: str) -> Any:
-    """Return what the database has for the value of a facet. Raises Unreadable if there is none
-    such.
-    """
+    """Return the value of a facet in the database. Raises Unreadable."""
     by_name = {word: key for key, (word, _) in facet.called(kind.corpus).items()}
     if by_name and value not in by_name:
-        raise no_such(facet.name, value, list(by_name))
+        raise unknown_value(facet.name, value, list(by_name))
     return by_name.get(value, value)
 
 
-def carried(submission: Submission) -> list[str]:
-    """Return the filters that choose among what a run predicts and among what it misses alike."""
-    kind, recall = kind_of(submission.track), recall_of(submission.track)
-    return [*(recall.found_facets if recall else ()), *_words(kind)]
-
-
-def carry(choice: Choice, submission: Submission, **changes: str) -> str:
-    """Return the query of the other list's address, with what was chosen of this one."""
-    chosen = {name: choice[name] for name in carried(submission) if choice[name]} | changes
-    return f"?{urlencode(chosen)}" if chosen else ""
-
-
-def _words(kind: Kind) -> list[str]:
-    """Return the names of the filters that search predictions by free text: by words, document and
-    entity.
-    """
+def word_filters(kind: Kind) -> list[str]:
+    """Return the names of the filters by free text: words, document and entity."""
     return ["q", "document", ENTITY] if kind.words.entity else []
 
 
-def verdicts_of(submission: Submission) -> dict[str, str]:
-    """Return the verdicts that people give on a run's track, in words: none is right or wrong where
-    they rate.
+def verdict_labels(submission: Submission) -> dict[str, str]:
+    """Return the verdicts of a run's track with their labels; none is right or wrong where people
+    rate.
     """
     kind = kind_of(submission.track)
     criterion = kind.measures.criterion(submission.track.criterion)
@@ -221,20 +218,9 @@ def verdicts_of(submission: Submission) -> dict[str, str]:
     return VERDICTS
 
 
-def _known_values(submission: Submission) -> dict[str, list[str]]:
-    return {
-        "verdict": list(verdicts_of(submission)),
-        "part": [ANY, *kind_of(submission.track).words.parts],
-        "votes": ["split"],
-        "who": ["alone"],
-        "confidence": list(BANDS),
-        "sort": list(SORTS),
-    }
-
-
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Some predictions of a submission by ascending number, with what they are filtered by."""
+    """Some predictions of a submission by ascending number, with the values of all filters."""
 
     ids: NDArray[np.int64]
     confidence: NDArray[np.float64]
@@ -251,6 +237,10 @@ class Rows:
         """Return every filter with its values, and which rows each keeps."""
         right, wrong = self.value == 1, self.value == 0
         parts = {name: values == 0 for name, values in self.parts.items()}
+        facets = {
+            name: {value: values == value for value in dict.fromkeys(values.tolist())}
+            for name, values in self.facets.items()
+        }
         return {
             "verdict": {
                 "right": right,
@@ -263,14 +253,10 @@ class Rows:
             "part": {ANY: np.logical_or.reduce([wrong, *parts.values()]), **parts},
             "votes": {"split": self.split},
             "who": {"alone": self.alone},
-            "confidence": {
-                name: (self.confidence >= low) & (self.confidence < high)
-                for name, (_, low, high) in BANDS.items()
-            },
-        } | _of_facets(self.facets)
+        } | facets
 
     def at(self, places: NDArray[np.int64]) -> Rows:
-        """Some of them."""
+        """Return the rows at these places."""
         return Rows(
             self.ids[places],
             self.confidence[places],
@@ -283,24 +269,15 @@ class Rows:
         )
 
 
-def _of_facets(facets: Mapping[str, NDArray[Any]]) -> dict[str, Options]:
-    return {
-        name: {value: values == value for value in dict.fromkeys(values.tolist())}
-        for name, values in facets.items()
-    }
-
-
 @dataclass(frozen=True)
 class Page:
-    """What is listed."""
+    """A page of a list."""
 
     ids: list[int]
     n: int | None
-    """How many match; None where nobody counted"""
+    """Length of the list; None where it is not counted"""
     after: int = 0
-    """The last prediction here, if there are more; 0 otherwise"""
-    before: int = 0
-    """The first, if there are some before it"""
+    """The last prediction of the page if there are more; 0 otherwise"""
 
 
 class Explorer:
@@ -319,28 +296,16 @@ class Explorer:
         self.own = own or not public
         """The viewer sees the disputes of the run's team"""
         self.kind = kind_of(submission.track)
+        self.reads_documents = recall_of(submission.track) is not None
         self.all_found = True
         """Whether the search looked into every text that has the words"""
         self.first_found = MOST_DOCUMENTS
-        """Into how many it looks at most"""
-
-    @property
-    def reads_documents(self) -> bool:
-        """Whether people read documents of the track in full."""
-        return recall_of(self.submission.track) is not None
-
-    @property
-    def _more_is_better(self) -> bool:
-        return self.kind.measures.criterion(self.submission.track.criterion).higher_is_better
+        """Into how many texts it looks at most"""
 
     @cached_property
-    def tally(self) -> Tally:
-        """What the run predicts, counted."""
-        return tally_of(self.submission)
-
     @cached_property
     def disputes(self) -> dict[int, ExpertCheck]:
-        """What its team said against judgments, the latest by targets, as that team is told."""
+        """The latest dispute of each target, for the run's team."""
         return experts.of_submission(self.submission) if self.own else {}
 
     @cached_property
@@ -361,7 +326,7 @@ class Explorer:
 
     @cached_property
     def judged(self) -> Rows:
-        """What is judged, as far as the viewer may see."""
+        """The judged predictions, as far as the viewer may see."""
         submission = self.submission
         newest = Label.objects.order_by("-pk").values_list("pk", flat=True).first()
         states = Track.objects.filter(corpus=submission.track.corpus_id).order_by("pk")
@@ -369,14 +334,15 @@ class Explorer:
             submission.pk,
             submission.received_at.isoformat(),
             self.public,
+            submission.track.criterion,
             newest,
             *states.values_list("status", flat=True),
             *self.others,
         )
-        key = f"explorer:{hash_of(version)}"
+        key = f"explorer:{short_hash(version)}"
         rows: Rows | None = cache.get(key)
         if rows is None:
-            judgments = verdicts(submission, public=self.public)
+            judgments = run_verdicts(submission, public=self.public)
             order = np.argsort(np.array(judgments.prediction, dtype=np.int64), kind="stable")
             rows = replace(
                 self._read(judgments.prediction),
@@ -385,18 +351,19 @@ class Explorer:
                 split=judgments.split[order],
                 parts={name: values[order] for name, values in judgments.parts.items()},
             )
-            cache.set(key, rows, KEPT)
+            cache.set(key, rows, CACHE_SECONDS)
         return rows
 
     def _read(self, ids: Sequence[int]) -> Rows:
-        """Some predictions, as if nobody had judged them."""
+        """Return some predictions, without judgments."""
         columns = [f"p.{facet.column}" for facet in self.kind.facets]
+        confidence = "coalesce(p.confidence, -1.0)"
         alone = (
             "NOT EXISTS (SELECT 1 FROM submissions_prediction o WHERE o.instance_id ="
             " p.instance_id AND o.submission_id = ANY(%s))"
         )
         rows = fetch(
-            f"SELECT {', '.join(['p.id', CONFIDENCE, alone, *columns])} FROM"
+            f"SELECT {', '.join(['p.id', confidence, alone, *columns])} FROM"
             " submissions_prediction p WHERE p.id = ANY(%s) ORDER BY p.id",
             [self.others, list(ids)],
         )
@@ -416,10 +383,8 @@ class Explorer:
             np.array(by_column[2], dtype=np.bool_),
         )
 
-    def _found(self, choice: Choice) -> Rows | None:
-        """Return what the words, the entity and the document that were chosen leave; None without
-        any.
-        """
+    def _search(self, choice: Choice) -> Rows | None:
+        """Return the predictions found by words, entity and document; None without any of these."""
         if not (choice["q"] or choice[ENTITY] or choice["document"]):
             return None
         if choice[ENTITY]:
@@ -434,175 +399,104 @@ class Explorer:
         rows, judged = self._read(found), self.judged
         both = np.isin(rows.ids, judged.ids)
         of_judged = judged.at(np.flatnonzero(np.isin(judged.ids, rows.ids)))
-        rows.judged[both], rows.value[both], rows.split[both] = (
-            True,
-            of_judged.value,
-            of_judged.split,
-        )
+        rows.judged[both], rows.value[both] = True, of_judged.value
+        rows.split[both] = of_judged.split
         for name, values in rows.parts.items():
             values[both] = of_judged.parts[name]
-        return rows
+        return rows.at(np.flatnonzero(rows.judged)) if self.restricted else rows
 
-    def page(
-        self, choice: Choice, size: int = PAGE, *, counted: bool = True
-    ) -> tuple[Page, Counts]:
-        """Return a page of what was chosen, and value -> how many of every filter (none if not
-        asked).
-        """
-        bounded = self._found(choice)
-        only_judged = (
-            self.restricted
-            or choice["part"]
-            or choice["votes"]
-            or choice["verdict"] not in ("", "unjudged")
-        )
-        if self.restricted and bounded is not None:
-            bounded = bounded.at(np.flatnonzero(bounded.judged))
-        if bounded is None and only_judged:
-            bounded = self.judged
-        if bounded is None:
-            page = self._page_of_whole(choice, size)
-            if not counted:
-                return page, {}
-            counted_whole = self._counts_of_whole(choice)
-            return replace(page, n=counted_whole["verdict"][choice["verdict"]]), counted_whole
-        groups = bounded.groups(self.disputed)
-        kept = _kept(groups, _chosen(choice, groups))
-        page = _page_of(bounded.at(np.flatnonzero(kept)), choice, size, self._more_is_better)
-        if not counted:
-            return page, {}
-        counts: Counts = _counts(groups, _chosen(choice, groups))
-        is_whole = bounded is self.judged and not choice["part"] and not choice["votes"]
-        if is_whole and not self.restricted:
-            whole = self._counts_of_whole(choice.without("verdict"))["verdict"]
-            unbounded = {value: whole[value] for value in ("", "unjudged")}
-            counts = {**counts, "verdict": {**counts["verdict"], **unbounded}}
-        return page, counts
+    def _bounded(self, choice: Choice) -> Rows | None:
+        """Return the rows that a bounded list is chosen from; None for the whole run."""
+        found = self._search(choice)
+        if found is not None:
+            return found
+        of_judged = choice["part"] or choice["votes"] or choice["who"]
+        if self.restricted or of_judged or choice["verdict"] not in ("", "unjudged"):
+            return self.judged
+        return None
 
-    def _counts_of_whole(self, choice: Choice) -> Counts:
-        """Counts off the tally, and off the judgments of what is judged; where only what no other
-        system predicts is listed, off the judgments alone.
-        """
-        cells = self.tally.cells
-        columns = list(zip(*cells, strict=True)) or [()] * (len(self.kind.facets) + 2)
-        facets = {
-            facet.name: np.array(column, dtype=object)
-            for facet, column in zip(self.kind.facets, columns, strict=False)
-        }
-        bands = np.array(columns[-2], dtype=object)
-        groups = _of_facets(facets) | {"confidence": {name: bands == name for name in BANDS}}
-        n = np.array(columns[-1], dtype=np.int64)
-        chosen = _chosen(choice, groups)
-        counts = _counts(groups, chosen, n)
-        total = int(n[_kept(groups, chosen)].sum())
-        of_judged = self.judged.groups(self.disputed)
-        judged = _counts(of_judged, _chosen(choice, of_judged))
-        verdict = judged["verdict"] | {"": total, "unjudged": total - judged["verdict"]["judged"]}
-        if choice["verdict"] == "unjudged":
-            judged_counts = _counts(of_judged, chosen)
-            for name in groups:
-                counts[name] = {
-                    value: many - judged_counts[name].get(value, 0)
-                    for value, many in counts[name].items()
-                }
-        counts |= {"verdict": verdict, "part": judged["part"], "votes": judged["votes"], "who": {}}
-        if not choice["who"]:
-            return counts
-        uncounted = {name: dict.fromkeys(counts[name]) for name in groups}
-        return {**counts, **uncounted, "verdict": {**verdict, "": None, "unjudged": None}}
-
-    def _page_of_whole(self, choice: Choice, size: int) -> Page:
-        """Return a page of what the run predicts, read off an index."""
-        sql, parameters = self._conditions(choice)
-        backwards = choice.number("before") > 0
-        descending = backwards != (choice["sort"] == "sure")
-        direction = "DESC" if descending else "ASC"
-        order = f"p.id {direction}"
-        if choice["sort"] in BY_CONFIDENCE:
-            order = f"{CONFIDENCE} {direction}, p.id {direction}"
-        inner = (
-            "SELECT p.id, p.instance_id FROM submissions_prediction p WHERE"
-            f" {' AND '.join(sql)} ORDER BY {order}"
-        )
-        looks = LOOKED_THROUGH if choice["who"] else size + 1
-        rows = fetch(
-            "SELECT p.id, %s AND EXISTS (SELECT 1 FROM submissions_prediction o WHERE o.instance_id"
-            f" = p.instance_id AND o.submission_id = ANY(%s)) FROM ({inner} LIMIT %s) p",
-            [bool(choice["who"]), self.others, *parameters, looks],
-        )
-        alone = [pk for pk, is_predicted in rows if not is_predicted]
-        ids, edge = alone[:size], 0
-        if len(alone) > size:
-            edge = ids[-1]
-        elif len(rows) == looks:
-            edge = rows[-1][0]
-        if backwards:
-            return Page(ids[::-1], None, after=ids[0] if ids else 0, before=edge)
-        moved = choice.number("after") or choice.number("p")
-        return Page(ids, None, after=edge, before=ids[0] if ids and moved else 0)
-
-    def _conditions(self, choice: Choice) -> tuple[list[str], list[Any]]:
-        """Return what a prediction must be to be listed, and on this page, as SQL."""
-        sql = ["p.submission_id = %s"]
-        parameters: list[Any] = [self.submission.pk]
-        if not choice["sort"] or choice["sort"] == "text":
-            sql.append("p.id >= %s")
-            parameters.append(self.tally.first)
-        for facet in self.kind.facets:
-            if facet.name in choice.facets:
-                sql.append(f"p.{facet.column} = %s")
-                parameters.append(choice.facets[facet.name])
-        if choice["confidence"]:
-            _, low, high = BANDS[choice["confidence"]]
-            sql.append(f"{CONFIDENCE} >= %s AND {CONFIDENCE} < %s")
-            parameters += [low, high]
-        if choice["verdict"] == "unjudged":
-            sql.append("p.id <> ALL(%s)")
-            parameters.append(self.judged.ids.tolist())
-        begins, sign = _cursor(choice)
-        if begins and choice["sort"] in BY_CONFIDENCE:
-            row = Prediction.objects.filter(pk=begins, submission=self.submission).first()
-            if row is not None:
-                sql.append(f"({CONFIDENCE}, p.id) {sign} (%s, %s)")
-                parameters += [-1.0 if row.confidence is None else row.confidence, begins]
-        elif begins:
-            sql.append(f"p.id {sign} %s")
-            parameters.append(begins)
-        return sql, parameters
+    def page(self, choice: Choice, size: int = PAGE) -> tuple[Page, Counts]:
+        """Return a page of the list, and the counts of every filter."""
+        rows = self._bounded(choice)
+        counts = self._counts(choice, rows)
+        if rows is None:
+            listed = self._page_of_whole(choice, size)
+            after = listed[size - 1] if len(listed) > size else 0
+            return Page(listed[:size], counts["verdict"][choice["verdict"]], after), counts
+        ids = self._ordered(choice, rows)
+        start = _first_place(choice, ids)
+        here = ids[start : start + size].tolist()
+        after = here[-1] if here and start + size < ids.size else 0
+        return Page(here, ids.size, after), counts
 
     def everything(self, choice: Choice) -> Iterator[list[int]]:
-        """Yield the numbers of all that was chosen, some hundreds at a time."""
+        """Yield the numbers of all predictions of the list, some hundreds at a time."""
         size = 10 * PAGE
-        while True:
-            page, _ = self.page(choice, size, counted=False)
-            if page.ids:
-                yield page.ids
-            if not page.after:
-                return
-            chosen = {key: value for key, value in choice.said.items() if key not in NUMBERS}
-            choice = replace(choice, said=chosen | {"after": str(page.after)})
+        rows = self._bounded(choice)
+        if rows is not None:
+            ids = self._ordered(choice, rows).tolist()
+            yield from (ids[start : start + size] for start in range(0, len(ids), size))
+            return
+        after = 0
+        while ids := self._page_of_whole(choice.without("p"), size, after=after):
+            yield ids[:size]
+            after = ids[:size][-1]
+
+    def _page_of_whole(self, choice: Choice, size: int, after: int | None = None) -> list[int]:
+        """Return a page of the whole run, and one prediction more if there are more."""
+        if after is None:
+            after = choice.number("after") if choice["after"] else choice.number("p") - 1
+        columns = {facet.name: facet.column for facet in self.kind.facets}
+        facets = {columns[name]: value for name, value in choice.facets.items()}
+        predictions = self.submission.predictions.filter(pk__gt=after, **facets)
+        if choice["verdict"] == "unjudged":
+            predictions = predictions.exclude(pk__in=self.judged.ids.tolist())
+        return list(predictions.order_by("pk").values_list("pk", flat=True)[: size + 1])
+
+    def _ordered(self, choice: Choice, rows: Rows) -> NDArray[np.int64]:
+        """Return the numbers of the rows that a choice lists, in its order."""
+        groups = rows.groups(self.disputed)
+        rows = rows.at(np.flatnonzero(_matching_rows(groups, _active_filters(choice, groups))))
+        if choice["sort"] == "worst":
+            criterion = self.kind.measures.criterion(self.submission.track.criterion)
+            value = rows.value if criterion.higher_is_better else -rows.value
+            return rows.ids[np.lexsort((rows.ids, value))]
+        if choice["sort"] in ("sure", "unsure"):
+            order = np.lexsort((rows.ids, rows.confidence))
+            return rows.ids[order[::-1] if choice["sort"] == "sure" else order]
+        return rows.ids
+
+    def _counts(self, choice: Choice, bounded: Rows | None) -> Counts:
+        """Return how many rows each value of each filter would list. Of a whole run the judged
+        predictions alone are counted, and all of them if no facet is chosen.
+        """
+        rows = self.judged if bounded is None else bounded
+        groups = rows.groups(self.disputed)
+        chosen = _active_filters(choice, groups)
+        counts: dict[str, dict[Any, int | None]] = {}
+        for name, options in groups.items():
+            if bounded is None and name != "verdict":
+                counts[name] = dict.fromkeys(options)
+                continue
+            kept = _matching_rows(groups, chosen, name)
+            counts[name] = {value: int((kept & mask).sum()) for value, mask in options.items()}
+            counts[name][""] = int(kept.sum())
+        if rows is self.judged and not self.restricted:
+            is_known = not chosen.keys() - {"verdict"}
+            n, n_judged = self.submission.n_items or 0, int(rows.ids.size)
+            counts["verdict"][""] = n if is_known else None
+            counts["verdict"]["unjudged"] = n - n_judged if is_known else None
+        return counts
 
 
-def hash_of(version: Sequence[Any]) -> str:
-    """Return a short name for what a cached thing depends on."""
+def short_hash(version: Sequence[Any]) -> str:
+    """Return a short name for the state that a cached value depends on."""
     return sha256(repr(version).encode()).hexdigest()[:32]
 
 
-def _cursor(choice: Choice) -> tuple[int, str]:
-    """Return the prediction that a page begins or ends at, and the sign that says where the page
-    lies.
-    """
-    falling = choice["sort"] == "sure"
-    if choice["before"]:
-        return choice.number("before"), ">" if falling else "<"
-    if choice["after"]:
-        return choice.number("after"), "<" if falling else ">"
-    return choice.number("p"), "<=" if falling else ">="
-
-
-def _chosen(choice: Choice, groups: Mapping[str, Options]) -> dict[str, Any]:
-    """filter -> the value that was chosen of it, of those that the groups have."""
-    chosen = {name: choice[name] for name in ("verdict", "part", "votes", "who", "confidence")}
+def _active_filters(choice: Choice, groups: Mapping[str, Options]) -> dict[str, Any]:
+    """Return the filters of a choice that the groups have, with their values."""
+    chosen = {name: choice[name] for name in ("verdict", "part", "votes", "who")}
     return {
         name: value
         for name, value in (chosen | dict(choice.facets)).items()
@@ -610,9 +504,9 @@ def _chosen(choice: Choice, groups: Mapping[str, Options]) -> dict[str, Any]:
     }
 
 
-def _kept(groups: Mapping[str, Options], chosen: Mapping[str, Any], but: str = "") -> Mask:
-    """Return which rows all choices keep, but for one filter."""
-    size = next((mask.size for options in groups.values() for mask in options.values()), 0)
+def _matching_rows(groups: Mapping[str, Options], chosen: Mapping[str, Any], but: str = "") -> Mask:
+    """Return which rows all chosen filters keep, without the filter `but`."""
+    size = groups["verdict"]["judged"].size
     kept = np.ones(size, dtype=np.bool_)
     for name, value in chosen.items():
         if name != but:
@@ -620,53 +514,36 @@ def _kept(groups: Mapping[str, Options], chosen: Mapping[str, Any], but: str = "
     return kept
 
 
-def _counts(
-    groups: Mapping[str, Options],
-    chosen: Mapping[str, Any],
-    weight: NDArray[np.int64] | None = None,
-) -> dict[str, dict[Any, int]]:
-    """Return how many rows each value of each filter would leave, and "" none of it."""
-    counts: dict[str, dict[Any, int]] = {}
-    for name, options in groups.items():
-        kept = _kept(groups, chosen, name)
-        n = kept.astype(np.int64) if weight is None else kept * weight
-        counts[name] = {value: int(n[mask].sum()) for value, mask in options.items()}
-        counts[name][""] = int(n.sum())
-    return counts
-
-
-def _page_of(rows: Rows, choice: Choice, size: int, more_is_better: bool = True) -> Page:
-    """Return a page of rows that are all held, in the order that was chosen."""
-    if choice["sort"] in BY_CONFIDENCE:
-        order = np.lexsort((rows.ids, rows.confidence))
-        order = order[::-1] if choice["sort"] == "sure" else order
-    elif choice["sort"] == "worst":
-        order = np.lexsort((rows.ids, rows.value if more_is_better else -rows.value))
-    else:
-        order = np.arange(rows.ids.size)
-    ids = rows.ids[order]
-    place = {pk: index for index, pk in enumerate(ids.tolist())}
-    start = _start(choice, ids, place, size)
-    here = ids[start : start + size].tolist()
-    return Page(
-        here,
-        ids.size,
-        after=here[-1] if here and start + size < ids.size else 0,
-        before=here[0] if here and start > 0 else 0,
-    )
-
-
-def _start(choice: Choice, ids: NDArray[np.int64], place: Mapping[int, int], size: int) -> int:
-    """Return where among all that is listed a page begins; a cursor that is not listed stands where
-    its number would.
+def _first_place(choice: Choice, ids: NDArray[np.int64]) -> int:
+    """Return the place in a list at which a page begins. A prediction that is not listed stands
+    where its number would.
     """
-    begins, _ = _cursor(choice)
+    begins = choice.number("after") if choice["after"] else choice.number("p")
     if not begins:
         return 0
-    index = place.get(begins)
-    if index is None:
-        index = int(np.searchsorted(ids, begins)) if choice["sort"] in ("", "text") else 0
-        return max(0, index - size) if choice["before"] else index
-    if choice["before"]:
-        return max(0, index - size)
-    return index + 1 if choice["after"] else index - index % size
+    [places] = np.nonzero(ids == begins)
+    if places.size:
+        return int(places[0]) + (1 if choice["after"] else 0)
+    return int(np.searchsorted(ids, begins)) if choice["sort"] in ("", "text") else 0
+
+
+def filter_parameters(request: HttpRequest | Request) -> dict[str, str]:
+    """Return the parameters of an address without those that say how much is sent, and how."""
+    return {
+        name: value for name, value in request.GET.dict().items() if name not in PAGING_PARAMETERS
+    }
+
+
+def explorer_for(request: HttpRequest | Request, pk: int) -> Explorer:
+    """Return the explorer of a submission for the requester, on a page or over the API. Raises
+    Http404 for those who may not see it.
+    """
+    submission = find_run(request, pk)
+    if not shows_judgments(submission):
+        raise Http404(NOT_YET)
+    return Explorer(
+        submission,
+        public=sees_only_public(request.user, submission),
+        restricted=is_restricted(request.user, submission),
+        own=is_of_team(request.user, submission),
+    )

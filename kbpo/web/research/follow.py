@@ -22,13 +22,13 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components.figures import about_text, duration_text, half_width_text, time_text
 
-ORDER = ("received", "read", "planned", "confirmed", "judging", "scored")
+STATUS_ORDER = ("received", "read", "planned", "confirmed", "judging", "scored")
 """The statuses of a submission that gets to the end; the stage at hand is the one whose status
 it has."""
-NAMES = ("Received", "Read", "Planned", "Sampled", "Being judged", "Scored")
-MOMENTS = ("received_at", "read_at", "planned_at", "confirmed_at", "sampled_at", "scored_at")
-ENDED = ("failed", "withdrawn", "refused", "expired")
-NEAR = timedelta(hours=12)
+STAGE_NAMES = ("Received", "Read", "Planned", "Sampled", "Being judged", "Scored")
+STAGE_TIMES = ("received_at", "read_at", "planned_at", "confirmed_at", "sampled_at", "scored_at")
+ENDED_STATUSES = ("failed", "withdrawn", "refused", "expired")
+WITHOUT_DATE = timedelta(hours=12)
 """A moment no further away is told without its date."""
 
 
@@ -52,72 +52,72 @@ def time_left(submission: Submission, extent: Extent) -> timedelta | None:
     return timedelta(seconds=extent.open / rate)
 
 
-def reached(submission: Submission) -> int:
+def stage_reached(submission: Submission) -> int:
     """Return the number of the stage at hand; of one that ended, the last whose moment is known."""
-    if submission.status in ORDER:
-        return ORDER.index(submission.status)
+    if submission.status in STATUS_ORDER:
+        return STATUS_ORDER.index(submission.status)
     return max(
-        index for index, name in enumerate(MOMENTS) if index == 0 or getattr(submission, name)
+        index for index, name in enumerate(STAGE_TIMES) if index == 0 or getattr(submission, name)
     )
 
 
-def stages(submission: Submission, sample: Extent) -> list[dict[str, Any]]:
+def journey_stages(submission: Submission, sample: Extent) -> list[dict[str, Any]]:
     """Return the journey, for the page: what happened when, how long it took, and what comes. Of
     one that ended the stages behind it (their moment is known, or a later one's is), then how it
     ended, when, and why, with the way on where there is one.
     """
-    row, at_hand = submission, reached(submission)
-    notes = _notes(submission, sample)
+    row, at_hand = submission, stage_reached(submission)
+    notes = _stage_notes(submission, sample)
     of = (
-        _moment(row.received_at),
-        _took(row.received_at, row.read_at),
-        _took(row.read_at, row.planned_at),
-        _took(row.confirmed_at, row.sampled_at),
+        _time_note(row.received_at),
+        _duration_note(row.received_at, row.read_at),
+        _duration_note(row.read_at, row.planned_at),
+        _duration_note(row.confirmed_at, row.sampled_at),
         f"{sample.judged:,} of {sample.sample:,}" if sample.sample else "",
-        _moment(row.scored_at),
+        _time_note(row.scored_at),
     )
     journey: list[dict[str, Any]] = []
-    for index, name in enumerate(NAMES):
+    for index, name in enumerate(STAGE_NAMES):
         state = "now" if index == at_hand else "waiting"
         if index < at_hand or row.status == "scored":
             state = "done"
         note = notes[index] if state != "waiting" or index == 5 else ""
         journey.append({"name": name, "state": state, "note": note, "of": of[index]})
     journey[4]["share"] = 1 - sample.open / sample.sample if sample.sample else 0.0
-    if row.status not in ENDED:
+    if row.status not in ENDED_STATUSES:
         return journey
     behind = journey[: min(at_hand, 3 if row.sampled_at else 2) + 1]
     end = {
         "name": row.get_status_display(),
         "state": "failed",
         "note": row.reason,
-        "of": _moment(row.status_since),
+        "of": _time_note(row.status_since),
     }
     if row.status == "failed":
         end["retry_url"] = reverse("submission", args=[row.pk])
     return [*(stage | {"state": "done"} for stage in behind), end]
 
 
-def _took(began: datetime | None, ended: datetime | None) -> str:
+def _duration_note(began: datetime | None, ended: datetime | None) -> str:
     """“in 3 s”; nothing while it is not known, or where it came anew after the other moment moved
     on.
     """
     return f"in {duration_text(ended - began)}" if began and ended and ended >= began else ""
 
 
-def _moment(when: datetime | None) -> str:
+def _time_note(when: datetime | None) -> str:
     """Return a time of today as a clock shows it, an earlier or later one with its date."""
-    return time_text(when, date=abs(clock.now() - when) > NEAR) if when else ""
+    return time_text(when, date=abs(clock.now() - when) > WITHOUT_DATE) if when else ""
 
 
-def _notes(submission: Submission, sample: Extent) -> list[str]:
+def _stage_notes(submission: Submission, sample: Extent) -> list[str]:
     """Return what is told beneath each stage."""
     row, counts, words = submission, submission.counts, kind_of(submission.track).words
     option = row.plan.get("options", {}).get(row.plan.get("chosen"), {})
     read = f"{row.n_items or 0:,} {words.items} in, {counts.get('set_aside', 0):,} lines set aside"
     planned = f"for {half_width_text(Decimal(row.plan.get('chosen', '0')))}" if row.plan else ""
     if planned and row.confirmed_at:
-        planned += f", confirmed {_moment(row.confirmed_at)}"
+        planned += f", confirmed {_time_note(row.confirmed_at)}"
     drawn = "nothing had to be drawn" if row.sampled_at else "the sample is drawn next"
     if sample.sample:
         drawn = f"{sample.sample:,} {words.items} drawn"
@@ -126,7 +126,7 @@ def _notes(submission: Submission, sample: Extent) -> list[str]:
             drawn += f" so far, of about {wanted:,} planned: more follow if these do not suffice"
     judged = [f"{sample.unanswered:,} found no answer"] if sample.unanswered else []
     if row.status == "judging" and sample.open:
-        judged.append(_remains(row, sample, option))
+        judged.append(_time_left_text(row, sample, option))
     seen = "on the board" if row.is_on_board else "enters the board by itself"
     if row.is_private:
         seen = (
@@ -143,7 +143,7 @@ def _notes(submission: Submission, sample: Extent) -> list[str]:
     ]
 
 
-def _remains(submission: Submission, sample: Extent, option: dict[str, Any]) -> str:
+def _time_left_text(submission: Submission, sample: Extent, option: dict[str, Any]) -> str:
     """Return how long the judging still takes at the pace of the last hour; without one, how much
     work it is, and why nobody can say yet when it is done.
     """
@@ -153,7 +153,7 @@ def _remains(submission: Submission, sample: Extent, option: dict[str, Any]) -> 
     if is_begun and (rate := answers_per_hour(submission.track)):
         left = timedelta(hours=sample.open * float(people_expected(submission.track)) / rate)
     if left is not None:
-        return f"{about_text(left)} left, done near {_moment(clock.now() + left)}"
+        return f"{about_text(left)} left, done near {_time_note(clock.now() + left)}"
     why = "it is too early to say when it is done"
     if last is None:
         why = "nobody judged in the last hour"

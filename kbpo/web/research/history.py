@@ -18,7 +18,7 @@ from kbpo.web.public import cite
 from scoring.report import Figure
 from scoring.words import figure_text
 
-MOST = 200
+MOST_POINTS = 200
 """Evaluations on the plot: the latest"""
 
 
@@ -35,7 +35,8 @@ class History:
     def moments(self) -> list[tuple[Any, Interval]]:
         """As the plot takes it."""
         return [
-            (evaluation.made_at, Interval.of(figure)) for evaluation, figure in self.figures[-MOST:]
+            (evaluation.made_at, Interval.of(figure))
+            for evaluation, figure in self.figures[-MOST_POINTS:]
         ]
 
     @property
@@ -50,7 +51,7 @@ class History:
         )
 
 
-def history_of(latest: Latest) -> History | None:
+def run_history(latest: Latest) -> History | None:
     """Return a run's final scores in the evaluations that everybody is told of, of a private run in
     all that are kept; None before there is one.
     """
@@ -72,12 +73,12 @@ def history_of(latest: Latest) -> History | None:
     return History(quantity, figures, headline[1] if headline else None) if figures else None
 
 
-def about(request: HttpRequest, latest: Latest) -> dict[str, Any]:
+def history_context(request: HttpRequest, latest: Latest) -> dict[str, Any]:
     """Return what a run's page tells of its past, and how the figure is cited that stands on it, or
     stood there last; nothing before it has a score.
     """
     submission = latest.submission
-    history = history_of(latest) if submission.has_score else None
+    history = run_history(latest) if submission.has_score else None
     if history is None:
         return {}
     evaluation, figure = history.figures[-1]

@@ -15,7 +15,6 @@ from django.http import Http404
 from numpy.typing import NDArray
 
 from annotation.desk import experts
-from annotation.quality.pace import seconds_of
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label
 from kbpo.pool.visibility import sees_all
@@ -27,7 +26,7 @@ from kbpo.tracks.base import Judged, Verdicts
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
-SHOWING = ("judging", "scored")
+SHOWING_STATUSES = ("judging", "scored")
 """Statuses of submissions that show judgments."""
 NOT_DISPUTED = {
     "import": experts.BROUGHT,
@@ -36,16 +35,16 @@ NOT_DISPUTED = {
 """Why a judgment is not put before an expert, by the source of its label."""
 
 
-def may_see(submission: Submission) -> bool:
+def shows_judgments(submission: Submission) -> bool:
     """Return whether judgments of a submission are shown: once its sample is drawn, and not after
     it was withdrawn.
     """
-    return submission.status in SHOWING or bool(
+    return submission.status in SHOWING_STATUSES or bool(
         submission.status == "confirmed" and submission.sampled_at
     )
 
 
-def only_public(user: Any, submission: Submission) -> bool:
+def sees_only_public(user: Any, submission: Submission) -> bool:
     """Return whether a person sees no more of this submission's judgments than everybody does."""
     return not sees_all(user, submission.track)
 
@@ -64,12 +63,12 @@ def is_of_team(user: Any, submission: Submission) -> bool:
     return isinstance(user, User) and (user.is_staff or submission.team_id in user.team_keys)
 
 
-def verdicts(submission: Submission, *, public: bool) -> Verdicts:
+def run_verdicts(submission: Submission, *, public: bool) -> Verdicts:
     """Return what people said of a submission's predictions; of them the public ones, if asked."""
     return kind_of(submission.track).verdicts(submission.pk, public=public)
 
 
-def describe(
+def describe_predictions(
     submission: Submission,
     ids: Sequence[int],
     *,
@@ -81,20 +80,10 @@ def describe(
     people said.
     """
     kind = kind_of(submission.track)
-    rows = kind.describe(submission.pk, ids, public=public, unjudged=unjudged)
-    answered = {
-        row.prediction.instance.target_id for row in rows if row.source == Label.Source.CROWD
-    }
-    took = seconds_of(answered, public=public)
-    return [
-        row
-        if row.source != Label.Source.CROWD or found is None
-        else replace(row, seconds=found.alone, about_seconds=found.about)
-        for row, found in ((row, took.get(row.prediction.instance.target_id)) for row in rows)
-    ]
+    return kind.describe(submission.pk, ids, public=public, unjudged=unjudged)
 
 
-def scores_of(
+def metric_scores(
     track: Track, instances: NDArray[np.int64]
 ) -> tuple[list[tuple[int, str]], NDArray[np.float64]]:
     """Return the metrics and judges of a track that are in use, by number and name, and what each
@@ -116,17 +105,19 @@ def dispute(user: User, submission: Submission, prediction: int, note: str) -> E
     """Return the entry for an expert, blind, where a member of the team thinks that the judgment of
     a prediction is wrong. Raises Http404, and CannotAsk with a sentence.
     """
-    if not may_see(submission) or not is_of_team(user, submission):
+    if not shows_judgments(submission) or not is_of_team(user, submission):
         raise Http404("Judgments are disputed by the submission's own team.")
     row = Prediction.objects.filter(pk=prediction, submission=submission).first()
     if row is None:
         raise Http404("This submission has no such prediction: its errors tell their numbers.")
-    if row.pk not in set(verdicts(submission, public=only_public(user, submission)).prediction):
+    if row.pk not in set(
+        run_verdicts(submission, public=sees_only_public(user, submission)).prediction
+    ):
         raise Http404("This prediction has no judgment yet.")
     return experts.dispute(submission, row.instance.target_id, user, note)
 
 
-def with_disputes(
+def add_disputes(
     submission: Submission,
     rows: list[Judged],
     own: bool,

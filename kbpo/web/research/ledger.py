@@ -17,22 +17,22 @@ from kbpo.money.spend import balance, by_day
 from kbpo.submissions.models import Submission
 from kbpo.web.components.figures import count_text, money_text
 from kbpo.web.http import at_one_moment
-from kbpo.web.research.teams import own_cap
-from kbpo.web.research.upload import for_researchers, team_of
+from kbpo.web.research.teams import team_cap
+from kbpo.web.research.upload import for_researchers, requested_team
 from kbpo.web.table import Column, Table, link
 
 WORDS = {"reserve": "Set aside", "release": "Given back", "spend": "Spent"}
 
 
-def ledger_of(team: Team, run: Submission | None, request: HttpRequest | None = None) -> Table:
+def team_ledger(team: Team, run: Submission | None, request: HttpRequest) -> Table:
     """Return what moved for the runs of a team, or for one: a row a day, run and direction."""
     moved = by_day("submission", team, run.purpose if run else None)
     columns = [
         Column("on", "Day", cell=lambda row: f"{row['on'].day} {row['on']:%B %Y}"),
         Column("submission", "" if run else "Run", lambda row: row["purpose_number"], _link),
         Column("track", "" if run else "Track", lambda row: row["run"].track.name, in_files=False),
-        Column("kind", "What", cell=_words),
-        Column("amount", "Amount", lambda row: str(row["amount"]), _amount, is_number=True),
+        Column("kind", "What", cell=_direction_text),
+        Column("amount", "Amount", lambda row: str(row["amount"]), _amount_text, is_number=True),
         Column("movements", value=lambda row: row["n"]),
     ]
     return Table(f"ledger-{team.slug}", columns, moved, request, prepare=_with_runs)
@@ -50,41 +50,41 @@ def _link(row: dict[str, Any]) -> str:
     return link(f"?{urlencode({'team': run.team.slug, 'run': run.pk})}", run.name)
 
 
-def _words(row: dict[str, Any]) -> str:
+def _direction_text(row: dict[str, Any]) -> str:
     """Return what a row is: of what is spent, on how many answers."""
     if row["kind"] != "spend":
         return WORDS[row["kind"]]
     return f"Spent on {count_text(row['n'])} answer{'' if row['n'] == 1 else 's'}"
 
 
-def _amount(row: dict[str, Any]) -> str:
+def _amount_text(row: dict[str, Any]) -> str:
     return money_text(row["amount"])
 
 
 @never_cache
 @for_researchers
 @at_one_moment
-def show(request: HttpRequest) -> HttpResponseBase:
+def show_ledger(request: HttpRequest) -> HttpResponseBase:
     """Return the ledger of a team, of all its runs or of one, and who pays for it; or a file."""
-    team = team_of(request, looks=True)
+    team = requested_team(request)
     if team is None:  # an admin who belongs to no team
         return render(request, "upload_not_yet.html", {"researcher": True}, status=403)
     number = request.GET.get("run", "")
-    run = run_of(team, number) if number else None
-    table = ledger_of(team, run, request)
+    run = find_run(team, number) if number else None
+    table = team_ledger(team, run, request)
     if "format" in request.GET:
         return table.file(request)
     context = {
         "team": team,
         "run": run,
-        "cap": own_cap(run.track, team) if run else None,
+        "cap": team_cap(run.track, team) if run else None,
         "sums": balance(purpose=run.purpose, team=team) if run else balance(team=team),
         "table": table,
     }
     return render(request, "ledger.html", context)
 
 
-def run_of(team: Team, number: str) -> Submission:
+def find_run(team: Team, number: str) -> Submission:
     """Return the run of the team with this number. Raises Http404."""
     row = None
     if number.isascii() and number.isdecimal() and len(number) < 10:
@@ -95,4 +95,4 @@ def run_of(team: Team, number: str) -> Submission:
     return row
 
 
-urlpatterns = [path("runs/ledger/", show, name="runs-ledger")]
+urlpatterns = [path("runs/ledger/", show_ledger, name="runs-ledger")]

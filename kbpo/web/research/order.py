@@ -19,10 +19,10 @@ from kbpo.sampling.order import CannotOrder, can_order, filter_offer, order
 from kbpo.sampling.plan import current_offer, was_computed_before
 from kbpo.submissions.models import Submission
 from kbpo.web.components.figures import count_text, half_width_text, money_text
-from kbpo.web.research.quote import quotes
+from kbpo.web.research.quote import list_quotes
 
 
-def renewed(submission: Submission) -> Further | None:
+def refresh_offer(submission: Submission) -> Further | None:
     """Return what more would take, of a submission that is scored or judged again, reckoned anew
     where it is stale; None where nothing can be ordered.
     """
@@ -35,7 +35,9 @@ def renewed(submission: Submission) -> Further | None:
     return current_offer(submission)
 
 
-def more(submission: Submission, extent: Extent, further: Further | None) -> dict[str, Any] | None:
+def order_context(
+    submission: Submission, extent: Extent, further: Further | None
+) -> dict[str, Any] | None:
     """Return what can be ordered for a submission, for its page; None where nothing ever can."""
     if further is None:
         waits = submission.status == "judging" and submission.scored_at is None
@@ -52,7 +54,7 @@ def more(submission: Submission, extent: Extent, further: Further | None) -> dic
         reckoning = further.status == "wanted" or further.order <= submission.orders
         reckoning |= was_computed_before(submission, further)
         return context | {"reckoning": reckoning, "reason": further.reason}
-    steps = quotes(submission, offer.plan["options"])
+    steps = list_quotes(submission, offer.plan["options"])
     fitting = [index for index, step in enumerate(steps) if step.fits]
     chosen = fitting[0] if fitting else 0
     return context | {
@@ -77,7 +79,7 @@ def more(submission: Submission, extent: Extent, further: Further | None) -> dic
     }
 
 
-def buy(request: HttpRequest, submission: Submission) -> HttpResponse:
+def order_more(request: HttpRequest, submission: Submission) -> HttpResponse:
     """Order what the slider says. The press that came with the same number changes nothing."""
     number = request.POST.get("order", "")
     try:

@@ -67,15 +67,15 @@ class Quote:
         return self.left is None or self.at_most <= self.left
 
 
-def width_of(submission: Submission, asked: str | None) -> str:
+def chosen_width(submission: Submission, asked: str | None) -> str:
     """Return the half-width that was asked for, if the plan has it; the plan's own otherwise."""
     is_planned = asked is not None and asked in submission.plan.get("options", {})
     return str(asked if is_planned else submission.plan.get("chosen", ""))
 
 
-def plan_of(submission: Submission) -> dict[str, Any]:
+def plan_with_expected_cost(submission: Submission) -> dict[str, Any]:
     """Return a submission's plan, with what each option is expected to cost beside the most."""
-    expected = {quote.width: str(quote.expected) for quote in quotes(submission)}
+    expected = {quote.width: str(quote.expected) for quote in list_quotes(submission)}
     plan: dict[str, Any] = dict(submission.plan)
     if expected:
         plan["options"] = {
@@ -85,7 +85,7 @@ def plan_of(submission: Submission) -> dict[str, Any]:
     return plan
 
 
-def quotes(submission: Submission, options: dict[str, Any] | None = None) -> list[Quote]:
+def list_quotes(submission: Submission, options: dict[str, Any] | None = None) -> list[Quote]:
     """Return every option of the submission's plan (or those given), the widest interval first;
     none without a plan.
     """
@@ -124,7 +124,7 @@ def quotes(submission: Submission, options: dict[str, Any] | None = None) -> lis
     return told
 
 
-def quote(submission: Submission, asked: str | None) -> Quote | None:
+def find_quote(submission: Submission, asked: str | None) -> Quote | None:
     """Return the option that was asked for, or the plan's own; None before there is a plan."""
-    width = width_of(submission, asked)
-    return next((option for option in quotes(submission) if option.width == width), None)
+    width = chosen_width(submission, asked)
+    return next((option for option in list_quotes(submission) if option.width == width), None)

@@ -21,11 +21,11 @@ from django.views.decorators.cache import never_cache
 
 from kbpo import clock
 from kbpo.accounts.models import Team, User
-from kbpo.accounts.teams import may_act, roles_of
+from kbpo.accounts.teams import roles_of
 from kbpo.evaluation.extent import Extent, extent_of
 from kbpo.evaluation.leaderboard import headlines, ranks
 from kbpo.evaluation.models import InterimInterval
-from kbpo.money.spend import Balance, balances
+from kbpo.money.spend import Balance, balance, balances
 from kbpo.sampling.confirm import add_deadline
 from kbpo.submissions.discard import delete
 from kbpo.submissions.limits import no_run_left, runs_left
@@ -34,17 +34,17 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
 from kbpo.web.components.figures import count_text
-from kbpo.web.http import act, at_one_moment, check_may_act, pk_of
+from kbpo.web.http import act, at_one_moment, pk_of
 from kbpo.web.research.follow import time_left
-from kbpo.web.research.quote import quote
-from kbpo.web.research.teams import UNDER_WAY, money_of, open_invitations
-from kbpo.web.research.upload import drafts, for_researchers, team_of
+from kbpo.web.research.quote import find_quote
+from kbpo.web.research.teams import UNDER_WAY, open_invitations, team_purses
+from kbpo.web.research.upload import for_researchers, requested_team, team_drafts
 from kbpo.web.table import Column, Table
 
 PAGE = 50
 STATES = {"all": "All", "under-way": "Under way", "scored": "Scored", "private": "Private"}
-NOTHING = drawing.Interval(None)
-EXPLAINED: tuple[drawing.Kind, ...] = ("live", "moment", "few")
+NO_INTERVAL = drawing.Interval(None)
+LEGENDS: tuple[drawing.Kind, ...] = ("live", "moment", "few")
 """Bars that are explained where there is one"""
 
 
@@ -113,22 +113,24 @@ COLUMNS = (
 @never_cache
 @for_researchers
 @at_one_moment
-def show(request: HttpRequest) -> HttpResponseBase:
+def show_runs(request: HttpRequest) -> HttpResponseBase:
     """Return the page: it says first what waits, then everything. As a file all runs of the team. A
     POST does what its form names.
     """
     if request.method == "POST":
         return act(request, {"delete": delete_discard})
-    team = team_of(request, looks=True)
+    team = requested_team(request)
     if team is None:  # an admin who belongs to no team
         return render(request, "upload_not_yet.html", {"researcher": True}, status=403)
     if "format" in request.GET:
-        return Table(f"runs-{team.slug}", COLUMNS, runs(_of_state(team, "all")[0])).file(request)
+        return Table(f"runs-{team.slug}", COLUMNS, run_lines(_runs_in_state(team, "all")[0])).file(
+            request
+        )
     user, now = cast(User, request.user), clock.now()
     state = request.GET.get("state", "all")
-    chosen, counts = _of_state(team, state)
+    chosen, counts = _runs_in_state(team, state)
     page = Paginator(chosen, PAGE).get_page(request.GET.get("page"))
-    listed = runs(page)
+    listed = run_lines(page)
     discards = Submission.objects.filter(team=team).discards().order_by("-pk")
     open_tracks = Track.objects.filter(status="open")
     context = {
@@ -142,7 +144,7 @@ def show(request: HttpRequest) -> HttpResponseBase:
             for own_team in user.teams.order_by("pk")
         ],
         "now": now,
-        "waiting": _waiting(team),
+        "waiting": _waiting_uploads(team),
         "states": [
             {"url": _url(team, state=name), "text": f"{text} {n}", "current": name == state}
             for (name, text), n in zip(STATES.items(), counts, strict=True)
@@ -152,12 +154,12 @@ def show(request: HttpRequest) -> HttpResponseBase:
         "query": urlencode({"team": team.slug, "state": state}),
         "rows": listed,
         "axis": drawing.axis_over([row.interval for row in listed]),
-        "legends": [kind for kind in EXPLAINED if any(row.is_drawn_as(kind) for row in listed)],
+        "legends": [kind for kind in LEGENDS if any(row.is_drawn_as(kind) for row in listed)],
         "csv": _url(team, format="csv"),
         "discards": discards[:200],
-        "money": money_of(team),
+        "money": balance(team=team),
+        "purses": team_purses(team),
         "members": roles_of(team),
-        "acts": may_act(team, user),
         "invited": open_invitations(team).count(),
         "left": [
             (track, left)
@@ -174,7 +176,7 @@ def _url(team: Team, **changes: str) -> str:
     return f"?{urlencode({'team': team.slug} | changes)}"
 
 
-def _of_state(team: Team, state: str) -> tuple[QuerySet[Submission], list[int]]:
+def _runs_in_state(team: Team, state: str) -> tuple[QuerySet[Submission], list[int]]:
     """Return the runs in a state, and how many there are in each. Raises Http404 for a state there
     is not.
     """
@@ -192,13 +194,13 @@ def _of_state(team: Team, state: str) -> tuple[QuerySet[Submission], list[int]]:
     ]
 
 
-def _waiting(team: Team) -> list[dict[str, Any]]:
+def _waiting_uploads(team: Team) -> list[dict[str, Any]]:
     """Return the uploads that wait, for us while they are read, else for the team; what limits them
     is asked once a track.
     """
     limited = cache(lambda track: no_run_left(track, team))
     waiting = []
-    for row in drafts(team):
+    for row in team_drafts(team):
         is_planned = row.status == "planned" and not row.track.refusal
         parts = [f"{count_text(row.n_items or 0)} {kind_of(row.track).words.items}"]
         for word in ("error", "warning"):
@@ -209,7 +211,7 @@ def _waiting(team: Team) -> list[dict[str, Any]]:
             {
                 "submission": row,
                 "said": ", ".join(parts),
-                "quote": quote(row, None) if is_planned else None,
+                "quote": find_quote(row, None) if is_planned else None,
                 "refused": add_deadline(row, limited(row.track)) if is_planned else "",
                 "until": row.status_since + limit if row.status == "planned" else None,
             }
@@ -217,7 +219,7 @@ def _waiting(team: Team) -> list[dict[str, Any]]:
     return waiting
 
 
-def runs(rows: Page[Submission] | QuerySet[Submission]) -> list[Run]:
+def run_lines(rows: Page[Submission] | QuerySet[Submission]) -> list[Run]:
     """Return the lines of these submissions, in their order."""
     of_track: dict[Track, list[Submission]] = {}
     for row in rows:
@@ -235,7 +237,7 @@ def runs(rows: Page[Submission] | QuerySet[Submission]) -> list[Run]:
         scores = headlines(evaluation, [row.pk for row in mine]) if evaluation else {}
         places = ranks(evaluation) if evaluation else {}
         for row in mine:
-            interval, label, n, kind = _score(row, scores.get(row.pk), watched.get(row.pk))
+            interval, label, n, kind = _shown_score(row, scores.get(row.pk), watched.get(row.pk))
             judged = extent_of(row) if row.status == "judging" else None
             run_of[row.pk] = Run(
                 row,
@@ -252,7 +254,7 @@ def runs(rows: Page[Submission] | QuerySet[Submission]) -> list[Run]:
     return [run_of[row.pk] for row in rows]
 
 
-def _score(
+def _shown_score(
     row: Submission, headline: tuple[Any, Any] | None, shown: InterimInterval | None
 ) -> tuple[drawing.Interval, str, int, drawing.Kind]:
     """Return a run's number as it may be shown: while it is judged for the first time the one that
@@ -267,7 +269,7 @@ def _score(
         measures = kind_of(row.track).measures
         quantity = measures.printed(measures.mean, row.track.criterion)
         return drawing.Interval.of(shown), f"{quantity.label}, provisional", shown.n, "live"
-    return NOTHING, "", 0, "final"
+    return NO_INTERVAL, "", 0, "final"
 
 
 def delete_discard(request: HttpRequest) -> HttpResponse:
@@ -275,7 +277,6 @@ def delete_discard(request: HttpRequest) -> HttpResponse:
     user = cast(User, request.user)
     submissions = Submission.objects.filter(team__members=user, deleted_at=None)
     row = get_object_or_404(submissions.select_related("team"), pk=pk_of(request))
-    check_may_act(user, row.team)
     if delete(row, user):
         messages.success(request, f"{row.file_name} is deleted.")
     else:
@@ -283,4 +284,4 @@ def delete_discard(request: HttpRequest) -> HttpResponse:
     return redirect(f"{reverse('runs')}{_url(row.team)}")
 
 
-urlpatterns = [path("runs/", show, name="runs")]
+urlpatterns = [path("runs/", show_runs, name="runs")]

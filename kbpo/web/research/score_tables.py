@@ -1,19 +1,21 @@
-"""Tells a submission's scores as tables, and what expert checks make of them."""
+"""A submission's scores as tables, with expert checks and the stages of its sample."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+from django.db.models import Count, QuerySet
+
 from kbpo.evaluation.latest import Latest
-from kbpo.sampling.models import Sample
+from kbpo.sampling.designs.base import half_width_at
+from kbpo.sampling.models import SampleBatch
 from kbpo.submissions.models import Submission
 from kbpo.tracks.measures import DEFAULT, UNWEIGHED
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
-from kbpo.web.components.figures import count_text
 from scoring.report import Figure
 from scoring.score import Key
 
@@ -25,7 +27,15 @@ SCOPES = {
 """Where the two mentions of a fact stand for recall to count it."""
 
 
-def tables(latest: Latest, looked: dict[str, Any] | None) -> list[dict[str, Any]]:
+STAGE_REASONS = {
+    "target": "as far as the interval asks",
+    "further": "further, since what the interval asks was asked already",
+    "budget": "as far as the money reached",
+}
+"""Why a stage stopped raising chances where it did."""
+
+
+def score_tables(latest: Latest, looked: dict[str, Any] | None) -> list[dict[str, Any]]:
     """Return the scores by criterion: the guaranteed pair first, each with its rows and one axis.
     `looked` is what may be watched of the submission while it is judged.
     """
@@ -37,7 +47,7 @@ def tables(latest: Latest, looked: dict[str, Any] | None) -> list[dict[str, Any]
     scope = SCOPES[Track.Scope(submission.track.scope)] if has_recall else ""
     result: list[dict[str, Any]] = []
     for criterion in sorted(criteria, key=lambda name: (name != guaranteed, name)):
-        rows = _rows(submission, figures, criterion, looked)
+        rows = _score_rows(submission, figures, criterion, looked)
         rests_on = [  # how many judgments the watched interval rests on, and how many there are
             {"n": looked["now"].n, "now": row["figure"].n_labels}
             for row in rows
@@ -56,17 +66,13 @@ def tables(latest: Latest, looked: dict[str, Any] | None) -> list[dict[str, Any]
                     row["kind"] == "few" and row["interval"].estimate is not None for row in rows
                 ),
                 "holds_for": kind.words.populations.get(kind.measures.population, ""),
-                "lost": rows[0]["figure"].n_missing if rows else 0,
+                "n_missing": rows[0]["figure"].n_missing if rows else 0,
             }
         )
-    unjudged = _unjudged(submission) if any(table["lost"] for table in result) else (0, 0)
-    for table in result:
-        if table["lost"]:
-            table["missing"], table["why_missing"] = _missing(table["lost"], *unjudged)
     return result
 
 
-def _rows(
+def _score_rows(
     submission: Submission,
     figures: dict[tuple[str, str, str, str], Figure],
     criterion: str,
@@ -76,7 +82,7 @@ def _rows(
     interval that is made for one look is drawn as of the moment until judging ends.
     """
     track, rows = submission.track, list[dict[str, Any]]()
-    for key, label in _lines(track, criterion):
+    for key, label in _line_labels(track, criterion):
         if (*key, DEFAULT) not in figures:
             continue
         for method, name in ((DEFAULT, label), ("expert", f"{label}, corrected")):
@@ -99,45 +105,7 @@ def _rows(
     return rows
 
 
-def _unjudged(submission: Submission) -> tuple[int, int]:
-    """Return how many of the drawn relations that a submission predicts have no judgment yet and
-    are not given up, and how many of these somebody is still asked about.
-    """
-    drawn = Sample.objects.filter(
-        batch__submission__track=submission.track_id,
-        target__instances__predictions__submission=submission,
-    )
-    pairs = set(drawn.values_list("target_id", "batch__submission__status"))
-    targets = {target for target, _ in pairs}
-    unanswered = kind_of(submission.track).unanswered({submission.pk: targets})[submission.pk]
-    asked = {target for target, status in pairs if status == "judging"}
-    return len(unanswered), len(unanswered & asked)
-
-
-def _missing(n: int, unjudged: int, asked: int) -> tuple[dict[str, int], list[str]]:
-    """Return why n of them have no judgment under a criterion, in numbers and in words: they wait
-    for one; nobody is asked any more, since the run that they were drawn for has ended; or nobody
-    could answer.
-    """
-    waiting = min(n, asked)
-    dropped = min(n - waiting, unjudged - waiting)
-    unanswered = n - waiting - dropped
-    reasons = []
-    if waiting:
-        reasons.append(f"{count_text(waiting)} {'waits' if waiting == 1 else 'wait'} for one")
-    if dropped:
-        was, is_now = ("was", "is") if dropped == 1 else ("were", "are")
-        reasons.append(
-            f"{count_text(dropped)} {was} drawn for a run that has ended and {is_now} not asked"
-            " about any more"
-        )
-    if unanswered:
-        was = "was" if unanswered == 1 else "were"
-        reasons.append(f"{count_text(unanswered)} found no answer and {was} given up")
-    return {"n": n, "waiting": waiting, "dropped": dropped, "unanswered": unanswered}, reasons
-
-
-def _lines(track: Track, criterion: str) -> Iterator[tuple[Key, str]]:
+def _line_labels(track: Track, criterion: str) -> Iterator[tuple[Key, str]]:
     """Return what a table has lines for, and their names: F1 says which precision it combines with
     recall.
     """
@@ -157,14 +125,14 @@ def _lines(track: Track, criterion: str) -> Iterator[tuple[Key, str]]:
             yield (quantity.name, criterion, UNWEIGHED), quantity.label
 
 
-def not_corrected(latest: Latest) -> list[str]:
+def reasons_not_corrected(latest: Latest) -> list[str]:
     """Return why numbers of a submission are not corrected by expert checks, as sentences; none
     without any checks.
     """
     return list(latest.report.not_corrected.get(latest.submission.pk, ()))
 
 
-def checked(latest: Latest) -> dict[str, Any] | None:
+def expert_correction(latest: Latest) -> dict[str, Any] | None:
     """Return the guaranteed number as expert checks correct it, beside what the crowd's judgments
     alone say; None without any checks.
     """
@@ -173,3 +141,37 @@ def checked(latest: Latest) -> dict[str, Any] | None:
         return None
     has_recall = recall_of(latest.submission.track) is not None
     return {"figure": corrected, "crowd": latest.guaranteed(), "has_recall": has_recall}
+
+
+def sampling_stages(submission: Submission) -> dict[str, Any] | None:
+    """Return the stages in which a submission's sample was drawn; None before it is drawn."""
+    batches: QuerySet[Any] = (
+        SampleBatch.objects.filter(submission=submission, design=submission.track.design)
+        .select_related("distribution")
+        .annotate(n=Count("samples"))
+        .order_by("stage", "pk")
+    )
+    stages = [_stage_row(submission, stage, stage.n) for stage in batches]
+    return {"design": submission.track.design, "stages": stages} if stages else None
+
+
+def _stage_row(submission: Submission, batch: SampleBatch, targets: int) -> dict[str, Any]:
+    """One row: when, why, how much was drawn, and the half-widths that were planned and
+    realised.
+    """
+    settings = batch.settings
+    planned, came_to = settings.get("planned_variance"), settings.get("came_to")
+    return {
+        "planned": round(half_width_at(submission, planned), 3) if planned else None,
+        "came_to": None if came_to is None else round(came_to, 3),
+        "number": batch.stage,
+        "drawn_at": batch.drawn_at,
+        "settled_at": batch.settled_at,
+        "distribution": kind_of(submission.track)
+        .measures.distributions[batch.distribution.kind]
+        .label,
+        "targets": targets,
+        "size": batch.size,
+        "why": STAGE_REASONS.get(settings.get("why", ""), ""),
+        "labels": settings.get("labels", 0),
+    }

@@ -13,7 +13,7 @@ from kbpo.web.components.plots import Moment
 from scoring.report import FEW, Figure, Key
 
 
-def told(latest: Latest, *, own: bool) -> dict[Key, Figure]:
+def visible_slices(latest: Latest, *, own: bool) -> dict[Key, Figure]:
     """Return the scores by slice that somebody may read, on a page or over the API: all to its own
     team and admins, what the page shows to others.
 
@@ -42,14 +42,14 @@ def told(latest: Latest, *, own: bool) -> dict[Key, Figure]:
     return shown
 
 
-def by_slice(latest: Latest, chosen: str, *, own: bool, address: str) -> dict[str, Any]:
+def slice_table(latest: Latest, chosen: str, *, own: bool, address: str) -> dict[str, Any]:
     """Return the table of one group of slices, and the switch between the groups that there are, on
     the page at that address.
     """
     submission, track = latest.submission, latest.submission.track
     kind = kind_of(track)
     scores_of: dict[str, dict[str, Figure]] = {}
-    for key, figure in told(latest, own=own).items():
+    for key, figure in visible_slices(latest, own=own).items():
         # Recall and the mean by their quantity, the mean under another criterion by this.
         is_beside = key.quantity == kind.measures.mean and key.criterion != track.criterion
         name = key.criterion if is_beside else key.quantity
@@ -105,7 +105,7 @@ def by_slice(latest: Latest, chosen: str, *, own: bool, address: str) -> dict[st
     }
 
 
-def watched(submission: Submission) -> dict[str, Any] | None:
+def interim_context(submission: Submission) -> dict[str, Any] | None:
     """Return what may be watched of a submission's guaranteed number as judgments arrive; None
     before the first.
     """

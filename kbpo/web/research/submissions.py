@@ -28,7 +28,6 @@ from rest_framework.request import Request
 from annotation.quality.reliability import reliability
 from annotation.questions import share
 from kbpo.accounts.models import User
-from kbpo.accounts.teams import may_act
 from kbpo.evaluation.extent import Extent, extent_of
 from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.latest import Latest
@@ -44,20 +43,29 @@ from kbpo.submissions.receive import CannotChange, set_role, withdraw
 from kbpo.submissions.receive import describe as say_of_run
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
-from kbpo.web.http import act, at_one_moment, check_may_act, is_armed, why_of
-from kbpo.web.kept import part, values
-from kbpo.web.public.judges import of_submission
-from kbpo.web.research.follow import reached, stages
-from kbpo.web.research.history import about, history_of
-from kbpo.web.research.judged import describe, may_see, only_public, verdicts
-from kbpo.web.research.order import buy, more, renewed
-from kbpo.web.research.sampled import sampled
-from kbpo.web.research.score_tables import checked, not_corrected, tables
-from kbpo.web.research.slices import by_slice, watched
+from kbpo.web.http import act, at_one_moment, is_armed, why_of
+from kbpo.web.kept import cached_part, row_values
+from kbpo.web.public.judges import sentences_on_run
+from kbpo.web.research.follow import journey_stages, stage_reached
+from kbpo.web.research.history import history_context, run_history
+from kbpo.web.research.judged import (
+    describe_predictions,
+    run_verdicts,
+    sees_only_public,
+    shows_judgments,
+)
+from kbpo.web.research.order import order_context, order_more, refresh_offer
+from kbpo.web.research.score_tables import (
+    expert_correction,
+    reasons_not_corrected,
+    sampling_stages,
+    score_tables,
+)
+from kbpo.web.research.slices import interim_context, slice_table
 from kbpo.web.table import Table, columns
 from scoring.words import no_width_text
 
-ENDED = {
+END_REASONS = {
     "target": (
         "The judgments that the interval ordered takes are there. Where they happen to differ more"
         " than was to be expected, the intervals below are a little wider than that."
@@ -89,17 +97,17 @@ PROBLEMS = columns(
     *("line", "severity", "code", "text", "line_text", "culprit_begin", "culprit_end"),
 )
 SEVERITIES = {"error": "errors", "warning": "warnings", "info": "notes"}
-MOVING = ("confirmed", "judging")
+JUDGED_STATUSES = ("confirmed", "judging")
 """Statuses in which a page follows what is judged"""
-KEPT_WHILE_JUDGED = 5
+CACHE_SECONDS_WHILE_JUDGED = 5
 """Seconds that its parts are kept meanwhile: they tell how long it still takes"""
-NONE = "There is no run {}, or it is not yours to see."
+NO_SUCH_RUN = "There is no run {}, or it is not yours to see."
 """By its number"""
 LARGEST = BigIntegerField.MAX_BIGINT
 """No row has a greater number, and the database takes none"""
 
 
-def _found(pk: int) -> tuple[Submission, list[Any]] | None:
+def _find_with_news(pk: int) -> tuple[Submission, list[Any]] | None:
     """Return the submission of that number with its track and team, and what is otherwise as soon
     as its track is scored again, anything is judged, or a run beside it is drawn, ends or is
     withdrawn. None if there is none, or it was deleted.
@@ -119,22 +127,7 @@ def _found(pk: int) -> tuple[Submission, list[Any]] | None:
 Asking = HttpRequest | Request
 
 
-def find_to_act(request: Asking, pk: int) -> Submission:
-    """Return the submission, for those who change it or spend on it. Raises Http404, and
-    PermissionDenied where somebody of its team only may look.
-    """
-    row = find(request, pk, own=True)
-    check_may_act(cast(User, request.user), row.team)
-    return row
-
-
-def acts(request: Asking, submission: Submission) -> bool:
-    """Return whether its page offers the visitor to change it or to spend on it."""
-    user = request.user
-    return isinstance(user, User) and may_act(submission.team, user)
-
-
-def find(request: Asking, pk: int, *, own: bool = False) -> Submission:
+def find_run(request: Asking, pk: int, *, own: bool = False) -> Submission:
     """Return the submission, if its page may be seen, or the same be read over the API: its own
     team and admins always, everybody once it is on the board.
 
@@ -143,51 +136,51 @@ def find(request: Asking, pk: int, *, own: bool = False) -> Submission:
     submissions = Submission.objects.select_related("track__corpus", "team", "user")
     row = submissions.filter(pk=pk, deleted_at=None).first()
     if row is None:
-        raise Http404(NONE.format(pk))
-    return _shown(request, row, own=own)
+        raise Http404(NO_SUCH_RUN.format(pk))
+    return _check_visible(request, row, own=own)
 
 
-def _shown(request: Asking, row: Submission, *, own: bool = False) -> Submission:
+def _check_visible(request: Asking, row: Submission, *, own: bool = False) -> Submission:
     """Return the same, if it may be seen. Raises Http404."""
-    if is_own(request, row) or (row.is_on_board and not own):
+    if is_own_run(request, row) or (row.is_on_board and not own):
         return row
     if own or not row.was_public_before_withdrawal:
-        raise Http404(NONE.format(row.pk))
+        raise Http404(NO_SUCH_RUN.format(row.pk))
     on = f" on {date_format(row.withdrawn_at, 'j F Y')}" if row.withdrawn_at else ""
     raise Http404(f"{row.full_name} was withdrawn{on}.")
 
 
-def is_own(request: Asking, submission: Submission) -> bool:
+def is_own_run(request: Asking, submission: Submission) -> bool:
     """Return whether the visitor belongs to its team, or is an admin."""
     user = request.user
     return isinstance(user, User) and (user.is_staff or submission.team_id in user.team_keys)
 
 
-def show(request: HttpRequest, pk: int) -> HttpResponseBase:
+def show_run(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Return one submission: its own team sees everything, others its scores. With `?part=live` the
     part that changes, for polling; with `?format=csv` the numbers behind its history. A POST does
     what its form names.
     """
     if request.method == "POST":
-        return _change(request, pk)
+        return _change_run(request, pk)
     if "format" in request.GET:
         return _history_file(request, pk)
-    further = _further(request, pk)
+    further = _refreshed_offer(request, pk)
     if request.GET.get("part") == "live":
-        return _moving(request, pk, further)
+        return _render_live_part(request, pk, further)
     return _render_page(request, pk, further)
 
 
 @login_required
-def _change(request: HttpRequest, pk: int) -> HttpResponse:
-    actions = {"withdraw": take_back, "retry": retry, "order": buy}
-    return act(request, actions, find_to_act(request, pk))
+def _change_run(request: HttpRequest, pk: int) -> HttpResponse:
+    actions = {"withdraw": withdraw_run, "retry": retry_run, "order": order_more}
+    return act(request, actions, find_run(request, pk, own=True))
 
 
 def _history_file(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Return what the plot is drawn from: every evaluation that is kept, unrounded."""
-    submission = find(request, pk)
-    history = history_of(Latest.of(submission)) if submission.has_score else None
+    submission = find_run(request, pk)
+    history = run_history(Latest.of(submission)) if submission.has_score else None
     rows, name = [], history.quantity.name if history else ""
     for evaluation, figure in history.figures if history else ():
         row = {"evaluation": evaluation.number, "made_at": evaluation.made_at, "number": name}
@@ -195,14 +188,14 @@ def _history_file(request: HttpRequest, pk: int) -> HttpResponseBase:
     return Table(f"history-{pk}", HISTORY, rows).file(request)
 
 
-def _further(request: HttpRequest, pk: int) -> Further | None:
+def _refreshed_offer(request: HttpRequest, pk: int) -> Further | None:
     """Return what more would take, for its own team. It is asked before the page is read at one
     moment: it may have to be written, and others write it too.
     """
     if not request.user.is_authenticated:
         return None
-    found = _found(pk)
-    return renewed(found[0]) if found and is_own(request, found[0]) else None
+    found = _find_with_news(pk)
+    return refresh_offer(found[0]) if found and is_own_run(request, found[0]) else None
 
 
 @at_one_moment
@@ -211,14 +204,18 @@ def _render_page(request: HttpRequest, pk: int, further: Further | None) -> Http
     submission = page.submission
     if page.own and submission.status in ("received", "read", "planned", "refused", "expired"):
         return redirect("upload-check", pk=pk)
-    context = {"submission": submission, "name": name_for(submission, page.own), "own": page.own}
-    context |= {"acts": page.acts, "among": "runs" if page.teams_own else "home"}
+    context = {
+        "submission": submission,
+        "name": display_name(submission, page.own),
+        "own": page.own,
+    }
+    context["among"] = "runs" if page.teams_own else "home"
     parts = {"live": page.live(), "rest": page.rest(request.GET.get("by", ""))}
     return render(request, "submission.html", context | parts)
 
 
 @at_one_moment
-def _moving(request: HttpRequest, pk: int, further: Further | None) -> HttpResponse:
+def _render_live_part(request: HttpRequest, pk: int, further: Further | None) -> HttpResponse:
     return HttpResponse(_Page(request, pk, further).live())
 
 
@@ -229,16 +226,15 @@ class _Page:
 
     def __init__(self, request: HttpRequest, pk: int, further: Further | None) -> None:
         """Raises Http404 where the reader may not see the submission."""
-        if (found := _found(pk)) is None:
-            raise Http404(NONE.format(pk))
+        if (found := _find_with_news(pk)) is None:
+            raise Http404(NO_SUCH_RUN.format(pk))
         submission, self.news = found
-        _shown(request, submission)
+        _check_visible(request, submission)
         self.request, self.submission, self.further = request, submission, further
-        self.own = is_own(request, submission)
+        self.own = is_own_run(request, submission)
         self.teams_own = submission.team_id in getattr(request.user, "team_keys", ())
-        self.acts = self.own and acts(request, submission)
-        self.seen = may_see(submission)
-        self.sees_all = not only_public(request.user, submission)
+        self.seen = shows_judgments(submission)
+        self.sees_all = not sees_only_public(request.user, submission)
         self.sums = balance(purpose=submission.purpose) if self.own else None
 
     @cached_property
@@ -252,25 +248,27 @@ class _Page:
         others, does for as long as a part is kept.
         """
         row = self.submission
-        parts = [self.own, self.acts, self.seen, self.sees_all, self.sums, *self.news]
-        further = values(self.further) if self.further else None
-        return [parts, values(row, row.track, row.team), further]
+        parts = [self.own, self.seen, self.sees_all, self.sums, *self.news]
+        further = row_values(self.further) if self.further else None
+        return [parts, row_values(row, row.track, row.team), further]
 
     @property
     def _seconds(self) -> int | None:
-        return KEPT_WHILE_JUDGED if self.submission.status in MOVING else None
+        return CACHE_SECONDS_WHILE_JUDGED if self.submission.status in JUDGED_STATUSES else None
 
     def live(self) -> SafeString:
         """Return the part that changes."""
 
         def told() -> dict[str, Any]:
-            shown = context(self.latest, self.seen, self.further, self.sums, sees_all=self.sees_all)
-            if not self.acts:
+            shown = live_context(
+                self.latest, self.seen, self.further, self.sums, sees_all=self.sees_all
+            )
+            if not self.own:
                 for stage in shown["stages"]:
                     stage.pop("retry_url", None)
-            return shown | {"acts": self.acts}
+            return shown
 
-        return part(
+        return cached_part(
             self.request, "submission_live.html", told, self._fingerprint_parts, self._seconds
         )
 
@@ -282,16 +280,16 @@ class _Page:
 
         def told() -> dict[str, Any]:
             address = reverse("submission", args=[self.submission.pk])
-            slices = by_slice(self.latest, by, own=self.own, address=address)
+            slices = slice_table(self.latest, by, own=self.own, address=address)
             own = {"submission": self.submission, "own": self.own, "slices": slices, "is_cut": by}
-            return own | about(self.request, self.latest)
+            return own | history_context(self.request, self.latest)
 
-        return part(
+        return cached_part(
             self.request, "submission_rest.html", told, [by, self._fingerprint_parts], self._seconds
         )
 
 
-def context(
+def live_context(
     latest: Latest,
     seen: bool,
     further: Further | None,
@@ -303,44 +301,44 @@ def context(
     told the sums of what it cost. `sees_all`: hidden judgments are shown, too.
     """
     submission, own = latest.submission, sums is not None
-    sample, looked = extent_of(submission, latest), watched(submission)
-    moving = submission.status in MOVING
+    sample, looked = extent_of(submission, latest), interim_context(submission)
+    moving = submission.status in JUDGED_STATUSES
     shown: dict[str, Any] = {
         "submission": submission,
-        "name": name_for(submission, own),
+        "name": display_name(submission, own),
         "words": kind_of(submission.track).words,
         "pages": kind_of(submission.track).pages,
-        "mean_words": mean_words(submission),
+        "mean_words": mean_name(submission),
         "own": own,
         "moving": moving,
         "again": moving and submission.orders > 0,
-        "stages": stages(submission, sample),
+        "stages": journey_stages(submission, sample),
         "sample": sample,
-        "tables": tables(latest, looked),
+        "tables": score_tables(latest, looked),
         "has_recall": recall_of(submission.track) is not None,
         "provisional": moving,
         "may_see": seen,
         "watched": looked,
-        "ordered": _ordered(submission, looked["now"].n) if moving and looked else None,
-        "judges": _judges(latest),
-        "checked": checked(latest),
-        "not_corrected": not_corrected(latest),
-        "ended": _ended(latest),
-        "place": _place(latest),
+        "ordered": _expected_judgments(submission, looked["now"].n) if moving and looked else None,
+        "judges": _judge_sentences(latest),
+        "checked": expert_correction(latest),
+        "not_corrected": reasons_not_corrected(latest),
+        "ended": _end_reason(latest),
+        "place": _rank_text(latest),
     }
     if sums is not None:
         shown |= {
-            "cost": cost(submission, sample, sums),
-            "noticed": noticed(submission),
-            "sampled": sampled(latest),
+            "cost": cost_context(submission, sample, sums),
+            "noticed": problem_summary(submission),
+            "sampled": sampling_stages(submission),
         }
-        shown["more"] = more(submission, sample, further)
+        shown["more"] = order_context(submission, sample, further)
     if seen:
-        answers = verdicts(submission, public=not sees_all)
+        answers = run_verdicts(submission, public=not sees_all)
         ids, right = answers.prediction, answers.value
         newest = ids[-5:] if ids else []
         shown |= {
-            "latest": describe(submission, newest, public=not sees_all),
+            "latest": describe_predictions(submission, newest, public=not sees_all),
             "n_judged": len(ids),
             "hidden": submission.track.hides_test and not sees_all,
             "n_right": int(np.nansum(right)),
@@ -348,7 +346,7 @@ def context(
     return shown
 
 
-def _ended(latest: Latest) -> dict[str, str]:
+def _end_reason(latest: Latest) -> dict[str, str]:
     """Return why judging ended, in a sentence with its tone; nothing before it has."""
     submission, printed = latest.submission, latest.guaranteed()
     if submission.status != "scored":
@@ -357,10 +355,10 @@ def _ended(latest: Latest) -> dict[str, str]:
     if printed is not None and printed.exact:
         return {"says": no_width_text(), "tone": "good"}
     tone = "good" if reason == "target" else "warn"
-    return {"says": ENDED[reason], "tone": tone} if reason in ENDED else {}
+    return {"says": END_REASONS[reason], "tone": tone} if reason in END_REASONS else {}
 
 
-def _place(latest: Latest) -> str:
+def _rank_text(latest: Latest) -> str:
     """Return where it stands on the board, “Rank 2–4 of 9”; nothing where it stands on none."""
     submission, evaluation = latest.submission, latest.evaluation
     places = ranks(evaluation) if evaluation is not None and submission.is_on_board else {}
@@ -370,32 +368,32 @@ def _place(latest: Latest) -> str:
     return f"Rank {best if best == worst else f'{best}–{worst}'} of {len(places)}"
 
 
-def name_for(submission: Submission, own: bool) -> str:
+def display_name(submission: Submission, own: bool) -> str:
     """Team and run: by their true names for its own team and admins."""
     return submission.own_name if own else submission.full_name
 
 
-def _judges(latest: Latest) -> list[str]:
+def _judge_sentences(latest: Latest) -> list[str]:
     """Return what is said of the judges' error."""
     corrected = latest.guaranteed("expert")
-    return of_submission(
+    return sentences_on_run(
         judges_of(latest.evaluation, latest.submission),
         reliability(latest.submission.track),
         latest.guaranteed(),
         corrected=corrected,
         checked=corrected is not None
-        or bool(not_corrected(latest) or kind_of(latest.submission.track).words.unchecked),
+        or bool(reasons_not_corrected(latest) or kind_of(latest.submission.track).words.unchecked),
         words=kind_of(latest.submission.track).words,
     )
 
 
-def mean_words(submission: Submission) -> str:
+def mean_name(submission: Submission) -> str:
     """Return what the guaranteed number is called within a sentence."""
     kind = kind_of(submission.track)
     return kind.measures.printed(kind.measures.mean, submission.track.criterion).in_text
 
 
-def _ordered(submission: Submission, n: int) -> tuple[int, float] | None:
+def _expected_judgments(submission: Submission, n: int) -> tuple[int, float] | None:
     """Return how many judgments the plan expects in all, and the half-width that was ordered; None
     if these are n already.
     """
@@ -404,7 +402,7 @@ def _ordered(submission: Submission, n: int) -> tuple[int, float] | None:
     return (targets, float(chosen)) if targets > n else None
 
 
-def cost(submission: Submission, sample: Extent, sums: Balance) -> dict[str, Any]:
+def cost_context(submission: Submission, sample: Extent, sums: Balance) -> dict[str, Any]:
     """Return what it cost so far and what is set aside; and who asked about its sample."""
     option = submission.plan.get("options", {}).get(submission.plan.get("chosen"), {})
     asked = share.shared(submission)
@@ -422,7 +420,7 @@ def cost(submission: Submission, sample: Extent, sums: Balance) -> dict[str, Any
     }
 
 
-def noticed(submission: Submission) -> list[dict[str, Any]]:
+def problem_summary(submission: Submission) -> list[dict[str, Any]]:
     """Problems by severity, with the commonest codes."""
     problems = Problem.objects.filter(submission=submission).values_list("severity", "code")
     by_severity: dict[str, Counter[str]] = {}
@@ -431,7 +429,7 @@ def noticed(submission: Submission) -> list[dict[str, Any]]:
     tones = {"error": "bad", "warning": "warn"}
     return [
         {
-            "tag": _several(sum(by_severity[severity].values()), word),
+            "tag": _count_with_noun(sum(by_severity[severity].values()), word),
             "tone": tones.get(severity, ""),
             "codes": ", ".join(
                 f"{code.rpartition('.')[2].replace('_', ' ')} ({n:,})"
@@ -443,22 +441,22 @@ def noticed(submission: Submission) -> list[dict[str, Any]]:
     ]
 
 
-def _several(n: int, word: str) -> str:
+def _count_with_noun(n: int, word: str) -> str:
     return f"{n:,} {word.removesuffix('s') if n == 1 else word}"
 
 
-def problems_of(submission: Submission) -> Table:
+def problem_table(submission: Submission) -> Table:
     """Return what the reader noticed in a file, by line."""
     rows = Problem.objects.filter(submission=submission).order_by("line", "pk")
     return Table(f"problems-{submission.pk}", PROBLEMS, rows)
 
 
-def problems(request: HttpRequest, pk: int) -> HttpResponseBase:
+def list_problems(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Return all problems of an upload, by line, fifty a page, filtered by severity; or the report
     as a file.
     """
-    submission = find(request, pk, own=True)
-    table = problems_of(submission)
+    submission = find_run(request, pk, own=True)
+    table = problem_table(submission)
     if "format" in request.GET:
         return table.file(request)
     severity = request.GET.get("severity", "")
@@ -468,14 +466,14 @@ def problems(request: HttpRequest, pk: int) -> HttpResponseBase:
     context = {
         "submission": submission,
         "page": page,
-        "problems": told(page),
-        "options": severities(submission, counts, severity),
+        "problems": problem_rows(page),
+        "options": severity_switch(submission, counts, severity),
         "severity": severity,
     }
     return render(request, "problems.html", context)
 
 
-def severities(
+def severity_switch(
     submission: Submission, counts: Mapping[str, int], shown: str = ""
 ) -> list[dict[str, Any]]:
     """Return the switch of the page of problems, with how many there are of each severity."""
@@ -486,7 +484,7 @@ def severities(
         *(
             {
                 "url": f"{address}?severity={name}",
-                "text": _several(counts[name], SEVERITIES[name]),
+                "text": _count_with_noun(counts[name], SEVERITIES[name]),
                 "current": shown == name,
             }
             for name in counted
@@ -494,7 +492,7 @@ def severities(
     ]
 
 
-def told(rows: Any) -> list[dict[str, Any]]:
+def problem_rows(rows: Any) -> list[dict[str, Any]]:
     """Problems as the component shows them."""
     return [
         {
@@ -586,9 +584,9 @@ class RunForm(forms.Form):
 
 
 @login_required
-def edit(request: HttpRequest, pk: int) -> HttpResponse:
+def edit_run(request: HttpRequest, pk: int) -> HttpResponse:
     """Rename and describe a submission, and say who sees it."""
-    submission = find_to_act(request, pk)
+    submission = find_run(request, pk, own=True)
     form = RunForm(request.POST or None, submission=submission, who=request.user)
     if request.method != "POST":
         status = 200
@@ -604,7 +602,7 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "submission_edit.html", context, status=status)
 
 
-def take_back(request: HttpRequest, submission: Submission) -> HttpResponse:
+def withdraw_run(request: HttpRequest, submission: Submission) -> HttpResponse:
     """Withdraw a submission, if the word was typed; what was not spent is given back."""
     pk = submission.pk
     if not is_armed(request, "withdraw"):
@@ -621,17 +619,17 @@ def take_back(request: HttpRequest, submission: Submission) -> HttpResponse:
     return redirect("submission", pk=pk)
 
 
-def retry(request: HttpRequest, submission: Submission) -> HttpResponse:
+def retry_run(request: HttpRequest, submission: Submission) -> HttpResponse:
     """Put a submission that was given up back where it was."""
     try:
-        put_back(submission, cast(User, request.user))
+        resume_failed(submission, cast(User, request.user))
     except (CannotChange, OverBudget) as refusal:
         messages.error(request, f"{refusal} Nothing was tried again.")
     return redirect("submission", pk=submission.pk)
 
 
 @transaction.atomic
-def put_back(submission: Submission, who: User) -> bool:
+def resume_failed(submission: Submission, who: User) -> bool:
     """Return whether a submission was given up: it stands again where it was, with the money that
     was given back since, and is tried at once. Raises OverBudget, or CannotChange once the track is
     closed, and then it stays given up.
@@ -648,7 +646,7 @@ def put_back(submission: Submission, who: User) -> bool:
         why = "What was given back when it was given up"
         reserve(row.track, row.team, row.purpose, wanted, key=key, who=who, why=why)
     steps = ["received", "read", "planned", "confirmed", "judging"]
-    row.move(steps[min(4, reached(row))], who=who)
+    row.move(steps[min(4, stage_reached(row))], who=who)
     submission.refresh_from_db()
     for step in ("ingest", "plan", "draw", "estimate"):
         nudge(step)
@@ -656,7 +654,7 @@ def put_back(submission: Submission, who: User) -> bool:
 
 
 urlpatterns = [
-    path("submissions/<int:pk>/", show, name="submission"),
-    path("submissions/<int:pk>/problems/", problems, name="submission-problems"),
-    path("submissions/<int:pk>/edit/", edit, name="submission-edit"),
+    path("submissions/<int:pk>/", show_run, name="submission"),
+    path("submissions/<int:pk>/problems/", list_problems, name="submission-problems"),
+    path("submissions/<int:pk>/edit/", edit_run, name="submission-edit"),
 ]

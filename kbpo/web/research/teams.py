@@ -26,25 +26,23 @@ from rest_framework.request import Request
 from annotation.workers.intake import offers_of
 from kbpo import clock
 from kbpo.accounts import teams
-from kbpo.accounts.ask import link
+from kbpo.accounts.ask import invitation_url
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import AccountRequest, Invitation, Team, User
 from kbpo.accounts.sign_up import SignUpForm
-from kbpo.money.models import Budget, Ledger
+from kbpo.money.models import Budget
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import ZERO, allowance, balance
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from kbpo.web.http import act, check_may_act, is_armed, pk_of, why_of
+from kbpo.web.http import act, is_armed, pk_of, why_of
 
-DAYS = 14
+INVITATION_DAYS = 14
 USED_UP = (
     "This invitation does not work any more: it was used up or has run out. Ask for a new one."
 )
 
 
-OF_TEAM = ("researcher", "observer")
-"""Roles of invitations that a team makes"""
 BUSY = (
     "You are the last member of {team}, which has runs under way or money set aside. Wait until"
     " they are scored, withdraw them, or invite somebody and make them an owner first."
@@ -67,18 +65,18 @@ class JoinForm(SignUpForm):
             del self.fields["terms"]
 
 
-def usable() -> QuerySet[Invitation]:
+def usable_invitations() -> QuerySet[Invitation]:
     """Invitations that may still be used."""
     in_time = Q(expires_at=None) | Q(expires_at__gt=clock.now())
     return Invitation.objects.filter(in_time, uses_left__gt=0)
 
 
 @never_cache
-def join(request: HttpRequest, code: str) -> HttpResponse:
+def join_team(request: HttpRequest, code: str) -> HttpResponse:
     """Return an invitation: a form that makes an account, or one button for somebody who has
     one.
     """
-    invitation = usable().select_related("team").filter(code=code).first()
+    invitation = usable_invitations().select_related("team").filter(code=code).first()
     if invitation is None:
         return render(request, "people/join.html", {"refusal": USED_UP}, status=410)
     has_account = request.user.is_authenticated
@@ -98,8 +96,7 @@ def join(request: HttpRequest, code: str) -> HttpResponse:
             return redirect("annotate")
         if (team := invitation.team) is None:
             return redirect("account")
-        may = "see what it does" if invitation.role == "observer" else "submit for it"
-        messages.success(request, f"Welcome. You belong to {team.name} now and can {may}.")
+        messages.success(request, f"Welcome. You belong to {team.name} now and can submit for it.")
         return redirect(f"{reverse('runs')}?{urlencode({'team': team.slug})}")
     status = 422 if request.method == "POST" else 200
     context: dict[str, Any] = {"form": form, "invitation": invitation}
@@ -113,7 +110,7 @@ def accept(invitation: Invitation, who: User | JoinForm) -> User | None:
     """Return the user with the invitation's role; None if somebody else has just taken its last
     use.
     """
-    if not usable().filter(pk=invitation.pk).update(uses_left=F("uses_left") - 1):
+    if not usable_invitations().filter(pk=invitation.pk).update(uses_left=F("uses_left") - 1):
         return None
     user = who.save(commit=False) if isinstance(who, JoinForm) else who
     if invitation.role == "annotator":
@@ -122,8 +119,8 @@ def accept(invitation: Invitation, who: User | JoinForm) -> User | None:
         user.is_researcher = True
     user.save()
     if invitation.team is not None:
-        teams.join(invitation.team, user, may_only_look=invitation.role == "observer")
-    link(invitation, user)
+        teams.join(invitation.team, user)
+    invitation_url(invitation, user)
     return cast(User, user)
 
 
@@ -132,7 +129,7 @@ def invite(
     role: str, made_by: User, *, team: Team | None = None, uses: int = 1, why: str = ""
 ) -> Invitation:
     """Return a new invitation that runs out in a fortnight."""
-    expires = clock.now() + timedelta(days=DAYS)
+    expires = clock.now() + timedelta(days=INVITATION_DAYS)
     row = Invitation.objects.create(
         role=role, team=team, made_by=made_by, uses_left=uses, expires_at=expires
     )
@@ -171,7 +168,7 @@ def links(request: HttpRequest, rows: QuerySet[Invitation]) -> list[dict[str, An
 
 def open_invitations(team: Team) -> QuerySet[Invitation]:
     """Invitations of a team that may still be used."""
-    return usable().filter(team=team, role__in=OF_TEAM)
+    return usable_invitations().filter(team=team)
 
 
 def find_team(request: HttpRequest | Request, slug: str) -> Team:
@@ -186,23 +183,21 @@ def find_team(request: HttpRequest | Request, slug: str) -> Team:
 
 @never_cache
 @login_required
-def show(request: HttpRequest, slug: str) -> HttpResponse:
+def show_team(request: HttpRequest, slug: str) -> HttpResponse:
     """Return a team's page, for its members. A POST does what its form names."""
     team, user = find_team(request, slug), cast(User, request.user)
     if request.method == "POST":
-        actions = {"invite": invite_member, "member": member, "take-back": take_back}
+        actions = {"invite": invite_member, "member": change_member, "take-back": revoke_invitation}
         return act(request, actions, team)
-    members, here, purses = teams.roles_of(team), concerned(team), money_of(team).purses
+    members = teams.roles_of(team)
     context = {
         "team": team,
         "members": members,
-        "stays": _why_stays(team, user) if user in members else "",
-        "n_owners": team.owners.count(),
-        "acts": teams.may_act(team, user),
+        "stays": _why_cannot_leave(team, user) if user in members else "",
+        "n_owners": sum(role == "owner" for role in members.values()),
         "manages": teams.may_manage(team, user),
         "money": balance(team=team),
-        "budgets": [purse for purse in purses if purse.track.pk in here],
-        "others": [p for p in purses if p.track.pk not in here and p.left is not None],
+        "purses": team_purses(team),
         "links": links(request, open_invitations(team)),
     }
     return render(request, "people/team.html", context)
@@ -218,71 +213,13 @@ class Purse:
     cap: Decimal | None
     """None: the team has no cap of its own there"""
     left: Decimal | None
-    """What the next run may take under all caps, the track's too; None without any, nothing where
-    no run is taken
+    """What the next run may take under all caps, the track's too; None without any cap, 0 on a
+    track that takes no run
     """
 
-    @property
-    def has_moved(self) -> bool:
-        """Whether runs of the team took money, or have some set aside."""
-        return bool(self.spent or self.reserved)
 
-    @property
-    def free(self) -> Decimal | None:
-        """What the team's own cap leaves; below zero after the cap was lowered. Nothing on a track
-        that is closed: no run will take it.
-        """
-        if self.track.status == Track.Status.CLOSED:
-            return ZERO
-        return None if self.cap is None else self.cap - self.spent - self.reserved
-
-
-@dataclass(frozen=True)
-class Money:
-    """A team's money, on every track where it has or may have some."""
-
-    purses: list[Purse]
-
-    @property
-    def spent(self) -> Decimal:
-        """On all tracks together."""
-        return sum((purse.spent for purse in self.purses), ZERO)
-
-    @property
-    def reserved(self) -> Decimal:
-        """Set aside for what is being judged."""
-        return sum((purse.reserved for purse in self.purses), ZERO)
-
-    @property
-    def free(self) -> Decimal | None:
-        """What runs may still take of all caps; None where a track has none, for then there is no
-        sum.
-        """
-        left = [purse.free for purse in self.purses]
-        return (
-            None if None in left or not left else sum((amount for amount in left if amount), ZERO)
-        )
-
-    @property
-    def cap(self) -> Decimal | None:
-        """What is spent, set aside and free, together."""
-        return None if self.free is None else self.spent + self.reserved + self.free
-
-    @property
-    def shares(self) -> dict[str, str]:
-        """The widths of what is spent and set aside in a bar as long as the cap."""
-        whole = max(self.cap or ZERO, self.spent + self.reserved)
-        parts = {"spent": self.spent, "reserved": self.reserved}
-        return {
-            name: f"{100 * amount / whole:.4g}%" if whole else "0%"
-            for name, amount in parts.items()
-        }
-
-
-def money_of(team: Team) -> Money:
-    """Return what the team has spent, set aside and left, on every open track and wherever it has
-    spent.
-    """
+def team_purses(team: Team) -> list[Purse]:
+    """Return a team's money on every open track and wherever it has spent some."""
     tracks = Track.objects.filter(Q(status="open") | Q(ledger__team=team)).distinct()
     purses = []
     for track in tracks.order_by("name"):
@@ -290,23 +227,11 @@ def money_of(team: Team) -> Money:
         left: Decimal | None = ZERO
         if track.status == Track.Status.OPEN:
             left = allowance(track, team, Purpose("submission")).left  # of a run to come
-        purses.append(Purse(track, sums.spent, sums.open, own_cap(track, team), left))
-    return Money(purses)
+        purses.append(Purse(track, sums.spent, sums.open, team_cap(track, team), left))
+    return purses
 
 
-def concerned(team: Team) -> set[int]:
-    """Return the tracks on which money was set for the team alone, held or spent, or it has a
-    run.
-    """
-    rows = (Budget.objects, Ledger.objects, Submission.objects.filter(deleted_at=None))
-    return {
-        pk
-        for some in rows
-        for pk in some.filter(team=team).values_list("track", flat=True).distinct()
-    }
-
-
-def own_cap(track: Track, team: Team) -> Decimal | None:
+def team_cap(track: Track, team: Team) -> Decimal | None:
     """Return what a team's own budget on a track is; None where it has none."""
     caps = Budget.objects.filter(
         Q(team=team) | Q(team=None), track=track, scope="team"
@@ -316,19 +241,15 @@ def own_cap(track: Track, team: Team) -> Decimal | None:
 
 def invite_member(request: HttpRequest, team: Team) -> HttpResponse:
     """Make an invitation for one researcher of the team."""
-    user = cast(User, request.user)
-    check_may_act(user, team)
-    invite(
-        "observer" if request.POST.get("role") == "observer" else "researcher",
-        user,
-        team=team,
-        why=why_of(request, "Invited from the team’s page."),
+    why = why_of(request, "Invited from the team’s page.")
+    invite("researcher", cast(User, request.user), team=team, why=why)
+    messages.success(
+        request, f"A link for one person is made. It works for {INVITATION_DAYS} days."
     )
-    messages.success(request, f"A link for one person is made. It works for {DAYS} days.")
     return redirect("team", slug=team.slug)
 
 
-def member(request: HttpRequest, team: Team) -> HttpResponse:
+def change_member(request: HttpRequest, team: Team) -> HttpResponse:
     """Give a member a role or remove them, for an owner; or let a member leave, if the word was
     typed.
     """
@@ -368,7 +289,7 @@ def check_may_leave(team: Team, user: User) -> None:
         raise teams.CannotChange(BUSY.format(team=team.name))
 
 
-def _why_stays(team: Team, user: User) -> str:
+def _why_cannot_leave(team: Team, user: User) -> str:
     """Return why a member may not leave now, as a sentence; nothing if they may."""
     try:
         check_may_leave(team, user)
@@ -377,9 +298,8 @@ def _why_stays(team: Team, user: User) -> str:
     return ""
 
 
-def take_back(request: HttpRequest, team: Team) -> HttpResponse:
+def revoke_invitation(request: HttpRequest, team: Team) -> HttpResponse:
     """Make an invitation of the team work no more."""
-    check_may_act(cast(User, request.user), team)
     invitations = Invitation.objects.filter(pk=pk_of(request), team=team)
     withdraw(
         invitations, cast(User, request.user), why_of(request, "Taken back from the team’s page.")
@@ -389,6 +309,6 @@ def take_back(request: HttpRequest, team: Team) -> HttpResponse:
 
 
 urlpatterns = [
-    path("join/<str:code>/", join, name="join"),
-    path("teams/<slug:slug>/", show, name="team"),
+    path("join/<str:code>/", join_team, name="join"),
+    path("teams/<slug:slug>/", show_team, name="team"),
 ]

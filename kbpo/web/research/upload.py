@@ -19,7 +19,6 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.exceptions import PermissionDenied
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import QuerySet
 from django.http import (
@@ -37,7 +36,6 @@ from django.urls import path, reverse
 from annotation.workers.judged import has_judged
 from kbpo import clock
 from kbpo.accounts.models import Team, User
-from kbpo.accounts.teams import ONLY_LOOKS
 from kbpo.money.spend import ZERO, OverBudget
 from kbpo.sampling.confirm import CannotConfirm, confirm, refusal_of
 from kbpo.submissions.keep import Readable
@@ -50,22 +48,20 @@ from kbpo.tracks.registry import kind_of, n_inputs, n_inputs_of
 from kbpo.web.components.figures import count_text
 from kbpo.web.http import act
 from kbpo.web.public.track import reads_offline
-from kbpo.web.research.quote import quote, quotes
+from kbpo.web.research.quote import find_quote, list_quotes
 from kbpo.web.research.submissions import (
     SEVERITIES,
     RunForm,
-    acts,
-    find,
-    find_to_act,
-    severities,
-    told,
+    find_run,
+    problem_rows,
+    severity_switch,
 )
 
 P = ParamSpec("P")
-DRAFT = ("received", "read", "planned")
+DRAFT_STATUSES = ("received", "read", "planned")
 SHOWN_LINES = 2
 """Lines of the example on the page"""
-SHOWN = 10
+SHOWN_PROBLEMS = 10
 """Problems on the page; the rest is a link away."""
 ENDINGS = (".gz", ".tsv", ".txt", ".kb", ".jsonl", ".json")
 
@@ -79,7 +75,7 @@ def for_researchers(
     @login_required
     def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         user = cast(User, request.user)
-        if not user.is_staff and (not user.is_researcher or user.team(looks=True) is None):
+        if not user.is_staff and (not user.is_researcher or not user.team_keys):
             return render(
                 request, "upload_not_yet.html", {"researcher": user.is_researcher}, status=403
             )
@@ -106,10 +102,10 @@ def receive_run(track: Track, team: Team, user: User, file: Readable, **options:
 
 
 @for_researchers
-def submit(request: HttpRequest) -> HttpResponse:
+def upload_page(request: HttpRequest) -> HttpResponse:
     """Return the first step: a track and a file. A POST keeps the file and goes on to its check."""
     user = cast(User, request.user)
-    team = team_of(request)
+    team = requested_team(request)
     if team is None:  # an admin who belongs to no team
         return render(request, "upload_not_yet.html", {"researcher": True}, status=403)
     tracks = list(Track.objects.filter(status="open").select_related("corpus").order_by("-pk"))
@@ -121,47 +117,46 @@ def submit(request: HttpRequest) -> HttpResponse:
         refusal = asked.refusal if asked else "There is no track at this address."
         return _file_page(request, team, tracks, asked, refusal=refusal)
     if asked is None:
-        return _refuse(request, team, tracks, None, "Choose the track that the file is for.")
-    return _receive(request, user, team, tracks, asked)
+        return _refuse_upload(request, team, tracks, None, "Choose the track that the file is for.")
+    return _receive_upload(request, user, team, tracks, asked)
 
 
-def team_of(request: HttpRequest, *, looks: bool = False) -> Team | None:
-    """Return the team that the form or the address names, or the user's first team. The user must
-    be able to submit for the team, or with `looks` to view it. Raises Http404 for another team, and
-    PermissionDenied if the user may only view it.
+def requested_team(request: HttpRequest) -> Team | None:
+    """Return the team that the form or the address names, or the user's first team. Raises Http404
+    for another team.
     """
     slug, user = request.POST.get("team") or request.GET.get("team", ""), cast(User, request.user)
-    team = user.team(slug, looks=looks)
-    if team is None and user.team(slug, looks=True) is not None:
-        raise PermissionDenied(ONLY_LOOKS)
+    team = user.team(slug)
     if team is None and slug:
         raise Http404("There is no such team, or it is not yours to see.")
     return team
 
 
-def _receive(
+def _receive_upload(
     request: HttpRequest, user: User, team: Team, tracks: list[Track], track: Track
 ) -> HttpResponse:
     file = request.FILES.get("file")
     if not isinstance(file, UploadedFile) or not file.name:
-        return _refuse(request, team, tracks, track, "Choose a file first. Nothing was uploaded.")
+        return _refuse_upload(
+            request, team, tracks, track, "Choose a file first. Nothing was uploaded."
+        )
     try:
         submission = receive_run(
             track,
             team,
             user,
             file,
-            name=stem(file.name),
+            name=name_of_file(file.name),
             file_name=file.name,
-            idempotency_key=_key(request, file),
+            idempotency_key=_upload_key(request, file),
         )
     except CannotReceive as refusal:
-        return _refuse(request, team, tracks, track, str(refusal))
+        return _refuse_upload(request, team, tracks, track, str(refusal))
     address = reverse("upload-check", args=[submission.pk])
     return JsonResponse({"url": address}) if _is_script(request) else HttpResponseRedirect(address)
 
 
-def _key(request: HttpRequest, file: UploadedFile[Any]) -> str | None:
+def _upload_key(request: HttpRequest, file: UploadedFile[Any]) -> str | None:
     """Return the form's own key with the file's content: the same press twice is one upload,
     another file is another.
     """
@@ -175,7 +170,7 @@ def _key(request: HttpRequest, file: UploadedFile[Any]) -> str | None:
     return f"page:{form}:{digest.hexdigest()[:32]}"
 
 
-def stem(file_name: str) -> str:
+def name_of_file(file_name: str) -> str:
     """Return the file's name without its endings: what a run is called until somebody says
     otherwise.
     """
@@ -192,7 +187,7 @@ def _is_script(request: HttpRequest) -> bool:
     return request.headers.get("X-Requested-With") == "upload"
 
 
-def _refuse(
+def _refuse_upload(
     request: HttpRequest, team: Team, tracks: list[Track], track: Track | None, sentence: str
 ) -> HttpResponse:
     if _is_script(request):
@@ -223,8 +218,8 @@ def _file_page(
         "n_inputs": n_inputs(track) if track else 0,
         "example": list(islice(kind.example(), SHOWN_LINES)) if kind else [],
         "team": team,
-        "teams": list(cast(User, request.user).teams_to_act_for()),
-        "drafts": drafts(team),
+        "teams": list(cast(User, request.user).teams.order_by("pk")),
+        "drafts": team_drafts(team),
         "key": secrets.token_hex(16),
         "limit_mb": settings.UPLOAD_LIMIT_MB,
         "refusal": refusal,
@@ -233,28 +228,28 @@ def _file_page(
     return render(request, "upload.html", context, status=status)
 
 
-def drafts(team: Team) -> QuerySet[Submission]:
+def team_drafts(team: Team) -> QuerySet[Submission]:
     """Return the team's uploads that nobody has confirmed, newest first."""
     submissions = Submission.objects.filter(team=team).drafts().select_related("track", "team")
     return submissions.order_by("-pk")
 
 
 @for_researchers
-def check(request: HttpRequest, pk: int) -> HttpResponse:
+def check_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Return the second step: what was understood, and what it will cost. It follows the reading by
     itself: `?part=live` is what changes. A POST discards the draft.
     """
     if request.method == "POST":
-        return act(request, {"discard": discard}, find_to_act(request, pk))
-    submission = find(request, pk, own=True)
+        return act(request, {"discard": discard_draft}, find_run(request, pk, own=True))
+    submission = find_run(request, pk, own=True)
     if request.GET.get("part") == "live":
-        return render(request, "upload_check_live.html", _checked(request, submission))
-    if submission.status not in (*DRAFT, "refused", "expired"):
+        return render(request, "upload_check_live.html", _check_context(request, submission))
+    if submission.status not in (*DRAFT_STATUSES, "refused", "expired"):
         return redirect("submission", pk=pk)
-    return render(request, "upload_check.html", _checked(request, submission))
+    return render(request, "upload_check.html", _check_context(request, submission))
 
 
-def _checked(request: HttpRequest, submission: Submission) -> dict[str, Any]:
+def _check_context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
     reading = submission.status in ("received", "read")
     share = progress_of(submission.pk) if submission.status == "received" else 1.0
     took = left = None
@@ -263,11 +258,10 @@ def _checked(request: HttpRequest, submission: Submission) -> dict[str, Any]:
     if reading and 0.02 <= share < 1.0:  # if it goes on as it began
         left = (clock.now() - submission.status_since) * ((1 - share) / share)
     goes_on = submission.status == "planned" and not submission.track.refusal
-    options = quotes(submission) if goes_on else []
-    chosen = quote(submission, request.GET.get("target")) if options else None
+    options = list_quotes(submission) if goes_on else []
+    chosen = find_quote(submission, request.GET.get("target")) if options else None
     context = {
         "submission": submission,
-        "acts": acts(request, submission),
         "at": 2,
         "reading": reading,
         "share": share,
@@ -275,9 +269,9 @@ def _checked(request: HttpRequest, submission: Submission) -> dict[str, Any]:
         "took": took,
         "quote": chosen,
         "quotes": options,
-        "faults": _faults(submission),
-        "same": same_as(submission),
-        **_problems(submission),
+        "faults": _error_text(submission),
+        "same": identical_upload(submission),
+        **_problem_context(submission),
     }
     if chosen is None:
         return context
@@ -299,7 +293,7 @@ def _checked(request: HttpRequest, submission: Submission) -> dict[str, Any]:
     }
 
 
-def _faults(submission: Submission) -> str:
+def _error_text(submission: Submission) -> str:
     """Return how many lines of a file have errors, and how many errors are of none; empty if it has
     none.
     """
@@ -315,7 +309,7 @@ def _faults(submission: Submission) -> str:
     return ", and ".join(phrases)
 
 
-def _problems(submission: Submission) -> dict[str, Any]:
+def _problem_context(submission: Submission) -> dict[str, Any]:
     """Return the first ten problems, errors before warnings before notes, each by line; and how
     many there are of each severity.
     """
@@ -324,19 +318,19 @@ def _problems(submission: Submission) -> dict[str, Any]:
     counts = {name: max(kept[name], submission.counts.get(f"{name}s", 0)) for name in SEVERITIES}
     severest: list[Problem] = []
     for severity in SEVERITIES:
-        if len(severest) < SHOWN:
-            severest += problems.filter(severity=severity)[: SHOWN - len(severest)]
+        if len(severest) < SHOWN_PROBLEMS:
+            severest += problems.filter(severity=severity)[: SHOWN_PROBLEMS - len(severest)]
     every = sum(counts.values())
     return {
-        "problems": told(severest),
-        "severities": severities(submission, counts),
-        "more": max(0, every - SHOWN),
+        "problems": problem_rows(severest),
+        "severities": severity_switch(submission, counts),
+        "more": max(0, every - SHOWN_PROBLEMS),
         "n_problems": every,
         "offline": reads_offline(submission.track),
     }
 
 
-def same_as(submission: Submission) -> Submission | None:
+def identical_upload(submission: Submission) -> Submission | None:
     """Another submission of the team with the very same file; None if there is none."""
     submissions = Submission.objects.filter(
         team=submission.team_id, track=submission.track_id, file_digest=submission.file_digest
@@ -349,7 +343,7 @@ def same_as(submission: Submission) -> Submission | None:
 @for_researchers
 def describe_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Return the third step: a name and a sentence about the system."""
-    submission = find_to_act(request, pk)
+    submission = find_run(request, pk, own=True)
     if submission.status != "planned" or submission.track.refusal:
         return redirect("upload-check", pk=pk)
     if request.GET.get("lines") == "mend":
@@ -358,26 +352,34 @@ def describe_page(request: HttpRequest, pk: int) -> HttpResponse:
         query = {"track": submission.track.slug, "team": submission.team.slug}
         return HttpResponseRedirect(f"{reverse('submit')}?{urlencode(query)}")
     form = RunForm(
-        request.POST or None, submission=submission, who=request.user, name=_named(submission)
+        request.POST or None,
+        submission=submission,
+        who=request.user,
+        name=_suggested_name(submission),
     )
     if request.method == "POST" and form.is_valid() and form.save():
-        return HttpResponseRedirect(reverse("upload-confirm", args=[pk]) + _choices(request))
+        return HttpResponseRedirect(
+            reverse("upload-confirm", args=[pk]) + _query_of_choices(request)
+        )
     context = {"submission": submission, "at": 3, "fields": form}
-    context |= {"quote": quote(submission, request.GET.get("target")), "choices": _choices(request)}
+    context |= {
+        "quote": find_quote(submission, request.GET.get("target")),
+        "choices": _query_of_choices(request),
+    }
     context["refused"] = refusal_of(submission)
     status = 422 if request.method == "POST" else 200
     return render(request, "upload_describe.html", context, status=status)
 
 
-def _named(submission: Submission) -> str:
+def _suggested_name(submission: Submission) -> str:
     """Return the name so far: the run id that the file gives itself, unless somebody has chosen
     another.
     """
-    unchanged = submission.name == stem(submission.file_name)
+    unchanged = submission.name == name_of_file(submission.file_name)
     return (submission.run_id if unchanged else "") or submission.name
 
 
-def _choices(request: HttpRequest) -> str:
+def _query_of_choices(request: HttpRequest) -> str:
     """Return the choices of the second step, carried on in the URL."""
     kept = {key: request.GET[key] for key in ("target", "lines") if key in request.GET}
     return f"?{urlencode(kept)}" if kept else ""
@@ -386,12 +388,12 @@ def _choices(request: HttpRequest) -> str:
 @for_researchers
 def confirm_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Return the last step, the one that spends. A second press changes nothing."""
-    submission = find_to_act(request, pk)
+    submission = find_run(request, pk, own=True)
     if submission.confirmed_at:
         return redirect("submission", pk=pk)
     if submission.status != "planned" or submission.track.refusal:
         return redirect("upload-check", pk=pk)
-    chosen = quote(submission, request.GET.get("target"))
+    chosen = find_quote(submission, request.GET.get("target"))
     refusal = (
         _confirm(request, submission, chosen.width if chosen else None)
         if request.method == "POST"
@@ -404,19 +406,22 @@ def confirm_page(request: HttpRequest, pk: int) -> HttpResponse:
         return redirect("submission", pk=pk)
     if refusal:  # it may be another plan that it was refused for
         submission.refresh_from_db()
-        chosen = quote(submission, request.GET.get("target"))
+        chosen = find_quote(submission, request.GET.get("target"))
     context = {
         "submission": submission,
         "at": 4,
         "quote": chosen,
-        "same": same_as(submission),
+        "same": identical_upload(submission),
         "refusal": refusal,
         "refused": refusal_of(submission),
     }
-    context |= {"good_lines": request.GET.get("lines") == "good", "choices": _choices(request)}
-    context |= {"faults": _faults(submission)}
+    context |= {
+        "good_lines": request.GET.get("lines") == "good",
+        "choices": _query_of_choices(request),
+    }
+    context |= {"faults": _error_text(submission)}
     context["wider"] = (
-        [option for option in quotes(submission) if option.fits]
+        [option for option in list_quotes(submission) if option.fits]
         if chosen and not chosen.fits
         else []
     )
@@ -425,7 +430,7 @@ def confirm_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _confirm(request: HttpRequest, submission: Submission, width: str | None) -> str:
     """Return why it was not confirmed, as a sentence; nothing if it was."""
-    if (same := same_as(submission)) is not None and "again" not in request.POST:
+    if (same := identical_upload(submission)) is not None and "again" not in request.POST:
         return (
             f"Your team has submitted this very file already, as {same.name}. Say below that you"
             " mean it."
@@ -465,7 +470,7 @@ def _dollars(amount: str) -> Decimal | None:
         return ZERO
 
 
-def discard(request: HttpRequest, submission: Submission) -> HttpResponse:
+def discard_draft(request: HttpRequest, submission: Submission) -> HttpResponse:
     """Throw a draft away; nothing was spent on it."""
     pk = submission.pk
     if submission.confirmed_at:
@@ -496,16 +501,16 @@ def example(request: HttpRequest, slug: str) -> HttpResponse:
 @for_researchers
 def download(request: HttpRequest, pk: int) -> FileResponse:
     """Return the file as it was uploaded, for its own team."""
-    submission = find(request, pk, own=True)
+    submission = find_run(request, pk, own=True)
     return FileResponse(
         submission.file.open("rb"), as_attachment=True, filename=submission.file_name
     )
 
 
 urlpatterns = [
-    path("submit/", submit, name="submit"),
+    path("submit/", upload_page, name="submit"),
     path("submit/example/<slug:slug>.jsonl", example, name="upload-example"),
-    path("submit/<int:pk>/", check, name="upload-check"),
+    path("submit/<int:pk>/", check_page, name="upload-check"),
     path("submit/<int:pk>/file/", download, name="upload-file"),
     path("submit/<int:pk>/describe/", describe_page, name="upload-describe"),
     path("submit/<int:pk>/confirm/", confirm_page, name="upload-confirm"),

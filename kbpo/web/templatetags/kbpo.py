@@ -6,24 +6,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
-from urllib.parse import urlencode
 
 from django import template
 from django.urls import NoReverseMatch, reverse
+from django.utils.html import escape, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from annotation.platforms.registry import other_names, platform_of
 from annotation.questions.limits import people_asked
 from annotation.workers.intake import takes_volunteers
 from annotation.workers.models import Intake
-from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Pages, Words
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from kbpo.web.components import drawing, figures, phrases, plots, viewer
-from kbpo.web.components.drawing import Axis, Interval, Kind, Tone
-from kbpo.web.components.plots import Moment, Point
-from kbpo.web.components.viewer import Span
+from kbpo.web.components import drawing, figures, plots, viewer
+from kbpo.web.components.drawing import Interval, Kind
 from scoring.words import ALL_JUDGED
 
 register = template.Library()
@@ -123,51 +120,16 @@ def utc_time(value: datetime | None) -> str:
 # Drawings
 
 
-@register.simple_tag
-def interval_bar(
-    estimate: float | None,
-    low80: float | None,
-    high80: float | None,
-    low95: float | None,
-    high95: float | None,
-    axis: Axis,
-    kind: Kind = "final",
-    tone: Tone = "a",
-    name: str = "",
-) -> SafeString:
-    """Return an interval drawn on a shared axis, with what it says for a screen reader."""
-    drawn = drawing.draw_interval(
-        Interval(estimate, low80, high80, low95, high95), axis, kind=kind, tone=tone, name=name
-    )
-    return mark_safe(drawn)  # drawing escapes every text
-
-
-@register.simple_tag
-def bar(
-    interval: Interval,
-    axis: Axis,
-    kind: Kind = "final",
-    tone: Tone = "a",
-    name: str = "",
-    alone: Interval | None = None,
-) -> SafeString:
-    """Return the same bar from an Interval, for views that hand one over whole; `alone`: what
-    people alone would give, as a thin line under it.
-    """
-    drawn = drawing.draw_interval(interval, axis, kind=kind, tone=tone, name=name, alone=alone)
-    return mark_safe(drawn)
-
-
-@register.simple_tag
-def axis_head(axis: Axis, signed: bool = False, coefficient: bool = False) -> SafeString:
-    """Return the labels of an axis, once in the head of its column."""
-    return mark_safe(drawing.draw_axis(axis, signed=signed, coefficient=coefficient))
-
-
-@register.simple_tag
-def coefficient_bar(interval: Interval, axis: Axis, name: str = "", tone: Tone = "a") -> SafeString:
-    """Return a number that is no share, as an agreement or a ratio, with its interval."""
-    return mark_safe(drawing.draw_coefficient(interval, axis, tone=tone, name=name))
+register.simple_tag(drawing.draw_interval, name="bar")
+register.simple_tag(drawing.draw_axis, name="axis_head")
+register.simple_tag(drawing.draw_coefficient, name="coefficient_bar")
+register.simple_tag(drawing.draw_difference, name="difference_bar")
+register.simple_tag(drawing.draw_ties, name="tie_lines")
+register.simple_tag(plots.draw_precision_recall, name="precision_recall_plot")
+register.simple_tag(plots.draw_arrival, name="arrival_plot")
+register.simple_tag(plots.draw_history, name="history_plot")
+register.simple_tag(viewer.document_html, name="document")
+register.simple_tag(viewer.line_html, name="at_fault")
 
 
 @register.filter
@@ -179,31 +141,13 @@ def coefficient(value: float | str | None) -> str:
 @register.inclusion_tag("components/legend.html")
 def interval_legend(kind: Kind = "final") -> dict[str, object]:
     """Return the glyph with the words that explain it, once beside a table of bars."""
-    return {"glyph": mark_safe(drawing.draw_legend(kind)), "words": drawing.LEGENDS[kind]}
+    return {"glyph": drawing.draw_legend(kind), "words": drawing.LEGENDS[kind]}
 
 
 @register.inclusion_tag("components/legend.html")
 def alone_legend() -> dict[str, object]:
     """Return the thin line of people alone with the words that explain it."""
-    return {"glyph": mark_safe(drawing.draw_alone_legend()), "words": drawing.ALONE}
-
-
-@register.simple_tag
-def difference_bar(interval: Interval, axis: Axis, name: str = "") -> SafeString:
-    """Return a difference on an axis with a zero line."""
-    return mark_safe(drawing.draw_difference(interval, axis, name=name))
-
-
-@register.simple_tag
-def overlap_bars(alone: int, both: int, other: int, *names: str) -> SafeString:
-    """Return what two systems say, each alone and both, as two bars on one scale."""
-    return mark_safe(drawing.draw_overlap(alone, both, other, (names[0], names[1])))
-
-
-@register.simple_tag
-def tie_lines(lanes: int, parts: Sequence[tuple[int, drawing.Part]]) -> SafeString:
-    """One row's part of the tie lines; put it in <td class="c-ties">."""
-    return mark_safe(drawing.draw_ties(lanes, parts))
+    return {"glyph": drawing.draw_alone_legend(), "words": drawing.PEOPLE_ALONE}
 
 
 @register.inclusion_tag("components/figures.html")
@@ -211,7 +155,7 @@ def interval_figures(interval: Interval, n: int | None = None, level: int = 80) 
     """Return the written figures beside a bar: estimate in bold, interval in the second voice; “all
     judged” where it has no width.
     """
-    estimate, written = drawing.figures_of(interval, n=n, level=int(level))
+    estimate, written = drawing.interval_figures(interval, n=n, level=int(level))
     if interval.low95 is not None and interval.low95 == interval.high95:
         written = ALL_JUDGED
     return {"estimate": estimate, "written": written}
@@ -252,13 +196,6 @@ def release_url(track: object) -> str:
         return ""
     release = track.releases.filter(status="made").order_by("-number").first()
     return reverse("release", args=[track.slug, release.number]) if release else ""
-
-
-@register.simple_tag(takes_context=True)
-def submit_url(context: template.Context) -> str:
-    """Return where a system is submitted, or nothing for somebody who only may look at what is."""
-    refused = getattr(context.get("user"), "submits_for_none", False)
-    return "" if refused else url_if_any("submit")
 
 
 @register.simple_tag
@@ -308,26 +245,9 @@ def nav(context: template.Context, current: str = "", menu: str = "public") -> d
     links = [
         {"url": url, "text": text, "keys": keys, "current": name == current}
         for name, text, keys in pages
-        if (url := submit_url(context) if name == "submit" else url_if_any(name))
+        if (url := url_if_any(name))
     ]
-    search = url_if_any("search")
-    return {"links": links, "search_url": search and f"{search}?{urlencode(_searched(context))}"}
-
-
-@register.inclusion_tag("components/search.html", takes_context=True)
-def search(context: template.Context, own: str = "") -> dict[str, object]:
-    """Return the search of the head: into the texts that the page is about, if it is about some;
-    `own`: the id of the page's own field, to which the head leads then.
-    """
-    return {"own": own, "url": url_if_any("search"), "about": _searched(context)}
-
-
-def _searched(context: template.Context) -> dict[str, object]:
-    """Return the run or track that a page is about."""
-    run, track = context.get("submission"), context.get("track")
-    if isinstance(run, Submission):
-        return {"run": run.pk}
-    return {"track": track.slug} if isinstance(track, Track) else {}
+    return {"links": links}
 
 
 @register.inclusion_tag("components/real_money.html")
@@ -342,31 +262,6 @@ def real_money() -> dict[str, Any]:
 # Plots and documents
 
 
-@register.simple_tag
-def precision_recall_plot(points: Sequence[Point], alt: str) -> SafeString:
-    """Crosses of 80 % intervals over curves of equal F1; `alt` says what is found."""
-    return mark_safe(plots.draw_precision_recall(points, alt))
-
-
-@register.simple_tag
-def arrival_plot(
-    moments: Sequence[Moment],
-    alt: str,
-    name: str = "Precision, %",
-    plan: tuple[int, float] | None = None,
-) -> SafeString:
-    """Return an estimate as judgments arrive, in its hatched band."""
-    return mark_safe(plots.draw_arrival(moments, alt, name=name, plan=plan))
-
-
-@register.simple_tag
-def history_plot(moments: Sequence[tuple[datetime, Interval]], alt: str, name: str) -> SafeString:
-    """Return an estimate over time, a dot with its 80 % interval for every evaluation that is
-    kept.
-    """
-    return mark_safe(plots.draw_history(moments, alt, name=name))
-
-
 @register.filter
 def words(track: Track) -> Words:
     """Return the words of a track's kind."""
@@ -379,29 +274,30 @@ def pages(track: Track) -> Pages:
     return kind_of(track).pages
 
 
-@register.simple_tag
-def document(
-    text: str,
-    spans: Iterable[Span | tuple[int, int, viewer.Role]] = (),
-    window: tuple[int, int] | None = None,
-) -> SafeString:
-    """Return a document with its marks: provenance lit, context dim, subject blue, object orange,
-    others underlined.
-    """
-    marks = [span if isinstance(span, Span) else Span(*span) for span in spans]
-    return mark_safe(viewer.document_html(text, marks, window=window))
+# The next two are no templates, since a page has dozens of them and a template takes ten times as
+# long for each.
 
 
 @register.simple_tag
 def sentence(pieces: Iterable[tuple[str, str]]) -> SafeString:
-    """Return a sentence in pieces, each with its role."""
-    return mark_safe(phrases.sentence_html(pieces))  # which escapes every text
+    """Return a sentence in pieces, each with its role: verb, subject, object."""
+    return format_html_join("", '<span class="{1}">{0}</span>', pieces)
 
 
 @register.simple_tag
 def pills(name: str, candidates: Iterable[tuple[str, str, str, bool]]) -> SafeString:
-    """Return the names that a mention may stand for, one to be chosen."""
-    return mark_safe(phrases.pills_html(name, candidates))
+    """Return the names that a mention may stand for, one to be chosen: value, words, the fuller
+    name that it is not, and whether it is chosen.
+    """
+    letter, pills = escape(name), []
+    for value, words, fuller, chosen in candidates:
+        checked = " checked" if chosen else ""
+        besides = f" <small>not {escape(fuller)}</small>" if fuller else ""
+        pills.append(
+            f'<label class="pill {letter}"><input type="radio" name="{letter}"'
+            f' value="{escape(value)}"{checked}>{escape(words)}{besides}</label>'
+        )
+    return mark_safe(f'<div class="pills">{"".join(pills)}</div>')
 
 
 @register.inclusion_tag("components/chip.html")
@@ -415,13 +311,6 @@ def mention_chip(text: str, mention_type: str, number: int | None = None) -> dic
         "type_class": viewer.type_class(mention_type),
         "number": number,
     }
-
-
-@register.simple_tag
-def at_fault(line: str, start: int | None = None, end: int | None = None) -> SafeString:
-    """Return a line of an uploaded file with the part at fault underlined."""
-    culprit = (start, end) if start is not None and end is not None else None
-    return mark_safe(viewer.line_html(line, culprit))
 
 
 # Parts of pages

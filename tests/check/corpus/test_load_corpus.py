@@ -14,7 +14,6 @@ from formats.schema import load_schema
 from kbpo.corpus.load import NOTHING, CannotLoad, find_schema, load_corpus
 from kbpo.corpus.lookup import DatabaseCorpus
 from kbpo.corpus.models import Corpus, Document, Mention, Predicate
-from kbpo.instances.models import Target
 
 pytestmark = pytest.mark.django_db
 TEXT = "Mara Lindt founded Nordwerk.\tIt is “big” \\ in Ålesund.\nBack\\slash."
@@ -79,25 +78,12 @@ def test_one_bad_line_and_nothing_is_loaded(corpus_file: Path, line: str, told: 
     assert not Corpus.objects.exists() and not Document.objects.exists()
 
 
-def test_a_name_is_taken_once_and_replaced_only_where_nothing_refers_to_it(
-    corpus_file: Path,
-) -> None:
+def test_a_name_is_taken_once(corpus_file: Path) -> None:
     schema = find_schema("tac_kbp")
     first = load_corpus("Mine", corpus_file, schema)
     with pytest.raises(CannotLoad, match="There is a corpus Mine already"):
         load_corpus("Mine", corpus_file, schema)
-    second = load_corpus("Mine", corpus_file, schema, replace=True)
-    assert second.pk != first.pk and Document.objects.count() == 2
-    Target.objects.create(
-        corpus=second,
-        document=second.documents.first(),
-        kind="mention",
-        key="12345678123456781234567812345678",
-        u=0.5,
-    )
-    with pytest.raises(CannotLoad, match="is in use and cannot be replaced"):
-        load_corpus("Mine", corpus_file, schema, replace=True)
-    assert Corpus.objects.get() == second
+    assert Corpus.objects.get() == first
 
 
 def test_mentions_come_with_their_canonical_mentions(corpus_file: Path, tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_the_readme_names_every_tag_and_every_filter():
 @pytest.mark.parametrize(
     "source",
     [
-        "{% interval_bar 0.3 0.2 0.4 0.1 0.5 axis name=evil %}",
+        "{% bar interval axis name=evil %}",
         "{% document evil %}",
         "{% mention_chip evil evil 1 %}",
         "{% problem_list problems %}",
@@ -62,6 +62,7 @@ def test_what_comes_from_outside_is_escaped(source):
     values = samples.context()
     values |= {
         "axis": values["f1_axis"],
+        "interval": samples.around(0.5, 100),
         "evil": EVIL,
         "problems": [
             {

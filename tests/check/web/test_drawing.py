@@ -11,7 +11,7 @@ from kbpo.web.components.drawing import (
     difference_tone,
     draw_difference,
     draw_interval,
-    figures_of,
+    interval_figures,
     interval_label,
     pack_ties,
 )
@@ -49,7 +49,7 @@ def test_it_is_clipped_to_zero_and_one():
     assert 'class="iv-95" x1="0%" x2="100%"' in svg
     assert all(0 <= position <= 100 for position in positions(svg))
     assert interval_label(wide) == "97.0, 80 % interval 90.0 to 100.0"
-    assert figures_of(wide) == ("97.0", "90.0–100.0")
+    assert interval_figures(wide) == ("97.0", "90.0–100.0")
 
 
 def test_the_estimate_stands_at_its_share_of_the_axis():

@@ -14,12 +14,12 @@ from django.urls import path, reverse
 from django.utils.http import urlsafe_base64_encode
 
 from kbpo.accounts import waiting as queues
-from kbpo.accounts.ask import JoinsTeam, accept, decline, team_named
+from kbpo.accounts.ask import JoinsTeam, accept, decline, find_or_create_team
 from kbpo.accounts.audit import note
 from kbpo.accounts.mail import goes_out
 from kbpo.accounts.models import AccountRequest, Invitation, Team, User
 from kbpo.web.http import act, admin_of, for_admins, pk_of, text_of, why_of
-from kbpo.web.research.teams import invite, links, usable, withdraw
+from kbpo.web.research.teams import invite, links, usable_invitations, withdraw
 
 MOST_USES = 200
 REQUESTS = 20
@@ -36,7 +36,7 @@ def people(request: HttpRequest) -> HttpResponse:
         return redirect("desk-people")
     context = {
         "teams": Team.objects.prefetch_related("members").order_by("name"),
-        "links": links(request, usable()),
+        "links": links(request, usable_invitations()),
         "refusal": refusal,
         "said": request.POST,
         "annotators": User.objects.filter(is_annotator=True, is_active=True).count(),
@@ -73,7 +73,7 @@ def _invite(request: HttpRequest) -> str:
                 "A researcher submits for a team: give its name, of 1 to 80 characters, with"
                 " letters or digits."
             )
-        team = team_named(name)
+        team = find_or_create_team(name)
     invite(role, user, team=team, uses=int(uses), why=why_of(request, "Invited from the desk."))
     messages.success(request, "The link is made; it stands first below.")
     return ""

@@ -33,9 +33,9 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
-from kbpo.web.http import admin_of, check_may_act, for_admins, why_of
+from kbpo.web.http import admin_of, for_admins, why_of
 from kbpo.web.research import judged
-from kbpo.web.research.submissions import find, is_own
+from kbpo.web.research.submissions import find_run
 from scoring.corrected import METHOD
 from scoring.double_sampling import LEAST
 from scoring.report import Figure
@@ -267,9 +267,7 @@ def trail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @require_POST
 def dispute(request: HttpRequest, pk: int, prediction: int) -> HttpResponse:
     """Store a dispute of a team member about the judgment of a prediction."""
-    submission, note = find(request, pk), request.POST.get("note", "")
-    if is_own(request, submission):
-        check_may_act(cast(User, request.user), submission.team)
+    submission, note = find_run(request, pk), request.POST.get("note", "")
     try:
         judged.dispute(cast(User, request.user), submission, prediction, note)
         messages.success(

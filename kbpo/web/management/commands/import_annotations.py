@@ -18,7 +18,6 @@ from kbpo.sampling.documents.draw import (
 from kbpo.sampling.documents.import_annotations import import_annotations
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
-from kbpo.web.management.visibility import add_visibility
 
 
 class Command(BaseCommand):
@@ -49,7 +48,21 @@ class Command(BaseCommand):
         parser.add_argument(
             "--closed", action="store_true", help="What is not marked is false, not only missing"
         )
-        add_visibility(parser)
+        visibility = parser.add_mutually_exclusive_group()
+        visibility.add_argument(
+            "--public",
+            action="store_true",
+            default=None,
+            help="Everybody may see them, since they were published; later runs are marked"
+            " (default for a study)",
+        )
+        visibility.add_argument(
+            "--private",
+            action="store_false",
+            dest="public",
+            default=None,
+            help="Nobody sees them before the track closes (default for a shared track)",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         track = Track.objects.select_related("corpus").filter(slug=options["track"]).first()

@@ -1,4 +1,4 @@
-"""Loads a corpus of documents with its schema: whole, or not at all."""
+"""Loads a corpus, documents with a schema or inputs of systems that write: whole, or not at all."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from formats.messages import FormatError
 from kbpo.corpus.load import DEV_SHARE, CannotLoad, find_schema, load_corpus
+from kbpo.tracks.texts.load import load_inputs
 
 
 class Command(BaseCommand):
@@ -16,43 +17,39 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="Name of the corpus")
-        parser.add_argument("file", type=Path, help="The documents: JSON Lines, may be gzipped")
+        parser.add_argument("file", type=Path, help="JSON Lines, may be gzipped")
         parser.add_argument(
             "--schema",
-            required=True,
-            help="A schema file, or tac_kbp or docred, which ship with us",
+            help="Of documents: a schema file, or tac_kbp or docred, which ship with us. Without a"
+            " schema the file has inputs of systems that write",
         )
-        parser.add_argument(
-            "--mentions", type=Path, help="Mentions that come with the corpus (TSV)"
-        )
+        parser.add_argument("--mentions", type=Path, help="Mentions in the documents (TSV)")
         parser.add_argument(
             "--dev-share",
             type=float,
             default=DEV_SHARE,
-            help="Share of the documents that becomes the development part, where the file names no"
-            f" parts (default {DEV_SHARE})",
-        )
-        parser.add_argument(
-            "--replace", action="store_true", help="Replace a corpus of that name that nothing uses"
+            help="Share that becomes the development part, where the file names no parts"
+            f" (default {DEV_SHARE})",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
         notes: list[str] = []
+        name, file, share = options["name"], options["file"], options["dev_share"]
         try:
-            corpus = load_corpus(
-                options["name"],
-                options["file"],
-                find_schema(options["schema"]),
-                mentions=options["mentions"],
-                replace=options["replace"],
-                dev_share=options["dev_share"],
-                notes=notes,
-            )
+            if options["schema"]:
+                schema, mentions = find_schema(options["schema"]), options["mentions"]
+                corpus = load_corpus(
+                    name, file, schema, mentions=mentions, dev_share=share, notes=notes
+                )
+                loaded = f"{corpus.n_documents:,} documents"
+            else:
+                corpus = load_inputs(name, file, notes, dev_share=share)
+                loaded = f"{corpus.inputs.count():,} inputs"
         except (CannotLoad, FormatError) as problem:
             raise CommandError(str(problem)) from problem
         for note in notes:
             self.stderr.write(note)
         self.stdout.write(
-            f"Loaded {corpus.n_documents:,} documents as {corpus.name} ({corpus.slug});"
-            f" {corpus.n_dev:,} of them are its development part."
+            f"Loaded {loaded} as {corpus.name} ({corpus.slug}); {corpus.n_dev:,} of them are its"
+            " development part."
         )

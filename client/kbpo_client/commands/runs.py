@@ -1,25 +1,148 @@
-"""Commands that change a run: its plan confirmed, its words, whether others see it."""
+"""Commands of runs: their state and problems; a plan confirmed, words changed, a run taken back."""
 
 from __future__ import annotations
 
+import sys
 from decimal import Decimal
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import click
 
-from kbpo_client.commands.printing import show_json
+from kbpo_client.client import Client, Refused, Unreachable
+from kbpo_client.commands.printing import (
+    show_json,
+    show_messages,
+    show_rows,
+    status_changes,
+    table,
+)
 from kbpo_client.commands.service import (
     REFUSED,
     RUN,
+    STOPPED,
     Service,
-    end,
+    fail,
     json_option,
     own_run,
     service_of,
 )
-from kbpo_client.telling import how_far, on_one_screen
+from kbpo_client.telling import full_report, percent, progress_text, summary_lines
 
-ENDED = {"refused", "expired", "withdrawn"}
+ENDED = {"refused", "failed", "expired", "withdrawn"}
+"""Statuses in which a submission has ended without a score"""
+DISCARDED = ("refused", "expired")
+"""Statuses of uploads that never became runs"""
+OF_RUN = ("run", "track", "team", "number", "state")
+STATUSES = (
+    "received",
+    "read",
+    "planned",
+    "confirmed",
+    "judging",
+    "scored",
+    *DISCARDED,
+    "withdrawn",
+    "failed",
+)
+
+
+@click.command()
+@click.option("--track", default="", help="Those of one track.")
+@click.option("--status", type=click.Choice(STATUSES), help="Those in one state.")
+@json_option
+@service_of
+def runs(service: Service, /, as_json: bool, **switches: str | None) -> None:
+    """List the runs of your teams, the latest first, with their numbers and what each is ranked by;
+    after them the uploads that never became one.
+    """
+    chosen = {name: value for name, value in switches.items() if value}
+    with service.client() as client:
+        listed = cast(list[dict[str, Any]], client.submissions(**chosen))
+    if as_json or not listed:
+        nothing = f"Your teams have no {'such run' if chosen else 'run yet'}."
+        show_rows(listed, as_json, [], list, nothing=nothing)
+        return
+    uploads = [row for row in listed if row["status"] in DISCARDED]
+    if found := [row for row in listed if row["status"] not in DISCARDED]:
+        table([*OF_RUN, "score, 80 %"], [[*_of_run(row), _score(row)] for row in found])
+    if uploads:
+        click.echo(f"{'' if not found else chr(10)}No runs, but files that were not taken:")
+        table([*OF_RUN], [_of_run(row) for row in uploads])
+
+
+def _of_run(row: dict[str, Any]) -> list[str]:
+    return [row["name"], row["track"], row["team"], str(row["id"]), row["status_text"]]
+
+
+def _score(row: dict[str, Any]) -> str:
+    """Return what a run is ranked by, as “F1 41.2 (38.9–43.6)”, and whether more is being
+    judged.
+    """
+    score = row.get("score")
+    still = ", provisional" if row["status"] != "scored" else ""
+    return f"{score['label']} {percent(score)}{still}" if score else "–"
+
+
+@click.command()
+@click.argument("number", type=RUN)
+@click.option("--watch", is_flag=True, help="Wait until it waits for you, or ends.")
+@click.option("--long", "in_long", is_flag=True, help="With every figure that it has.")
+@json_option
+@service_of
+def status(service: Service, number: int, watch: bool, in_long: bool, as_json: bool) -> None:
+    """Tell where submission NUMBER is: its state, its scores and rank, what to do next.
+
+    With --watch it ends with 0 where the submission waits for you or is scored, and with 1 where it
+    was refused, expired or was given up or withdrawn.
+    """
+    tell = status_changes()
+
+    def waited(client: Client) -> dict[str, Any]:
+        try:
+            return client.wait(number, tell=tell, tell_trouble=partial(click.echo, err=True))
+        except KeyboardInterrupt:
+            again = f"`kbpo status {number} --watch` watches again."
+            fail(f"Stopped watching; the service goes on. {again}", STOPPED)
+
+    with service.client() as client:
+        submission = waited(client) if watch else client.submission(number)
+        board: dict[str, Any] | None = {}
+        if submission["scores"] and not as_json:
+            try:
+                board = client.board(submission["track"])
+            except (Refused, Unreachable) as trouble:  # all but the rank is known by now
+                click.echo(f"{trouble} The rank is left out.", err=True)
+                board = None
+    if as_json:
+        show_json(submission)
+    else:
+        click.echo("\n".join(summary_lines(submission, board)))
+    if in_long and not as_json:
+        click.echo("\n".join(full_report(submission)))
+    if watch and submission["status"] in ENDED:
+        sys.exit(REFUSED)
+
+
+@click.command()
+@click.argument("number", type=RUN)
+@json_option
+@service_of
+def problems(service: Service, number: int, as_json: bool) -> None:
+    """List what the reader noticed in the file of submission NUMBER: each thing once, with the
+    first line that has it.
+    """
+    with service.client() as client:
+        noticed = cast(list[dict[str, Any]], client.problems(number))
+    if as_json:
+        show_json(noticed)
+        return
+    show_messages(noticed)
+    if not noticed:
+        click.echo("Nothing was noticed.")
+
+
+CANNOT_WITHDRAW = {"refused", "expired", "withdrawn"}
 """Statuses in which there is nothing to take back"""
 at_most_option = click.option(
     "--at-most", type=str, help="Dollars; where it costs more by now, nothing is done."
@@ -57,16 +180,16 @@ def confirm(
         if not yes:
             submission = own_run(client, number)
             if submission["status"] != "planned":
-                state = f"{submission['name']} ({how_far(submission)})"
+                state = f"{submission['name']} ({progress_text(submission)})"
                 sentence = f"{state} cannot be confirmed: only a run that waits for you can be."
-                end(f"{sentence} {submission['reason']}".rstrip(), REFUSED)
-            click.echo("\n".join(on_one_screen(submission, {}, with_next=False)))
+                fail(f"{sentence} {submission['reason']}".rstrip(), REFUSED)
+            click.echo("\n".join(summary_lines(submission, {}, with_next=False)))
             if (why_not := submission.get("why_not")) and half_width is None:
-                end(why_not, REFUSED)
+                fail(why_not, REFUSED)
             plan = submission["plan"]
             option = _chosen(plan, half_width or plan["chosen"])
             if submission["counts"].get("errors") and not good_lines_only:
-                end("Its file has errors: mend it, or say --good-lines-only.", REFUSED)
+                fail("Its file has errors: mend it, or say --good-lines-only.", REFUSED)
             offered = plan.get("development", {"n": 0, "each": "0"})
             n = offered["n"] if development is None else development
             price = Decimal(option["at_most"]) + n * Decimal(offered["each"])
@@ -90,7 +213,7 @@ def _chosen(offer: dict[str, Any], half_width: str) -> dict[str, Any]:
         fitting = []
     if not fitting:
         offered = ", ".join(f"{width} (at most ${option['at_most']})" for width, option in options)
-        end(f"No half-width {half_width} is offered; choose one of {offered}.", REFUSED)
+        fail(f"No half-width {half_width} is offered; choose one of {offered}.", REFUSED)
     return fitting[0]
 
 
@@ -116,7 +239,7 @@ def order(
         seen: dict[str, Any] = {"at_most": at_most}
         if not yes:
             if further is None:
-                end(_nothing_more(submission), REFUSED)
+                fail(_nothing_more(submission), REFUSED)
             price = _chosen(further, half_width)["at_most"]
             asked = f"Order more judgments of {name}, up to ±{half_width}, at most ${price}?"
             click.confirm(asked, abort=True, err=True)
@@ -194,9 +317,9 @@ def withdraw(service: Service, number: int, yes: bool, as_json: bool) -> None:
     with service.client() as client:
         if not yes:
             submission = own_run(client, number)
-            if submission["status"] in ENDED:
+            if submission["status"] in CANNOT_WITHDRAW:
                 state = submission["status_text"]
-                end(f"{submission['name']} ({state}): there is nothing to withdraw.", REFUSED)
+                fail(f"{submission['name']} ({state}): there is nothing to withdraw.", REFUSED)
             click.confirm(f"Withdraw {submission['name']}, for good?", abort=True, err=True)
         submission = client.withdraw(number)
     show_where(submission, as_json)
@@ -221,4 +344,4 @@ def show_where(submission: dict[str, Any], as_json: bool) -> None:
         click.echo(f"{submission['name']}: {submission['status_text']}.")
 
 
-COMMANDS = (confirm, order, edit, publish, withdraw, retry)
+COMMANDS = (runs, status, problems, confirm, order, edit, publish, withdraw, retry)

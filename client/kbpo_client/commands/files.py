@@ -1,7 +1,8 @@
-"""Commands of a file that is yet to be judged: read as the service would, and uploaded."""
+"""Commands of files: what systems are run on, and runs that are read and uploaded."""
 
 from __future__ import annotations
 
+import json as json_module
 import sys
 from dataclasses import asdict
 from operator import attrgetter
@@ -12,10 +13,65 @@ import click
 
 from formats.messages import FormatError
 from kbpo_client.client import Refused, Unreachable
-from kbpo_client.commands.printing import changes, progress, show_json, show_messages
-from kbpo_client.commands.service import ERRORS_IN_FILE, Service, end, json_option, service_of
-from kbpo_client.reading import Reading, read_run
-from kbpo_client.telling import UNDER_WAY, on_one_screen
+from kbpo_client.commands.printing import (
+    progress,
+    show_json,
+    show_messages,
+    show_rows,
+    status_changes,
+)
+from kbpo_client.commands.service import ERRORS_IN_FILE, Service, fail, json_option, service_of
+from kbpo_client.reading import DOCUMENTS, INPUTS, MENTIONS, SCHEMA, Reading, read_run
+from kbpo_client.telling import UNDER_WAY, share_in_percent, summary_lines
+
+
+@click.command()
+@json_option
+@service_of
+def tracks(service: Service, as_json: bool) -> None:
+    """List the tracks there are."""
+    with service.client() as client:
+        listed = client.tracks()
+    show_rows(
+        listed,
+        as_json,
+        ["track", "name", "status", "target"],
+        lambda track: [
+            track["slug"],
+            track["name"],
+            track["status"],
+            f"±{share_in_percent(track['target_half_width'])} %",
+        ],
+    )
+
+
+@click.command()
+@click.argument("track")
+@click.option("--to", type=click.Path(path_type=Path, file_okay=False), help="Else ./TRACK/")
+@json_option
+@service_of
+def download(service: Service, track: str, to: Path | None, as_json: bool) -> None:
+    """Download what systems are run on: the documents of TRACK and their schema, or its inputs."""
+    folder = to or Path(track)
+    with service.client() as client:
+        schema = client.schema(track)
+        folder.mkdir(parents=True, exist_ok=True)
+        files = {"documents": DOCUMENTS if schema.get("predicates") else INPUTS}
+        if "mention_types" in client.track(track)["corpus"]["links"]:
+            files["mentions"] = MENTIONS
+        for kind, name in files.items():
+            with progress(name) as tell:
+                client.download(track, folder / name, what=kind, tell=tell)
+    if schema.get("predicates"):
+        text = json_module.dumps(schema, indent=1, ensure_ascii=False)
+        (folder / SCHEMA).write_text(text, encoding="utf-8")
+        files["schema"] = SCHEMA
+    if as_json:
+        show_json({kind: folder / name for kind, name in files.items()})
+    elif "schema" in files:
+        click.echo(f"The documents and the schema are in {folder}/.")
+    else:
+        click.echo(f"The inputs are in {folder}/.")
 
 
 @click.command()
@@ -31,9 +87,9 @@ def validate(file: Path, track: str | None, data: Path | None, as_json: bool) ->
     try:
         reading = read_run(file, folder)
     except FileNotFoundError as missing:
-        end(f"There is no {missing}. `kbpo download {track or 'TRACK'}` fetches it.", 2)
+        fail(f"There is no {missing}. `kbpo download {track or 'TRACK'}` fetches it.", 2)
     except (OSError, FormatError, ValueError) as error:
-        end(str(error), ERRORS_IN_FILE)
+        fail(str(error), ERRORS_IN_FILE)
     show_reading(reading, as_json)
     sys.exit(0 if reading.usable else ERRORS_IN_FILE)
 
@@ -106,7 +162,7 @@ def submit(
         click.echo(f"Submission {number} is stored.", err=True)
         if waits:
             try:
-                submission = client.wait(number, seconds=1.0, tell=changes())
+                submission = client.wait(number, seconds=1.0, tell=status_changes())
             except (KeyboardInterrupt, Refused, Unreachable) as trouble:
                 click.echo(f"{trouble or 'Stopped watching.'} The service goes on.", err=True)
     if as_json:
@@ -117,7 +173,7 @@ def submit(
     if submission["status"] in UNDER_WAY:
         click.echo(f"`kbpo status {number} --watch` shows its price once it is planned.")
     else:
-        click.echo("\n".join(on_one_screen(submission | {"reason": ""}, {})))
+        click.echo("\n".join(summary_lines(submission | {"reason": ""}, {})))
 
 
-COMMANDS = (validate, submit)
+COMMANDS = (tracks, download, validate, submit)

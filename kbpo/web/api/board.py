@@ -1,17 +1,15 @@
-"""Two systems side by side, over the API: public for those of the board; a token of their team is
-needed for private runs.
-"""
+"""Boards over the API, with comparisons of two systems and the worth of metrics."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.http import Http404
+from django.urls import reverse
 from django.utils.decorators import method_decorator
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework.exceptions import ValidationError
-from rest_framework.permissions import AllowAny
+from rest_framework.exceptions import NotFound, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -21,41 +19,89 @@ from kbpo.evaluation.models import Evaluation
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from kbpo.web.api.answers import whole
-from kbpo.web.api.parameters import BIGGEST, POPULATION, whole_number
-from kbpo.web.api.tracks import public_track, view_for
-from kbpo.web.api.view import APIView
+from kbpo.web.api.answers import page_schema, whole_number_parameter
+from kbpo.web.api.view import (
+    BIGGEST,
+    PAGING,
+    POPULATION,
+    PublicView,
+    list_table,
+    one_of,
+    whole_number,
+)
 from kbpo.web.expensive import expensive
+from kbpo.web.http import public_track
+from kbpo.web.public.board_files import board_as_json
+from kbpo.web.public.board_view import NoView, View, board_for_view, parse_view
 from kbpo.web.public.compare import by_relation, overlap, permalink
+from kbpo.web.public.metric_tables import FIGURES, metric_table, worth_under
+
+
+def view_for(request: Request, track: Track) -> View:
+    """Return what the parameters of an address ask for. Raises ValidationError."""
+    try:
+        return parse_view(request.query_params, track)
+    except NoView as problem:
+        raise ValidationError({problem.name: [str(problem)]}) from problem
+
+
+@method_decorator(expensive, name="dispatch")
+class BoardDetail(PublicView):
+    """The leaderboard of a track, as it stands on the page; if nothing else is asked for, what the
+    track guarantees.
+
+    `targets` of its evaluation counts every one whose outcome counts: drawn and answered, drawn and
+    given up, or found in documents read in full. The page tells how many people judged one by one,
+    which are fewer. `next` names the two systems, better one first, that the fewest more judgments
+    part: about how many (null where fewer are left) and for how much at most; null where the board
+    ranks by no mean, all are told apart, nobody is asked, or an earlier evaluation is asked for.
+    """
+
+    @extend_schema(
+        operation_id="get_board",
+        parameters=[
+            *(OpenApiParameter(name, str) for name in ("distribution", "criterion", "sort")),
+            OpenApiParameter("population", str, description=POPULATION),
+            whole_number_parameter("evaluation", BIGGEST, "The board of this evaluation"),
+        ],
+        responses=OpenApiTypes.OBJECT,
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        track = public_track(slug)
+        view = view_for(request, track)
+        try:
+            shown = board_for_view(track, view)
+        except NoBoard as problem:
+            raise NotFound(str(problem)) from problem
+        return Response(board_as_json(shown))
+
 
 WHY_HIDDEN = "Differences are shown once the track is closed."
 
 
 @method_decorator(expensive, name="dispatch")
-class Comparison(APIView):
+class Comparison(PublicView):
     """How two systems differ: the differences of what the board prints, each with its interval; by
     relation, for all of them at once (`by_relation`); and what both predict or one alone, with the
     share of it that is right (`overlap`). While the test part is hidden there are none, and `why`
     says so. As it stands now, or as an evaluation or a day left it.
     """
 
-    permission_classes = [AllowAny]
-
     @extend_schema(
         operation_id="compare",
         parameters=[
-            whole("a", BIGGEST, "A submission of the board", required=True),
-            whole("b", BIGGEST, "Another one", required=True),
+            whole_number_parameter("a", BIGGEST, "A submission of the board", required=True),
+            whole_number_parameter("b", BIGGEST, "Another one", required=True),
             OpenApiParameter("distribution", str),
             OpenApiParameter("criterion", str),
             OpenApiParameter("population", str, description=POPULATION),
-            whole("evaluation", BIGGEST, "As this evaluation left it"),
+            whole_number_parameter("evaluation", BIGGEST, "As this evaluation left it"),
         ],
         responses=OpenApiTypes.OBJECT,
     )
     def get(self, request: Request, slug: str) -> Response:
         track = public_track(slug)
-        first, second = (_system(request, track, name) for name in ("a", "b"))
+        first, second = (_find_system(request, track, name) for name in ("a", "b"))
         if first == second:
             raise ValidationError({"b": ["These are one and the same system."]})
         view = view_for(request, track)
@@ -68,8 +114,8 @@ class Comparison(APIView):
             raise Http404("Nothing on this track is scored yet.")
         return Response(
             {
-                "a": _named(first),
-                "b": _named(second),
+                "a": _system_as_json(first),
+                "b": _system_as_json(second),
                 **asked,
                 "evaluation": evaluation.number,
                 "page": permalink(evaluation, view, first.pk, second.pk),
@@ -79,14 +125,16 @@ class Comparison(APIView):
                     )
                     for one in differences(evaluation, first.pk, second.pk, **asked)
                 ],
-                "by_relation": _by_relation(evaluation, first, second),
+                "by_relation": _by_relation_as_json(evaluation, first, second),
                 "why": WHY_HIDDEN if track.hides_test else "",
-                "overlap": [_part(part) for part in overlap(request, evaluation, first, second)],
+                "overlap": [
+                    _overlap_as_json(part) for part in overlap(request, evaluation, first, second)
+                ],
             }
         )
 
 
-def _system(request: Request, track: Track, name: str) -> Submission:
+def _find_system(request: Request, track: Track, name: str) -> Submission:
     """Return the submission that a parameter names. Raises ValidationError or Http404 with a
     sentence.
     """
@@ -102,7 +150,7 @@ def _system(request: Request, track: Track, name: str) -> Submission:
     return system
 
 
-def _named(submission: Submission) -> dict[str, Any]:
+def _system_as_json(submission: Submission) -> dict[str, Any]:
     return {
         "submission": submission.pk,
         "team": submission.public_team,
@@ -110,7 +158,7 @@ def _named(submission: Submission) -> dict[str, Any]:
     }
 
 
-def _by_relation(
+def _by_relation_as_json(
     evaluation: Evaluation, first: Submission, second: Submission
 ) -> dict[str, Any] | None:
     """As the page has it: without relations of few judgments, which it counts; None where the
@@ -126,7 +174,7 @@ def _by_relation(
     return {"least": table["least"], "left_out": table["left_out"], "differences": records}
 
 
-def _part(part: dict[str, Any]) -> dict[str, Any]:
+def _overlap_as_json(part: dict[str, Any]) -> dict[str, Any]:
     """Return what both systems predict, or one of them alone; without a share the reason, in
     words.
     """
@@ -156,3 +204,44 @@ def _difference_as_json(difference: Difference, label: str) -> dict[str, Any]:
         "high95": difference.high95,
         "told_apart": difference.told_apart,
     }
+
+
+@method_decorator(expensive, name="dispatch")
+class Metrics(PublicView):
+    """What the metrics and judges of a track are worth, and what limits it: a table of the page,
+    as in its CSV file, with the same columns. `worth` is that of each metric (with correlations and
+    PRMSE) and of all together; `prompts` what each question is worth; `systems` tells of each
+    system; `width` and `judgments` of how many judgments a system needs. Before the first
+    evaluation the number of it is null.
+    """
+
+    @extend_schema(
+        operation_id="list_metrics",
+        parameters=[
+            OpenApiParameter(
+                "figure", str, enum=list(FIGURES), description="`worth` where nothing is said"
+            ),
+            OpenApiParameter(
+                "criterion", str, description="Else that by which the track is ranked"
+            ),
+            *PAGING,
+        ],
+        responses={200: page_schema()},
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        track = public_track(slug)
+        kind = kind_of(track)
+        figure = one_of(request, "figure", FIGURES, "worth")
+        criterion = one_of(request, "criterion", kind.measures.criterion_names(), track.criterion)
+        evaluation = track.evaluations.order_by("-number").first()
+        answer = list_table(metric_table(kind, evaluation, criterion, figure), request, self)
+        stored = worth_under(evaluation, criterion)
+        answer.data |= {
+            "figure": figure,
+            "criterion": criterion,
+            "evaluation": evaluation.number if evaluation else None,
+            "rated": stored.rated,
+            "judgments": stored.judgments,
+            "page": reverse("metrics", args=[slug]),
+        }
+        return answer

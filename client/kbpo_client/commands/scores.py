@@ -1,4 +1,4 @@
-"""Commands of scores: the board, two systems compared, slices, what metrics are worth."""
+"""Commands of scores: the board, comparisons, slices, metrics, and single predictions."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import click
 
-from kbpo_client.commands.printing import show_json, show_rows, table
+from kbpo_client.commands.printing import SHOWN_CHARACTERS, show_json, show_rows, table
 from kbpo_client.commands.service import RUN, Service, json_option, service_of
-from kbpo_client.telling import percent, rank_of
+from kbpo_client.telling import percent, rank_text
 
-FIGURES = ("worth", "systems", "points", "width", "judgments", "prompts")
+FIGURES = ("worth", "systems", "width", "judgments", "prompts")
 SHORT = 24
 """Characters of a metric's version in a line; the rest stands beneath"""
 OF_WORTH = ("pearson", "spearman", "rho", "prmse", "saves")
@@ -45,13 +45,13 @@ def scores(service: Service, /, track: str, as_json: bool, **switches: str | Non
     for system in board["systems"]:
         name = f"{system['team']} {system['name']}"
         figures = [percent(system[column["name"]]) for column in board["columns"]]
-        lines.append([rank_of(system), name, str(system["submission"]), *figures])
+        lines.append([rank_text(system), name, str(system["submission"]), *figures])
     if not lines:
         click.echo(f"No run stands on the board of {track} yet.")
         return
     heads = [column["label"] for column in board["columns"]]
     table(["rank", "system", "number", *heads], lines)
-    tell_population(board)
+    show_population(board)
 
 
 @click.command()
@@ -99,23 +99,23 @@ def compare(
         click.echo(compared["why"])
         return
     table(*comparison_table(compared))
-    tell_population(compared)
+    show_population(compared)
     by_relation = compared.get("by_relation")
     if by_relation and by_relation["differences"]:
         click.echo(f"\nBy relation, {BY_RELATION.format(**by_relation)}:")
         table(*comparison_table(compared | by_relation))
     for part in compared.get("overlap", ()):
-        click.echo(in_part(compared, part))
+        click.echo(overlap_text(compared, part))
 
 
-def tell_population(told: dict[str, Any]) -> None:
+def show_population(told: dict[str, Any]) -> None:
     """Prints what intervals of texts hold for."""
     words = {"like": "inputs like these", "these": "these inputs alone"}
     if told.get("population") in words:
         click.echo(f"The intervals hold for {words[told['population']]}.")
 
 
-def in_part(told: dict[str, Any], part: dict[str, Any]) -> str:
+def overlap_text(told: dict[str, Any], part: dict[str, Any]) -> str:
     """Return what both systems predict, or one of them alone, in a line."""
     systems = "both say it"
     if part["of"] != "both":
@@ -183,4 +183,106 @@ def number(value: Any, decimals: int = 3) -> str:
     return f"{value:.{decimals}f}" if isinstance(value, float) else str(value)
 
 
-COMMANDS = (scores, slices, compare, metrics)
+MISSED = "Instead what is true and not in it: what others found, or nobody did."
+VERDICTS = ("all", "right", "wrong", "undecided", "judged", "unjudged", "disputed")
+PARTS = ("any", "relation", "subject", "object")
+SORTS = ("text", "sure", "unsure", "worst", "most")
+WHO_FOUND = {"others": "missed", "nobody": "nobody"}
+"""Options of `errors --missed`, as the service calls them"""
+
+
+@click.command()
+@click.argument("number", type=RUN)
+@click.option("--verdict", type=click.Choice(VERDICTS), help="All that are judged, or some.")
+@click.option("--part", type=click.Choice(PARTS), help="Which part is wrong.")
+@click.option("--predicate", "relation", help="Of one relation.")
+@click.option("--entity", help="Name of the subject or object, or words of it.")
+@click.option("--votes", type=click.Choice(["split"]), help="People were divided.")
+@click.option("--who", type=click.Choice(["alone"]), help="No other system says so.")
+@click.option("--document", help="In one document.")
+@click.option("--q", help="Words of the text.")
+@click.option("--sort", type=click.Choice(SORTS), help="With --missed text or most, else not most.")
+@click.option("--missed", type=click.Choice(["others", "nobody"]), help=MISSED)
+@json_option
+@service_of
+def errors(
+    service: Service,
+    /,
+    number: int,
+    verdict: str | None,
+    missed: str | None,
+    as_json: bool,
+    **filters: str | None,
+) -> None:
+    """Show the judged predictions of submission NUMBER that are wrong, one by one. On tracks with
+    ratings, shows all rated predictions, the worst first. Options select other predictions.
+    """
+    chosen = {name: value for name, value in filters.items() if value}
+    with service.client() as client:
+        if missed:
+            show_missed(client.missed(number, who=WHO_FOUND[missed], **chosen), as_json)
+            return
+        if verdict is None:
+            judged = client.errors(number, **chosen)
+        else:
+            wanted = "judged" if verdict == "all" else verdict
+            judged = client.judgments(number, verdict=wanted, **chosen)
+    if as_json:
+        show_json(judged)
+        return
+    for prediction in judged:
+        click.echo("\n".join(prediction_lines(prediction)))
+    click.echo(f"{len(judged):,} predictions.")
+
+
+def prediction_lines(prediction: dict[str, Any]) -> tuple[str, str]:
+    """Return a prediction in two lines: its number and what it says, and what people said of it."""
+    marks = {True: "✓", False: "✗", None: "?"}
+    where = prediction.get("document") or prediction.get("input") or f"line {prediction['line']}"
+    words = " ".join(str(prediction.get("claim", prediction.get("text", ""))).split())
+    if len(words) > SHOWN_CHARACTERS:
+        words = f"{words[:SHOWN_CHARACTERS]}…"
+    verdicts = [
+        f"{marks[right]} {part.removesuffix('_right')}"
+        for part, right in prediction.items()
+        if part.endswith("_right")
+    ]
+    for criterion, opinion in prediction.get("said", {}).items():
+        verdicts.append(
+            f"{criterion} {'–' if opinion['value'] is None else format(opinion['value'], '.2f')}"
+        )
+    said = "  ".join([*verdicts, prediction["votes"]]).rstrip()
+    return f"{prediction['prediction']}  {where}  {words}", f"    {said}"
+
+
+def show_missed(facts: list[dict[str, Any]], as_json: bool) -> None:
+    """Prints what people found true and a run does not predict."""
+    if as_json:
+        show_json(facts)
+        return
+    for fact in facts:
+        found_by = ", ".join(str(number) for number in fact["found_by"]) or "nobody"
+        click.echo(f"{fact['document']}  {fact['claim']}\n    found by {found_by}")
+    click.echo(f"{len(facts):,} facts.")
+
+
+@click.command()
+@click.argument("number", type=RUN)
+@click.argument("prediction", type=int)
+@click.option("--note", required=True, help="What is wrong, in a sentence.")
+@json_option
+@service_of
+def dispute(service: Service, number: int, prediction: int, note: str, as_json: bool) -> None:
+    """Say that PREDICTION of submission NUMBER is judged wrong: an expert is asked, blind.
+
+    `kbpo errors NUMBER` begins each prediction with its number; `--verdict all` has all of them.
+    """
+    with service.client() as client:
+        disputed = client.dispute(number, prediction, note)
+    if as_json:
+        show_json(disputed)
+    else:
+        click.echo("An expert is asked.")
+
+
+COMMANDS = (scores, slices, compare, metrics, errors, dispute)
