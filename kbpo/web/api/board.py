@@ -52,9 +52,7 @@ class BoardDetail(PublicView):
 
     `targets` of its evaluation counts every one whose outcome counts: drawn and answered, drawn and
     given up, or found in documents read in full. The page tells how many people judged one by one,
-    which are fewer. `next` names the two systems, better one first, that the fewest more judgments
-    part: about how many (null where fewer are left) and for how much at most; null where the board
-    ranks by no mean, all are told apart, nobody is asked, or an earlier evaluation is asked for.
+    which are fewer.
     """
 
     @extend_schema(

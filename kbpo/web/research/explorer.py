@@ -303,7 +303,6 @@ class Explorer:
         """Into how many texts it looks at most"""
 
     @cached_property
-    @cached_property
     def disputes(self) -> dict[int, ExpertCheck]:
         """The latest dispute of each target, for the run's team."""
         return experts.of_submission(self.submission) if self.own else {}
