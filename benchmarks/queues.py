@@ -27,6 +27,7 @@ import yaml
 
 from benchmarks import rescore_large, service  # isort: skip (sets Django up)
 import processes
+import redis_server
 from django.conf import settings
 from django.core.management import call_command
 from django.db import connection, transaction
@@ -139,6 +140,8 @@ def main() -> None:
     parser.add_argument("--relations", type=int, default=1_000_000)
     parser.add_argument("--keep", type=Path)
     options = parser.parse_args()
+    if redis_server.redis_program() is None:
+        parser.error("There is no redis-server on the PATH, and the queues are in Redis.")
     queue.nudge = lambda step: None  # of this process; those of the service come through
     queue._send = lambda step: None
     with tempfile.TemporaryDirectory() as made:
@@ -150,7 +153,9 @@ def main() -> None:
             "DEBOUNCE_SECONDS": "5",
             "MEDIA_ROOT": str(folder / "media"),
         }
-        of_service |= {"SECRET_KEY": settings.SECRET_KEY}
+        broker = redis_server.Redis(Path(made) / "redis")
+        broker.start()
+        of_service |= {"SECRET_KEY": settings.SECRET_KEY, "REDIS_URL": broker.url()}
         site = Composed(Path(made), nullcontext, port, where, settings=of_service)
         with connection._nodb_cursor() as cursor:
             cursor.execute("SELECT 1 FROM pg_database WHERE datname = %s", [PREPARED])
@@ -167,6 +172,7 @@ def main() -> None:
                 run(site, folder, options.relations)
         finally:
             site.stop()
+            broker.stop()
 
 
 if __name__ == "__main__":

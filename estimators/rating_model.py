@@ -44,6 +44,7 @@ FREE = 1e4  # prior variance of a system's mean: none to speak of
 FEWEST = 10  # ratings; below, the guess is a mean
 LENT = 5.0  # ratings for which what holds of all systems counts in each
 COMMON = 50.0  # ratings for which the trust in guesses of all systems counts in each
+SURE = 2.0  # standard errors by which guesses must help before any is trusted
 LEAST = 0.1  # weight of a metric that seems to say nothing, over that of the one that says most
 WARY = 4.0  # what it costs to believe that an input's ratings go together, with little to show it
 FLAT = 1e-12
@@ -523,17 +524,23 @@ def _learn(
 
 
 def _trust(y: FloatArray, guess: FloatArray, system: IntArray, m: int) -> FloatArray:
-    """Return λ for each system: the multiplier of least variance in [0, 1],
-    drawn to that of all.
+    """Return λ for each system: the multiplier of least variance in [0, 1], shrunk to that of all
+    systems, and by chance.
+
+    With few ratings the guess seems to help, or to harm, by chance. So all λ are multiplied by
+    ``max(0, 1 − (2 s.e./slope)²)``, the positive-part shrinkage of the slope of all systems: below
+    two standard errors nothing is trusted, and the estimate is the plain mean.
     """
     count = np.maximum(np.bincount(system, minlength=m), 1)
     deviation = guess - (by_code(guess, system, m) / count)[system]
     product = (y - (by_code(y, system, m) / count)[system]) * deviation
     gain, square = by_code(product, system, m), by_code(deviation**2, system, m)
     whole = float(square.sum())
-    if whole == 0:
+    slope = float(gain.sum()) / whole if whole else 0.0
+    if slope <= 0:
         return np.zeros(m)
+    error = float(np.linalg.norm(product - slope * deviation**2)) / whole
+    beyond_chance = max(0.0, 1 - (SURE * error / slope) ** 2)
     lent = COMMON * whole / y.size
-    common = min(1.0, max(0.0, float(gain.sum()) / whole))
-    trust: FloatArray = np.clip((gain + lent * common) / (square + lent), 0.0, 1.0)
-    return trust
+    trust = np.clip((gain + lent * min(1.0, slope)) / (square + lent), 0.0, 1.0)
+    return np.asarray(trust * beyond_chance)

@@ -10,6 +10,7 @@ import pytest
 from annotation_world import GOOD, answer_all, says_where_the_money_goes, take
 from django.core import mail
 from django.core.cache import cache
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 from test_annotators_teaching import TUTORIAL, mistaken
@@ -32,6 +33,9 @@ from kbpo.accounts import deliver
 from kbpo.accounts.models import Audit, User
 from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
+from kbpo.tracks.texts.declared import declare
+from kbpo.tracks.texts.models import DeclaredForm
+from tests.tracks.test_declared_forms import BETTER
 
 pytestmark = pytest.mark.django_db
 VOLUNTEER, LEAVE, DESK = "/annotate/volunteer/", "/annotate/leave/", "/desk/requests/"
@@ -418,3 +422,30 @@ def test_another_attempt_can_be_granted(published: Submission, admin: Client, ad
         admin.post(DESK, grant | {"why": "Again."}, follow=True)
     )
     assert Audit.objects.count() == 1
+
+
+# -- Forms
+
+
+def test_the_home_page_is_served_while_an_admin_declares_a_form(ada: Client) -> None:
+    """A form is declared after the first statement of the page, the second, and so on."""
+
+    def declare_after(number: int) -> int:
+        statements = 0
+
+        def watch(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+            nonlocal statements
+            result = execute(sql, params, many, context)
+            statements += 1
+            if statements == number:
+                declare(BETTER.replace("name: better", f"name: better_{number}"))
+            return result
+
+        with connection.execute_wrapper(watch):
+            assert ada.get("/annotate/").status_code == 200
+        return statements
+
+    number = 1
+    while declare_after(number) >= number:
+        number += 1
+    assert DeclaredForm.objects.count() == number - 1 > 1

@@ -175,6 +175,19 @@ def test_a_runs_history_is_drawn_with_the_numbers_behind_it(
     assert somebody.get(reverse("submission", args=[row.pk]) + "?format=csv").status_code == 404
 
 
+def test_only_the_embedded_board_may_be_framed(as_user: As, past: list[Submission]) -> None:
+    framed = as_user("Rosa").get(reverse("board-embed", args=["toy"]))
+    policy = framed["Content-Security-Policy"]
+    assert "frame-ancestors *" in policy and "X-Frame-Options" not in framed
+    assert "public" in framed["Cache-Control"] and "Cookie" not in framed.get("Vary", "")
+    assert "Team 0 run 0" in framed.content.decode() and "yours" not in framed.content.decode()
+    board = as_user("").get(reverse("board", args=["toy"])).content.decode()
+    cited = board.partition('id="cite"')[2].partition("</details>")[0]
+    assert f'href="{reverse("board-embed", args=["toy"])}"' in cited
+    for other in (reverse("board", args=["toy"]), reverse("evaluation", args=["toy", 1])):
+        assert "frame-ancestors 'none'" in as_user("").get(other)["Content-Security-Policy"]
+
+
 def test_bibtex_survives_any_name(past: list[Submission]) -> None:
     evaluation = Evaluation.objects.get(number=1)
     entry = bibtex("k", "50 % of A_B & {C}\\d", "", evaluation, "https://x/1/")

@@ -305,6 +305,7 @@ def _of_rosa(row: Submission, toy: Toy, draft: Callable[..., Submission]) -> dic
                     ),
                 )
             ],
+            "board-embed": [("", reverse("board-embed", args=["toy"]))],
             "team": [("Rosa", reverse("team", args=[team.slug]))],
             "notices": [("Rosa", reverse("notices"))],
             "account-close": [("Rosa", reverse("account-close"))],

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from kbpo.accounts.models import Token
@@ -100,3 +102,16 @@ def test_a_session_has_one_export_in_flight_and_a_slow_reader_holds_no_slot(
     assert b"".join(other.get(address).streaming_content).count(b"\n") > 1
     assert b"".join(sent.streaming_content).count(b"\n") > 1
     assert rosa.get(address).status_code == 200
+
+
+def test_the_embedded_board_is_drawn_once_for_everybody(
+    toy: Toy, rows: list[Submission], as_user: As, settings: Any
+) -> None:
+    settings.PAGES_KEPT_SECONDS = 100_000
+    address = reverse("board-embed", args=["toy"])
+    first, rosa = Client().get(address), as_user("Rosa")
+    with CaptureQueriesContext(connection) as asked:
+        second = rosa.get(address)
+    assert second.content == first.content and not asked.captured_queries
+    assert "frame-ancestors *" in second["Content-Security-Policy"]
+    assert "X-Frame-Options" not in second

@@ -21,6 +21,7 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import path, reverse
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.cache import cache_control
+from django.views.decorators.clickjacking import xframe_options_exempt
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import conditional_page
 from django.views.decorators.vary import vary_on_cookie
@@ -40,6 +41,7 @@ from kbpo.web.public import cite
 from kbpo.web.public.board_files import board_strengths, board_table
 from kbpo.web.public.board_rows import (
     board_facts,
+    column_head,
     column_heads,
     has_expert,
     has_few,
@@ -60,6 +62,7 @@ from kbpo.web.public.board_view import (
 from kbpo.web.public.judges import sentences_on_board
 from kbpo.web.table import csv_response
 
+EMBEDDED_ROWS = 10
 ROWS_AT_FIRST = 14
 """Rows that are shown before 'Show the others'."""
 ACCEPTS_GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))")
@@ -305,10 +308,34 @@ def withdrawn_runs(track: Track) -> QuerySet[Submission]:
     return gone.select_related("team").order_by("-withdrawn_at")[:200]
 
 
+@gzip_page
+@xframe_options_exempt
+@cache_control(public=True, max_age=300)
+def embedded_board(request: HttpRequest, slug: str) -> HttpResponse:
+    """Return the first rows of the board for a frame on any other site, the same for everybody."""
+    response = cached_page(request, slug, lambda slug: _draw_embedded(request, slug))
+    response["Content-Security-Policy"] = "frame-ancestors *; form-action 'none'"
+    return response
+
+
+@at_one_moment
+def _draw_embedded(request: HttpRequest, slug: str) -> HttpResponse:
+    track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
+    view = view_or_404(request, track)
+    shown = board_or_404(track, view)
+    view = with_default_helpers(request, shown, view)
+    heads = [column_head(kind_of(track), shown.headline, view, "", shown.rows)]
+    rows = [row_cells(shown, heads, row, set(), view) for row in shown.rows[:EMBEDDED_ROWS]]
+    context = {"track": track, "board": shown, "head": heads[0], "rows": rows, "view": view}
+    context |= {"has_few": has_few(rows), "words": kind_of(track).words}
+    return render(request, "embed.html", context)
+
+
 urlpatterns = [
     path("", show, name="home"),
     path("tracks/<slug:slug>/", show, name="board"),
     path("tracks/<slug:slug>/board.csv", board_csv, name="board-csv"),
     path("tracks/<slug:slug>/evaluations/", list_evaluations, name="evaluations"),
     path("tracks/<slug:slug>/evaluations/<int:number>/", show, name="evaluation"),
+    path("tracks/<slug:slug>/embed/", embedded_board, name="board-embed"),
 ]

@@ -1,9 +1,10 @@
-"""BibTeX entries of boards and scores."""
+"""BibTeX entries of boards and scores, and the frame that shows a board elsewhere."""
 
 from __future__ import annotations
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.html import escape
 
 from kbpo.evaluation.leaderboard import Board
 from kbpo.evaluation.models import Evaluation
@@ -42,13 +43,18 @@ def _latex(text: str) -> str:
 
 
 def cite_board(request: HttpRequest, shown: Board) -> dict[str, str]:
-    """Return how a board is cited; empty before there is an evaluation."""
+    """Return how a board is cited and embedded; empty before there is an evaluation."""
     if shown.evaluation is None:
         return {}
     slug, evaluation = shown.track.slug, shown.evaluation
     permalink = request.build_absolute_uri(reverse("evaluation", args=[slug, evaluation.number]))
+    frame = request.build_absolute_uri(reverse("board-embed", args=[slug]))
     title = f"Leaderboard of {shown.track.name}"
     return {
         "permalink": permalink,
         "bibtex": bibtex(f"{slug}-{evaluation.number}", title, "", evaluation, permalink),
+        "embed": (
+            f'<iframe src="{escape(frame)}" title="{escape(title)}" width="640" height="420">'
+            "</iframe>"
+        ),
     }
