@@ -86,7 +86,7 @@ class Cents:
     amount: Decimal
 
 
-def cents(track: int | None = None) -> list[Cents]:
+def money_by_state(track: int | None = None) -> list[Cents]:
     """Return all money that was ever reserved, on one track or on all. The amounts of a purpose add
     up to its reservation.
     """

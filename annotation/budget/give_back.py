@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from annotation.budget.promises import committed, lock_payer
+from annotation.budget.promises import committed_money, lock_payer
 from kbpo.money.spend import balance, close, open_purposes, release
 from kbpo.submissions.models import Submission
 
@@ -36,7 +36,7 @@ def give_back(submission: Submission) -> bool:
         return False
     purpose = submission.purpose
     sums = balance(purpose=purpose)
-    keep = committed(purpose)
+    keep = committed_money(purpose)
     if sums.open <= keep:
         if not sums.open and not keep:
             close(purpose)

@@ -51,7 +51,7 @@ def payers_of(questions: QuerySet[Question]) -> list[Purpose]:
     return sorted(Purpose(kind, number) for kind, number in payers)
 
 
-def committed(payer: Purpose) -> Decimal:
+def committed_money(payer: Purpose) -> Decimal:
     """Return what a payer's published questions may still cost; its reservation must cover this
     sum.
     """

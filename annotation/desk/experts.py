@@ -141,7 +141,7 @@ def judged_by(expert: User) -> Q:
 
 def answer(row: ExpertCheck, raw: dict[str, Any], expert: User) -> Outcome:
     """Parse and store an expert's answer, and return the outcome. Raises BadAnswer."""
-    return store(row, expert, raw, answered_by(question_of(row), raw))
+    return store(row, expert, raw, answers_of_expert(question_of(row), raw))
 
 
 @transaction.atomic
@@ -214,7 +214,7 @@ def page_of(row: ExpertCheck) -> str:
     return f"{address}?{urlencode({'document': row.target.its_document.key})}"
 
 
-def answered_by(question: Question, raw: dict[str, Any]) -> dict[int, Any]:
+def answers_of_expert(question: Question, raw: dict[str, Any]) -> dict[int, Any]:
     """Return target -> value of one person's answer; empty if it is a flag. Raises BadAnswer."""
     interface = interface_of(question.interface)
     responses = [
@@ -259,7 +259,7 @@ def paired_ratings(
 
 
 @transaction.atomic
-def drop(row: ExpertCheck, who: User, why: str) -> bool:
+def drop_dispute(row: ExpertCheck, who: User, why: str) -> bool:
     """Drop an open dispute, tell its author why, and return whether it was open. Checks cannot be
     dropped, since the rest would be no random sample. Raises CannotAsk, also without a reason.
     """

@@ -9,8 +9,8 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from annotation.budget.promises import committed, lock_payer, payers_of
-from annotation.hits.batch import names_of
+from annotation.budget.promises import committed_money, lock_payer, payers_of
+from annotation.hits.batch import batch_names
 from annotation.marketplace.compensations import spend_bonus_again
 from annotation.models import (
     HIT,
@@ -168,7 +168,7 @@ def _republish(hit: HIT) -> None:
     )
     HIT.objects.filter(pk=hit.pk).update(status="intent")  # so that its places are counted
     for payer in payers:
-        short = committed(payer) - balance(purpose=payer).open
+        short = committed_money(payer) - balance(purpose=payer).open
         if short > 0:
             raise CannotRetry(
                 f"Its questions would cost ${short} more than {payer} has set aside. Set"
@@ -250,7 +250,7 @@ def crowd_failures(limit: int = 100) -> list[Failure]:
 
 def _failures(kind: str, failed: QuerySet[Any], limit: int) -> list[Failure]:
     newest = list(failed.exclude(was_dismissed(kind)).order_by("-status_since")[:limit])
-    names = names_of({row.payer for row in newest if isinstance(row, Question)})
+    names = batch_names({row.payer for row in newest if isinstance(row, Question)})
     failures = []
     for row in newest:
         given_up = row.status in GIVEN_UP

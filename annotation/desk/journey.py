@@ -199,14 +199,14 @@ def _underfunded_stage() -> Stage:
 
 
 @dataclass(frozen=True)
-class InDoubt:
+class UnknownPayments:
     """Payments and bonuses that were sent to a platform and whose outcome is unknown."""
 
     n: int
     amount: Decimal
 
 
-def in_doubt() -> InDoubt:
+def unknown_payments() -> UnknownPayments:
     """Return the number and sum of the payments and bonuses whose outcome is unknown."""
     sums = [
         model._default_manager.filter(status__in=IN_DOUBT).aggregate(
@@ -214,7 +214,7 @@ def in_doubt() -> InDoubt:
         )
         for model in (Payment, Bonus)
     ]
-    return InDoubt(
+    return UnknownPayments(
         sum(total["n"] for total in sums), sum((total["sum"] or ZERO for total in sums), ZERO)
     )
 

@@ -17,7 +17,7 @@ from annotation.desk.experts import (
 )
 from annotation.interfaces.base import held as held_by
 from annotation.interfaces.registry import interface_of, reading
-from annotation.interfaces.shared.payload import besides, sentences
+from annotation.interfaces.shared.payload import mentions_beside, sentences
 from annotation.models import Question, Response
 from annotation.quality.describe import title_of
 from kbpo.instances.merge import RATINGS, Value, merged_value, parts_that_hold
@@ -163,7 +163,7 @@ def _links(row: ExpertCheck) -> list[tuple[str, str, str, bool]]:
     exist.
     """
     kind, links = kind_of(row.track), []
-    for target, words in besides(row.payload).items():
+    for target, words in mentions_beside(row.payload).items():
         now = merged_value(Label.objects.filter(target=target), kind.merge)
         says = (row.value or {}).get(str(target), {})
         if (referred := kind.compare_references(row.target, now, says)) is not None:

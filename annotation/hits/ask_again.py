@@ -12,7 +12,7 @@ from decimal import Decimal
 
 from django.db.models import F, QuerySet
 
-from annotation.budget.promises import committed, lock_payer
+from annotation.budget.promises import committed_money, lock_payer
 from annotation.models import ANSWERED, HIT, Assignment, Question, Response
 from annotation.platforms.registry import local_names
 from annotation.questions.limits import (
@@ -123,7 +123,7 @@ def count_unreplaceable(worker: int) -> int:
 
 def _unpromised_money(payer: Purpose) -> Decimal:
     """Return what a payer has reserved and not promised yet."""
-    return balance(purpose=payer).open - committed(payer)
+    return balance(purpose=payer).open - committed_money(payer)
 
 
 def count_answers(questions: Collection[Question]) -> Counter[int]:

@@ -115,7 +115,7 @@ def _read_batches(payer: Purpose | None, limit: int) -> list[Batch]:
             "who"
         )
     }
-    names, money = names_of(payers), balances(payers)
+    names, money = batch_names(payers), balances(payers)
     made = []
     for payer, counts in counted:
         track, waiting, published, answered, settled, unanswered, wanted, moved_at = counts
@@ -141,7 +141,7 @@ def _read_batches(payer: Purpose | None, limit: int) -> list[Batch]:
     return made
 
 
-def names_of(payers: Collection[Purpose]) -> dict[Purpose, str]:
+def batch_names(payers: Collection[Purpose]) -> dict[Purpose, str]:
     """Return payer -> name for pages."""
     numbers = [payer.number for payer in payers if payer.kind == "submission"]
     submissions = Submission.objects.filter(pk__in=numbers).select_related("team")

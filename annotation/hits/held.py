@@ -38,7 +38,7 @@ OF_HIT = Prepared(f"""
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldAssignment:
     """An assignment with its questions, whether its worker agreed to the current terms, and whether
     a team of theirs has a run on the track.
     """
@@ -51,14 +51,14 @@ class Held:
     """Whether its worker belongs to a team, or belonged to one"""
 
 
-def held(token: str) -> Held | None:
+def held_assignment(token: str) -> HeldAssignment | None:
     """Return the assignment with this token; None if there is none."""
     joined = HELD.rows(token=token, shipped=SHIPPED[-1])
     if not joined:
         return None
     consented, in_team, *of_assignment = joined[0][: 2 + ASSIGNMENT.n]
     questions = [QUESTION.row(row[2 + ASSIGNMENT.n :]) for row in joined]
-    return Held(ASSIGNMENT.row(of_assignment), questions, consented, in_team)
+    return HeldAssignment(ASSIGNMENT.row(of_assignment), questions, consented, in_team)
 
 
 def questions_of(hit: int) -> list[Question]:

@@ -340,7 +340,7 @@ def lease_time_of(hit: HIT) -> timedelta:
     return lease_time(question.interface for question in hit.questions.all())
 
 
-def open_to(worker: Worker, most: int = 100, interfaces: list[str] | None = None) -> int:
+def count_open_hits(worker: Worker, most: int = 100, interfaces: list[str] | None = None) -> int:
     """Return how many HITs are open to a worker, counted up to `most`, through these interfaces (by
     default the learned ones).
     """
@@ -379,7 +379,7 @@ def tutorial_to_learn(worker: Worker) -> str:
         (
             name
             for name in sorted(names(), key=lambda name: name != worker.wants)
-            if name in can and open_to(worker, 1, [*taught_interfaces, name])
+            if name in can and count_open_hits(worker, 1, [*taught_interfaces, name])
         ),
         "",
     )

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q
 
-from annotation.hits.lease import open_to
+from annotation.hits.lease import count_open_hits
 from annotation.models import Worker
 from annotation.workers.teach import learnable, taught
 from kbpo import clock
@@ -41,7 +41,7 @@ def _write(worker: Worker) -> bool:
     """Mail a worker, and return whether there was work. The row is claimed first, so that nobody
     gets two mails.
     """
-    n = waiting_for(worker)
+    n = count_open_questions(worker)
     if not n or worker.user is None:
         return False
     with transaction.atomic():
@@ -52,11 +52,11 @@ def _write(worker: Worker) -> bool:
     return True
 
 
-def waiting_for(worker: Worker) -> int:
+def count_open_questions(worker: Worker) -> int:
     """Return how many questions are open to a worker, including those behind tutorials that they
     may do.
     """
-    return open_to(worker, MANY, [*taught(worker), *learnable(worker)])
+    return count_open_hits(worker, MANY, [*taught(worker), *learnable(worker)])
 
 
 def _text(n: int) -> str:

@@ -11,14 +11,14 @@ from typing import Any
 from annotation.models import Question
 
 
-def named(question: Question, field: str) -> str:
+def field_name(question: Question, field: str) -> str:
     """Return the name of a question's field in the answer to the whole HIT."""
     return f"q{question.pk}.{field}"
 
 
 def part(question: Question, raw: Mapping[str, Any]) -> dict[str, Any]:
     """Return the answer to one question out of the answer to its HIT."""
-    prefix = named(question, "")
+    prefix = field_name(question, "")
     if not any(name.startswith("q") and "." in name for name in raw):
         return dict(raw)
     return {
@@ -28,13 +28,15 @@ def part(question: Question, raw: Mapping[str, Any]) -> dict[str, Any]:
 
 def has_answer_to(question: Question, raw: Mapping[str, Any]) -> bool:
     """Return whether the answer to a HIT contains fields of this question."""
-    return any(name.startswith(named(question, "")) for name in raw)
+    return any(name.startswith(field_name(question, "")) for name in raw)
 
 
-def joined(questions: Iterable[Question], parts: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
+def join_answers(
+    questions: Iterable[Question], parts: Mapping[int, Mapping[str, Any]]
+) -> dict[str, Any]:
     """Return the answer to a HIT out of the answers to its questions."""
     return {
-        named(question, field): value
+        field_name(question, field): value
         for question in questions
         if question.pk in parts
         for field, value in parts[question.pk].items()
@@ -46,7 +48,7 @@ NOW = "now"
 done."""
 
 
-def carried(
+def draft_of_hit(
     questions: Iterable[Question],
     done: Mapping[int, Mapping[str, Any]],
     asked: Question,
@@ -55,10 +57,10 @@ def carried(
     """Return the draft of a HIT: its finished answers, and the fields of the unfinished
     question.
     """
-    return joined(questions, {**done, asked.pk: raw}) | {NOW: [str(asked.pk)]}
+    return join_answers(questions, {**done, asked.pk: raw}) | {NOW: [str(asked.pk)]}
 
 
-def under_way(questions: Iterable[Question], draft: Mapping[str, Any]) -> Question | None:
+def unfinished_part(questions: Iterable[Question], draft: Mapping[str, Any]) -> Question | None:
     """Return the unfinished question of a draft."""
     return next((question for question in questions if draft.get(NOW) == [str(question.pk)]), None)
 

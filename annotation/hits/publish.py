@@ -16,7 +16,7 @@ from django.db.models import F, QuerySet, Sum, Value
 from django.db.models.functions import Least
 
 from annotation.budget.halts import current_halt, halted_hits
-from annotation.budget.promises import committed, lock_payer, money_left_to_publish, payers_of
+from annotation.budget.promises import committed_money, lock_payer, money_left_to_publish, payers_of
 from annotation.interfaces.registry import interface_of
 from annotation.models import HIT, MOST_PRICE, Question
 from annotation.platforms.base import Advert, PlatformDown, Refused, UnknownOutcome, usable_account
@@ -94,7 +94,7 @@ def _make_batch(payer: Purpose) -> int:
     if (foremost := due.order_by("order", "pk").select_related("track").first()) is None:
         return 0
     room = money_left_to_publish(foremost.track)
-    promised = committed(payer)
+    promised = committed_money(payer)
     left = balance(purpose=payer).open - promised
     spare = left - _usual_cost(due, foremost.track)
     chosen: list[Question] = []

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from annotation.budget.halts import halted_hits, pause
-from annotation.budget.promises import committed, lock_payer, payers_of
+from annotation.budget.promises import committed_money, lock_payer, payers_of
 from annotation.models import HIT, Halt, Question
 from annotation.platforms.registry import local_names
 from kbpo import clock
@@ -76,7 +76,7 @@ def _reopen_hits(payer: Purpose) -> int:
         .order_by("order", "pk")
     ):
         hit.move("open", taken_down_at=None)
-        if committed(payer) <= balance(purpose=payer).open:
+        if committed_money(payer) <= balance(purpose=payer).open:
             put_back += 1
             continue
         hit.move("expired", GONE)

@@ -141,8 +141,8 @@ def responses_of(parsed: dict[Assignment, Parsed]) -> list[Response]:
     for assignment, answers in parsed.items():
         before = set(met)
         for question, each in answers:
-            met_before = _meeting(assignment.worker_id, question.target_id, question) in before
-            why = MET_BEFORE if met_before else reasons.get(assignment.worker_id, "")
+            repeats = _meeting(assignment.worker_id, question.target_id, question) in before
+            why = MET_BEFORE if repeats else reasons.get(assignment.worker_id, "")
             met.add(_meeting(assignment.worker_id, question.target_id, question))
             responses.append(
                 Response(
@@ -153,7 +153,7 @@ def responses_of(parsed: dict[Assignment, Parsed]) -> list[Response]:
                     value=each.value,
                     counts=not why,
                     excluded_reason=why,
-                    met_before=met_before,
+                    met_before=repeats,
                 )
             )
     return responses
@@ -218,12 +218,12 @@ def answers_that_count(questions: Collection[Question]) -> Counter[int]:
         question__in=questions, hit__assignments__status__in=DONE
     )
     pairs = pairs.exclude(hit__status__in=PUT_AWAY)
-    twice = set(met_before(questions).values_list("question", "assignment"))
+    twice = set(repeated_judgments(questions).values_list("question", "assignment"))
     rows = set(pairs.values_list("question", "hit__assignments")) - twice
     return Counter(question for question, _ in rows)
 
 
-def met_before(questions: Collection[Question] | QuerySet[Question]) -> QuerySet[Response]:
+def repeated_judgments(questions: Collection[Question] | QuerySet[Question]) -> QuerySet[Response]:
     """Return the responses of marketplace workers who had judged the question before."""
     responses = Response.objects.filter(question__in=questions, met_before=True)
     return responses.exclude(assignment__hit__platform__in=local_names())

@@ -141,7 +141,7 @@ def excluded_since(moment: datetime) -> int:
     return notes.values("about").distinct().count()  # noted again for what is read afterwards
 
 
-def undecided() -> list[Undecided]:
+def undecided_workers() -> list[Undecided]:
     """Return the workers who wait for an admin, the worst first."""
     beyond = _exceeded_flags(doubtful())
     if not beyond:
@@ -158,7 +158,7 @@ def undecided() -> list[Undecided]:
         else:
             why = crowd.spares(pk) or "They are excluded when answers are settled next."
         waiting.append(Undecided(workers[pk], flags, why))
-    return sorted(waiting, key=lambda undecided: -max(flag.share for flag in undecided.flags))
+    return sorted(waiting, key=lambda case: -max(flag.share for flag in case.flags))
 
 
 def _excluding_flags(workers: Sequence[int]) -> dict[int, list[Flag]]:

@@ -19,7 +19,7 @@ from annotation.budget.promises import lock_payer, payers_of
 from annotation.hits.ask_again import ask_again, lower_answers_wanted, settle_given_up, stop_asking
 from annotation.interfaces.base import AggregatedLabel
 from annotation.interfaces.registry import asking_yes_or_no, interface_of, reading
-from annotation.interfaces.shared.payload import besides, is_divided
+from annotation.interfaces.shared.payload import is_divided, mentions_beside
 from annotation.labels.revise import MODEL, refit
 from annotation.models import ANSWERABLE, Assignment, Policy, Question, Response
 from annotation.quality.signals import compare_with_majority_again
@@ -113,7 +113,7 @@ def recount(
         aggregation=MODEL, track__in={question.track_id for question in questions}
     )
     modelled = set(policies.values_list("track", flat=True))
-    left = counting(settled)
+    left = counted_responses(settled)
     labels_of = _decided_labels(settled, left, modelled)
     short = [question for question in settled if question not in labels_of]
     changes = _keep_read_names(labels_of, label_changes(labels_of, modelled))
@@ -139,7 +139,7 @@ def _decided_labels(
     aggregated_labels: dict[Question, list[AggregatedLabel]] = {}
     for question in questions:
         mine = left.get(question.pk, [])
-        labels = aggregated(question, mine)
+        labels = aggregate_labels(question, mine)
         weighed = question.track_id in modelled or question.pk not in missed
         if not _is_undecided(question, mine, labels, weighed=weighed):
             aggregated_labels[question] = labels
@@ -167,7 +167,7 @@ def _restore_questions(questions: Sequence[Question], modelled: Collection[int])
     were asked again and need no more answers, and questions that were given up.
     """
     open_ones = [question for question in questions if question.status in ANSWERABLE]
-    left = counting(open_ones)
+    left = counted_responses(open_ones)
     enough = []
     for question in _decided_labels(open_ones, left, modelled):
         answers = {response.assignment_id for response in left[question.pk]}
@@ -239,7 +239,7 @@ def recompare_answers(settled: Sequence[Question]) -> None:
     answers = Response.objects.filter(question__in=settled, counts=True).values("assignment")
     asked = Question.objects.filter(hits__assignments__in=answers, status="settled")
     asked = asked.order_by("pk").distinct()
-    counted = counting(asked)
+    counted = counted_responses(asked)
     compare_with_majority_again({question: counted[question.pk] for question in asked})
 
 
@@ -258,12 +258,12 @@ class Change:
     is_new: bool = False
 
 
-def aggregated(question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
+def aggregate_labels(question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
     """Return the labels that responses aggregate to; none if too few count."""
     return interface_of(question.interface).aggregate(question, responses)
 
 
-def counting(questions: Iterable[Question]) -> dict[int, list[Response]]:
+def counted_responses(questions: Iterable[Question]) -> dict[int, list[Response]]:
     """Return question -> its counted responses."""
     responses: dict[int, list[Response]] = defaultdict(list)
     counted = Response.objects.filter(question__in=questions, counts=True)
@@ -282,7 +282,8 @@ def questions_with_tied_targets(
         (question, label)
         for question, labels in found.items()
         for label in labels
-        if label.source == Label.Source.CROWD and label.target_id in besides(question.payload)
+        if label.source == Label.Source.CROWD
+        and label.target_id in mentions_beside(question.payload)
     ]
     earlier_of: dict[int, list[Label]] = defaultdict(list)
     targets = {label.target_id for _, label in of_others}

@@ -19,7 +19,7 @@ from django.db import transaction
 
 from annotation.interfaces.base import Interface, held, value_of
 from annotation.interfaces.registry import asking_yes_or_no, interface_of
-from annotation.interfaces.shared.majority import holding
+from annotation.interfaces.shared.majority import parts_by_majority
 from annotation.models import Policy, Question, Response
 from estimators.agreement import dawid_skene
 from kbpo import clock
@@ -244,7 +244,7 @@ def _changed_labels(
 
 
 def _new_label(tally: Votes, holds: tuple[str, ...], method: str, number: int) -> NewLabel:
-    _, counted, disagreement = holding(
+    _, counted, disagreement = parts_by_majority(
         [tally.answer_of_worker(worker) for worker in tally.workers], tally.shown
     )
     page = interface_of(tally.question.interface)

@@ -27,9 +27,9 @@ from annotation.interfaces.shared.payload import joins_readers
 from annotation.labels.accept import PUT_AWAY, accept
 from annotation.labels.exclude import review
 from annotation.labels.recount import (
-    aggregated,
+    aggregate_labels,
     already_labelled,
-    counting,
+    counted_responses,
     label_changes,
     lacking_answers,
     questions_with_tied_targets,
@@ -89,11 +89,11 @@ def settle(questions: Sequence[Question]) -> None:
     once; tied ones are not labelled before one more person has answered. The caller holds the locks
     of the questions.
     """
-    responses = counting(questions)
+    responses = counted_responses(questions)
     labels: dict[Question, list[AggregatedLabel]] = {}
     again: list[Question] = []
     free: dict[Purpose, Decimal] = {}
-    said = {question: aggregated(question, responses[question.pk]) for question in questions}
+    said = {question: aggregate_labels(question, responses[question.pk]) for question in questions}
     tied = questions_with_tied_targets(said)
     short = lacking_answers([one for one in said if one.status == "answered"], responses)
     for question, found in said.items():
@@ -179,7 +179,7 @@ def give_up(question: Question) -> None:
     _close_hits([question], "expired")
     if (until := _wait_until(question)) is not None:
         _postpone(question, until)
-    elif aggregated(question, counting([question])[question.pk]):
+    elif aggregate_labels(question, counted_responses([question])[question.pk]):
         settle([question])
     else:
         missing = NewLabel(

@@ -18,7 +18,7 @@ from annotation.platforms.proof import feedback_path, tutorial_path
 from annotation.workers import teach
 from annotation.workers.models import TutorialRun
 from annotation.workers.teach import Tutorial
-from annotation.workers.worker import known
+from annotation.workers.worker import worker_on_platform
 
 LEARN = (
     "First a short tutorial, please: {address} . When you have passed it, you get the qualification"
@@ -54,8 +54,8 @@ def answer_requests(platform: Platform) -> int:
 
 
 def _answer(platform: Platform, request: Request) -> int:
-    worker = known(platform.name, request.worker_id)
-    worker_standing = standing(worker)
+    worker = worker_on_platform(platform.name, request.worker_id)
+    worker_standing = admission_of(worker)
     try:
         if worker_standing.held:
             platform.answer(request)
@@ -67,7 +67,7 @@ def _answer(platform: Platform, request: Request) -> int:
     return 1
 
 
-def standing(worker: Worker) -> Admission:
+def admission_of(worker: Worker) -> Admission:
     """Return whether a worker is admitted."""
     if worker.excluded_at is not None:
         return Admission(why=OUT.format(address=_full_address(feedback_path(worker))))

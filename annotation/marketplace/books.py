@@ -90,7 +90,7 @@ def books_of(platform: str) -> PlatformBooks:
     return row
 
 
-def claim(platform: str) -> bool:
+def claim_platform(platform: str) -> bool:
     """Lock a platform for one reconciliation if one is due, and return whether it was locked. The
     lock of a process that dies expires after some minutes.
     """
@@ -107,7 +107,7 @@ def extend_claim(platform: str) -> None:
     PlatformBooks.objects.filter(pk=books_of(platform).pk).update(held_until=clock.now() + HELD)
 
 
-def let_go(platform: str) -> None:
+def release_claim(platform: str) -> None:
     """Release the lock on reconciling a platform."""
     PlatformBooks.objects.filter(pk=books_of(platform).pk).update(held_until=None)
 
@@ -122,7 +122,7 @@ def note_error(platform: str, sentence: str) -> None:
     PlatformBooks.objects.filter(pk=books_of(platform).pk).update(trouble=sentence)
 
 
-def read(platform: Platform, seen: Iterable[Seen]) -> None:
+def read_balance(platform: Platform, seen: Iterable[Seen]) -> None:
     """Read the balance, and store the differences between the platform's records and ours."""
     row = books_of(platform.name)
     try:
@@ -139,7 +139,7 @@ def read(platform: Platform, seen: Iterable[Seen]) -> None:
     row.save()
 
 
-def explain(platform: str) -> None:
+def accept_difference(platform: str) -> None:
     """Accept the present balance as correct, after money was paid in or out by hand."""
     row = books_of(platform)
     if row.available is not None and row.on_hold is not None:
@@ -222,7 +222,7 @@ def accept_balance(platform: str, who: User, why: str) -> bool:
         return False
     before = compare_books(platform).difference
     with transaction.atomic():
-        explain(platform)
+        accept_difference(platform)
         note(
             "explain balance",
             f"platform:{platform}",

@@ -99,7 +99,7 @@ def _after_refusal(platform: Platform, bonus: Bonus, why: str) -> Offer:
 
 
 @transaction.atomic
-def give_back(bonus: Bonus, no: Withdrawn) -> int:
+def return_money(bonus: Bonus, no: Withdrawn) -> int:
     """Return the money of a payment that nobody got to its track; 1 if it was still to be
     returned.
     """
@@ -137,7 +137,7 @@ def spend_bonus_again(bonus: Bonus) -> None:
         bonus.save(update_fields=["offers", "external_id", "offered_at", "cleared_at"])
 
 
-def put_back(name: str) -> int:
+def owe_again(name: str) -> int:
     """Owe payments again whose halt was lifted, as far as the caps allow, and return
     their number.
     """
@@ -166,7 +166,7 @@ def _put_back(pk: int) -> int:
     return 1
 
 
-def hurry(name: str) -> None:
+def make_halted_due(name: str) -> None:
     """Make everything that a new halt takes down due at once."""
     waiting = Bonus.objects.filter(
         worker__platform=name, assignment=None, status__in=["owed", "unknown"]

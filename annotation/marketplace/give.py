@@ -12,7 +12,7 @@ from django.db import transaction
 from annotation.models import Assignment, Bonus, Qualification, Worker, WorkerIdentity
 from annotation.platforms.base import endpoint_of
 from annotation.platforms.registry import other_names, platform_of
-from annotation.workers.worker import known
+from annotation.workers.worker import worker_on_platform
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
@@ -115,7 +115,7 @@ def _payment_endpoint(worker: Worker, assignment: Assignment | None) -> str:
     return latest.hit.endpoint if latest is not None else endpoint_of(platform_of(worker.platform))
 
 
-def admit(handle: str, who: User, why: str, *, held: bool = True) -> str:
+def set_qualification(handle: str, who: User, why: str, *, held: bool = True) -> str:
     """Give the qualification of the tutorial to a worker of a platform, or take it back, and return
     what was done in a sentence. Raises ValueError. The platform is called by the next tick.
     """
@@ -141,7 +141,7 @@ def _platform_worker(identifier: str) -> Worker:
     for name in other_names():
         pattern = platform_of(name).capabilities.worker_id
         if pattern and re.fullmatch(pattern, identifier):
-            return known(name, identifier)
+            return worker_on_platform(name, identifier)
     workers = (
         list(Worker.objects.filter(handle__startswith=identifier, platform__in=other_names())[:2])
         if identifier

@@ -104,8 +104,8 @@ def _pay_out(name: str) -> int:
     ):
         return 0
     platform = platform_of(name)
-    moved = _owe_unusable(name) + pay_tutorials(name) + compensations.put_back(name)
-    compensations.hurry(name)
+    moved = _owe_unusable(name) + pay_tutorials(name) + compensations.owe_again(name)
+    compensations.make_halted_due(name)
     moved += _handle_each(
         Payment, Q(assignment__hit__platform=name), lambda row: _approve(platform, row)
     )
@@ -173,7 +173,7 @@ def _settle(row: Row, pay: Callable[[Row], bool]) -> int:
     except UnknownOutcome as doubt:
         return _postpone(row, "unknown", str(doubt))
     except compensations.Withdrawn as no:
-        return compensations.give_back(row, no) if isinstance(row, Bonus) else 0
+        return compensations.return_money(row, no) if isinstance(row, Bonus) else 0
     except Lost as lost:
         return _give_up(row, str(lost))
     except Refused as no:

@@ -127,17 +127,17 @@ def _reconcile_platform(name: str) -> int:
     hits = _open_hits(name).filter(endpoint=endpoint_of(platform))
     if not hits.exists():
         return 0
-    if not books.claim(name):
+    if not books.claim_platform(name):
         return 0
     try:
         seen = list(platform.survey())
         moved = _compare(platform, list(hits), seen) + _answer_requests(platform)
-        books.read(platform, seen)
+        books.read_balance(platform, seen)
     except (PlatformDown, UnknownOutcome, Refused) as trouble:
         books.note_error(name, str(trouble))
         return 0
     finally:
-        books.let_go(name)
+        books.release_claim(name)
     if moved:
         nudge("settle")
     return moved

@@ -9,8 +9,8 @@ from decimal import Decimal
 
 from django.db import transaction
 
-from annotation.budget.promises import committed, lock_payer
-from annotation.labels.accept import PUT_AWAY, answers_that_count, met_before
+from annotation.budget.promises import committed_money, lock_payer
+from annotation.labels.accept import PUT_AWAY, answers_that_count, repeated_judgments
 from annotation.models import HIT, Assignment
 from annotation.platforms.base import Platform, Refused
 from kbpo import clock
@@ -62,7 +62,7 @@ def _places_to_replace(hit: HIT) -> int | None:
     answers = answers_that_count(questions)
     missing = max(question.answers_wanted - answers[question.pk] for question in questions)
     hits = HIT.objects.filter(questions__in=questions).exclude(status__in=PUT_AWAY).distinct()
-    twice = met_before(questions).values("assignment").distinct().count()
+    twice = repeated_judgments(questions).values("assignment").distinct().count()
     unusable = Assignment.objects.filter(hit__in=hits, status="failed").count() + twice
     sent = Assignment.objects.filter(hit__in=hits, status__in=SENT_IN).count()
     free = max(0, sum(hit.max_assignments for hit in hits) - sent)
@@ -95,7 +95,7 @@ def _free_reservation(payer: Purpose, price: Decimal, hit: HIT) -> Decimal:
     among the open places.
     """
     paid = hit.assignments.filter(status="failed", payment__isnull=False).count()
-    return balance(purpose=payer).open - committed(payer) + price * paid
+    return balance(purpose=payer).open - committed_money(payer) + price * paid
 
 
 @transaction.atomic

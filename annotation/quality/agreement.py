@@ -77,10 +77,10 @@ def measure(
     """Return the agreement on the latest questions of a track or of one batch, one row for each
     interface and kind of unit.
     """
-    return kept("agreement", measured, track=track, payer=payer, latest=latest)
+    return cached_agreement("agreement", measured, track=track, payer=payer, latest=latest)
 
 
-def choices(
+def agreement_as_one_choice(
     interface: str,
     *,
     track: Track | None = None,
@@ -95,7 +95,9 @@ def choices(
         found = as_one_choice(rows.get(interface, ()))
         return [agreement(interface, CHOICE, found)] if found else []
 
-    return kept(f"choices:{interface}", of_choices, track=track, payer=payer, latest=latest)
+    return cached_agreement(
+        f"choices:{interface}", of_choices, track=track, payer=payer, latest=latest
+    )
 
 
 def as_one_choice(rows: Iterable[Row]) -> list[Row]:
@@ -119,7 +121,7 @@ def as_one_choice(rows: Iterable[Row]) -> list[Row]:
     ]
 
 
-def kept(
+def cached_agreement(
     name: str,
     compute: Callable[[dict[str, list[Row]]], list[T]],
     *,
@@ -157,7 +159,7 @@ def rows_of(questions: Sequence[int]) -> dict[str, list[Row]]:
     rows: dict[str, list[Row]] = defaultdict(list)
     for begin in range(0, len(questions), AT_ONCE):
         chunk = questions[begin : begin + AT_ONCE]
-        asked = Question.objects.filter(pk__in=chunk, interface__in=comparable())
+        asked = Question.objects.filter(pk__in=chunk, interface__in=comparable_interfaces())
         question_of = asked.defer("shown").in_bulk()
         responses = Response.objects.filter(question__in=question_of, counts=True)
         people: dict[int, list[int]] = defaultdict(list)
@@ -175,7 +177,7 @@ def rows_of(questions: Sequence[int]) -> dict[str, list[Row]]:
     return dict(rows)
 
 
-def comparable() -> list[str]:
+def comparable_interfaces() -> list[str]:
     """Return the interfaces whose answers have units."""
     return [name for name in names() if interface_of(name).agreement.tolerance is not None]
 

@@ -12,7 +12,7 @@ from django.db.models import Avg, Count, F, Sum
 from annotation.models import ANSWERED, Assignment, Payment, Question, Rejection, Signal, Worker
 from annotation.platforms.registry import local_names
 from annotation.quality.signals import NAMES, Flag, flags_of
-from annotation.workers.worker import reachable
+from annotation.workers.worker import is_reachable
 from kbpo import clock
 from kbpo.accounts.models import Audit
 
@@ -180,7 +180,7 @@ def record(handle: str, limit: int = 60) -> Record | None:
             "sum"
         ]
         or ZERO,
-        writable=reachable(worker),
+        writable=is_reachable(worker),
         elsewhere=worker.platform not in local_names(),
     )
 

@@ -21,7 +21,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import Count, Max, Q
 
-from annotation.budget.promises import committed
+from annotation.budget.promises import committed_money
 from annotation.interfaces.base import Judgment, ParsedResponse, Unit
 from annotation.interfaces.registry import interface_of, names
 from annotation.models import (
@@ -217,10 +217,10 @@ def _met_gold(hit: HIT, worker: Worker | None, golds: Sequence[Question]) -> set
 def money_left(track: Track | int) -> Decimal:
     """Return the uncommitted money for gold on a track."""
     purpose = purpose_of(track)
-    return balance(purpose=purpose).open - committed(purpose)
+    return balance(purpose=purpose).open - committed_money(purpose)
 
 
-def candidates(track: Track, limit: int = 30) -> list[Question]:
+def gold_candidates(track: Track, limit: int = 30) -> list[Question]:
     """Return settled questions with a reliable answer, in random order: by an expert or import, or
     unanimous among two or more. All settled questions about whole documents are included, since an
     admin corrects the answer.

@@ -10,7 +10,7 @@ from django.core.cache import cache
 from django.db.models import Count, Q
 
 from annotation.models import Response
-from annotation.quality.agreement import choices
+from annotation.quality.agreement import agreement_as_one_choice
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
@@ -46,7 +46,7 @@ def reliability(track: Track) -> Reliability:
 
 def _kappa(track: Track) -> float | None:
     """Return κ of the first interface of the track."""
-    measured = choices(kind_of(track).asking[0].interface, track=track)
+    measured = agreement_as_one_choice(kind_of(track).asking[0].interface, track=track)
     return measured[0].kappa if measured else None
 
 

@@ -278,7 +278,7 @@ def _compare_with_others(
     tolerance = interface_of(question.interface).agreement.tolerance
     if tolerance is None:
         return {}
-    units_of = said_of(question, responses)
+    units_of = units_of_answers(question, responses)
     compared = {}
     for place, (answer, own) in enumerate(units_of.items()):
         if question.staged:
@@ -297,7 +297,9 @@ def _compare_with_others(
     return compared
 
 
-def said_of(question: Question, responses: Sequence[Response]) -> dict[int, dict[Unit, str]]:
+def units_of_answers(
+    question: Question, responses: Sequence[Response]
+) -> dict[int, dict[Unit, str]]:
     """Return assignment -> unit -> value."""
     interface = interface_of(question.interface)
     units_of: dict[int, dict[Unit, str]] = defaultdict(dict)

@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from annotation.interfaces.registry import interface_of
-from annotation.interfaces.shared.payload import besides
+from annotation.interfaces.shared.payload import mentions_beside
 from annotation.models import UNSETTLED, Question
 from annotation.questions.ask import terms_of
 from kbpo.instances.merge import values_of
@@ -19,7 +19,7 @@ from kbpo.tracks.registry import kind_of
 SURE = ("expert", "import")
 
 
-def known(track: Track, limit: int = 20) -> list[Question]:
+def imported_questions(track: Track, limit: int = 20) -> list[Question]:
     """Return unsaved questions about targets that were judged elsewhere and not asked here, in
     random order.
     """
@@ -62,7 +62,7 @@ def known_answer(question: Question) -> dict[str, Any] | None:
     steps left open; None if they give none.
     """
     interface = interface_of(question.interface)
-    targets = [question.target_id, *besides(question.payload)]
+    targets = [question.target_id, *mentions_beside(question.payload)]
     rule = kind_of(question.track).merge
     values = {target: value for target, value, _ in values_of(targets, rule) if value}
     return interface.answer_of(question, values)

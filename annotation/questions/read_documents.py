@@ -15,7 +15,7 @@ from decimal import Decimal
 from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
-from annotation.budget.promises import committed, lock_payer
+from annotation.budget.promises import committed_money, lock_payer
 from annotation.interfaces.base import units_paid
 from annotation.interfaces.registry import interface_of, reading
 from annotation.models import ANSWERABLE, UNSETTLED, DocumentOrder, Question
@@ -217,7 +217,7 @@ def _close(order: DocumentOrder) -> int:
         return 0
     if given_up := _give_up_other_questions(order):
         return given_up
-    if committed(order.purpose) or _unsettled(order).exists() or _ask_about_ties(order):
+    if committed_money(order.purpose) or _unsettled(order).exists() or _ask_about_ties(order):
         return 0
     why = "Its documents are read; what was not needed is given back"
     release(order.track, order.purpose, key=f"release:{order.purpose}", why=why)

@@ -15,7 +15,7 @@ from kbpo.submissions.models import Submission
 
 
 @dataclass(frozen=True)
-class Shared:
+class TargetShares:
     """Numbers of targets: paid by the submission, paid by others, and paid by it and used by
     others.
     """
@@ -25,7 +25,7 @@ class Shared:
     lent: int
 
 
-def shared(submission: Submission) -> Shared:
+def target_shares(submission: Submission) -> TargetShares:
     """Return the numbers for the sample of a submission."""
     targets = Sample.objects.filter(batch__submission=submission).values("target")
     asked = Question.objects.filter(target__in=targets).exclude(status="cancelled")
@@ -36,4 +36,4 @@ def shared(submission: Submission) -> Shared:
     )
     found = list(of_target.values_list("own", "lent"))
     own = [lent for is_own, lent in found if is_own]
-    return Shared(own=len(own), others=len(found) - len(own), lent=sum(own))
+    return TargetShares(own=len(own), others=len(found) - len(own), lent=sum(own))

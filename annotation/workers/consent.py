@@ -61,7 +61,7 @@ def parts_for(worker: Worker | None, text: Text) -> list[tuple[str, list[str]]]:
     return text.parts(marketplace=at_marketplace)
 
 
-def current() -> Text:
+def current_terms() -> Text:
     """Return the current terms."""
     latest = Terms.objects.order_by("-version").first()
     return Text(latest.version, latest.text) if latest else _shipped(SHIPPED[-1])
@@ -95,7 +95,7 @@ def consent(worker: Worker, agreed: int, assignment: str = "") -> Consent:
     """Store the consent to a version, once, and return it. Raises StaleTerms if the version is not
     current.
     """
-    holds = current().version
+    holds = current_terms().version
     if agreed != holds:
         raise StaleTerms(
             f"The terms changed while you read: version {holds} holds now. Please read it again."

@@ -33,7 +33,7 @@ def deliver(platform: Platform) -> int:
             continue
         try:
             platform.message(
-                message.worker, message.subject, f"{message.text}\n\n{ending(message.worker)}"
+                message.worker, message.subject, f"{message.text}\n\n{closing_text(message.worker)}"
             )
         except PlatformDown:  # nothing happened: it waits
             Message.objects.filter(pk=pk).update(tried_at=None)
@@ -60,7 +60,7 @@ def _claim(pk: int) -> Message | None:
     return message
 
 
-def ending(worker: Worker) -> str:
+def closing_text(worker: Worker) -> str:
     """Return the end of each message to a marketplace worker, with the address for answers."""
     address = settings.SITE_URL.rstrip("/") + feedback_path(worker)
     return f"You can answer here, without an account; the address is yours alone: {address}"

@@ -71,7 +71,7 @@ def ask(worker: Worker, *, waives: bool) -> bool:
     return finish(worker.pk)
 
 
-def stay(worker: Worker) -> bool:
+def cancel_leaving(worker: Worker) -> bool:
     """Withdraw a wish to be erased, and return whether that was possible."""
     return bool(Worker.objects.filter(LEAVING, pk=worker.pk).update(leaves_at=None))
 

@@ -71,7 +71,7 @@ def addresses(workers: list[int]) -> dict[int, str]:
     return dict(identities.values_list("worker", "pay_to"))
 
 
-def masked(address: str) -> str:
+def mask_address(address: str) -> str:
     """Return the last digits of an address, or its end if it has no number."""
     digits = "".join(sign for sign in address if sign.isdigit())
     end = (digits if len(digits) > SHOWN else address)[-SHOWN:]
@@ -91,7 +91,7 @@ def set_address(worker: Worker, text: str) -> str:
     return address
 
 
-def prospect(worker: Worker, owed: Decimal) -> str:
+def payment_forecast(worker: Worker, owed: Decimal) -> str:
     """Return when a worker is paid, and what is missing for it, in sentences."""
     rules = schedule()
     when = f"{rules.next_date():%-d %B %Y}"

@@ -18,8 +18,8 @@ from annotation.models import Assignment, Payment, Worker
 from annotation.platforms.registry import local_names
 from annotation.workers.intake import intake_of
 from annotation.workers.models import Payout, PayoutItem
-from annotation.workers.payee import address_of, addresses, masked
-from annotation.workers.speak import tell
+from annotation.workers.payee import address_of, addresses, mask_address
+from annotation.workers.speak import send_message
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 
@@ -126,7 +126,7 @@ def pay(
         worker=worker,
         amount=total,
         reference=reference,
-        sent_to=masked(address),
+        sent_to=mask_address(address),
         key=key,
         paid_by=who,
     )
@@ -139,7 +139,7 @@ def pay(
         if assignment.status == "approved":
             assignment.move("paid")
     note("payout", f"payout:{payout.number}", who=who, why=reference, after=f"${total}")
-    tell(
+    send_message(
         worker,
         f"You were paid ${total}",
         f"${total} went to {payout.sent_to} (reference {reference}). Receipt {payout.number}:"
@@ -201,7 +201,7 @@ def undo(number: str, who: User, why: str) -> Payout:
         before=f"${payout.amount}",
         after="owed",
     )
-    tell(
+    send_message(
         worker,
         f"${payout.amount} are owed to you again",
         f"Receipt {payout.number} was taken back: {reason}. If the money did reach you, tell us.",
@@ -227,7 +227,7 @@ class Line:
     amount: Decimal
 
 
-def lines_of(payout: Payout) -> list[Line]:
+def receipt_lines(payout: Payout) -> list[Line]:
     """Return the lines of a receipt: answers by interface and price, and other payments. They add
     up to the payout.
     """
@@ -247,7 +247,7 @@ def lines_of(payout: Payout) -> list[Line]:
     return [Line(reason, n, total) for reason, (n, total) in sorted(sums.items())]
 
 
-def period_of(payout: Payout) -> tuple[datetime, datetime]:
+def period_of_payout(payout: Payout) -> tuple[datetime, datetime]:
     """Return when the first and the last payment of a payout were earned."""
     span = Payment.objects.filter(payout_items__payout=payout).aggregate(
         first=Min("created_at"), last=Max("created_at")

@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from annotation.models import Rejection, Worker
 from annotation.platforms.registry import local_names, platform_of
 from annotation.workers.models import Appeal, Feedback, Message
-from annotation.workers.worker import reachable
+from annotation.workers.worker import is_reachable
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
@@ -62,7 +62,7 @@ def write(worker: Worker, subject: str, text: str, by: User | None) -> Message:
     return Message.objects.create(worker=worker, subject=subject, text=text, by=by)
 
 
-def tell(worker: Worker, subject: str, text: str) -> Message | None:
+def send_message(worker: Worker, subject: str, text: str) -> Message | None:
     """Send a message of the service to a worker with an account, also by mail, and return it; None
     without an account.
     """
@@ -76,7 +76,9 @@ def tell_decision(worker: Worker, subject: str, text: str, page: str = "") -> Me
     """Send a message about a decision, with the address of the page for appeals, to a worker with
     an account, and return it; None without one, since marketplaces send their own.
     """
-    return tell(worker, subject, f"{text}\n\n{settings.SITE_URL.rstrip('/')}/annotate/{page}")
+    return send_message(
+        worker, subject, f"{text}\n\n{settings.SITE_URL.rstrip('/')}/annotate/{page}"
+    )
 
 
 def _write_elsewhere(worker: Worker, subject: str, text: str, by: User | None) -> Message:
@@ -85,7 +87,7 @@ def _write_elsewhere(worker: Worker, subject: str, text: str, by: User | None) -
     """
     if not platform_of(worker.platform).capabilities.messages:
         raise CannotSay("This marketplace hands no messages over.")
-    if not reachable(worker):
+    if not is_reachable(worker):
         raise CannotSay("A marketplace hands messages only to people who have sent something in.")
     today = clock.now() - timedelta(days=1)
     if (

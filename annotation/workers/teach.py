@@ -107,7 +107,7 @@ class Tutorial:
 
 def tutorials() -> dict[str, Tutorial]:
     """Return interface -> tutorial: those that ship, and those of declared forms."""
-    return shipped() | _read_forms(declared.tutorials())
+    return builtin_tutorials() | _read_forms(declared.tutorials())
 
 
 def _read_forms(declared: Mapping[str, dict[str, Any] | None]) -> dict[str, Tutorial]:
@@ -120,7 +120,7 @@ def _read_forms(declared: Mapping[str, dict[str, Any] | None]) -> dict[str, Tuto
 
 
 @cache
-def shipped() -> dict[str, Tutorial]:
+def builtin_tutorials() -> dict[str, Tutorial]:
     """Return interface -> tutorial of the built-in interfaces."""
     read_tutorials = [
         Tutorial(**json.loads(path.read_text(encoding="utf-8")))
@@ -149,7 +149,8 @@ def taught_by(
     the tutorials of declared forms.
     """
     versions = {
-        name: tutorial.version for name, tutorial in (shipped() | _read_forms(of_forms)).items()
+        name: tutorial.version
+        for name, tutorial in (builtin_tutorials() | _read_forms(of_forms)).items()
     }
     return [
         name

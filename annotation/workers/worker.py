@@ -30,7 +30,7 @@ def handle_of(platform: str, external_id: str) -> str:
 
 
 @transaction.atomic
-def known(platform: str, external_id: str) -> Worker:
+def worker_on_platform(platform: str, external_id: str) -> Worker:
     """Return the worker with this id on a platform; created if new."""
     handle = handle_of(platform, external_id)
     worker, _ = Worker.objects.get_or_create(handle=handle, defaults={"platform": platform})
@@ -77,7 +77,7 @@ def counts(assignment: str = "") -> Q:
     return Q(assignment__in=["", assignment]) | Q(Exists(listed))
 
 
-def reachable(worker: Worker) -> bool:
+def is_reachable(worker: Worker) -> bool:
     """Return whether a message can reach a worker: on their page, or through a marketplace that
     delivers messages, which it does only to people who have submitted something.
     """

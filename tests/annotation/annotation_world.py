@@ -197,7 +197,7 @@ GOOD = {"a": "0-3", "b": "other", "holds": ["per:schools_attended>"]}
 
 def learn(worker: Worker) -> None:
     """Lets a worker agree to the terms and pass every tutorial."""
-    consent.consent(worker, consent.current().version)
+    consent.consent(worker, consent.current_terms().version)
     for tutorial in teach.tutorials().values():
         run = teach.begin(worker, tutorial)
         for number, question in enumerate(tutorial.questions, start=1):
@@ -207,7 +207,7 @@ def learn(worker: Worker) -> None:
 
 def has_learned(worker: Worker) -> None:
     """A worker agreed to the terms and passed every tutorial before tutorials were paid."""
-    consent.consent(worker, consent.current().version)
+    consent.consent(worker, consent.current_terms().version)
     now = timezone.now()
     TutorialRun.objects.bulk_create(
         TutorialRun(

@@ -21,7 +21,7 @@ from django.db import transaction
 from django.db.models import F, Sum
 
 from annotation.budget import give_back, halts, promises
-from annotation.budget.cents import GIVEN_BACK, SET_ASIDE, cents
+from annotation.budget.cents import GIVEN_BACK, SET_ASIDE, money_by_state
 from annotation.budget.check_books import ask_to_check, check_books, last_check
 from annotation.budget.check_books import tick as check_books_tick
 from annotation.hits import collect, lease, publish, submit, take_down
@@ -62,7 +62,7 @@ def check_sums() -> None:
     negative.
     """
     page: dict[Purpose, dict[str, Decimal]] = defaultdict(lambda: defaultdict(Decimal))
-    for one in cents():
+    for one in money_by_state():
         assert one.amount > 0, one
         kind = {GIVEN_BACK: "release", SET_ASIDE: "open"}.get(one.state, "spend")
         page[one.purpose][kind] += one.amount
@@ -71,7 +71,7 @@ def check_sums() -> None:
         assert page[purpose]["spend"] == kinds.get("spend", 0), purpose
         assert sum(page[purpose].values()) == kinds["reserve"], purpose
     owed = Payment.objects.filter(status="owed").aggregate(sum=Sum("amount"))["sum"] or 0
-    assert sum(one.amount for one in cents() if one.state == "owed") == owed
+    assert sum(one.amount for one in money_by_state() if one.state == "owed") == owed
     assert [one.sentence for one in check_books()] == []
 
 
@@ -220,7 +220,7 @@ def test_whatever_happens_every_cent_is_somewhere_once(
         done.append(world.step())
         check_sums()
         open_ones = [
-            balance(purpose=row.purpose).open - promises.committed(row.purpose)
+            balance(purpose=row.purpose).open - promises.committed_money(row.purpose)
             for row in Submission.objects.all()
         ]
         assert min(open_ones) >= 0, done
@@ -327,12 +327,12 @@ def test_money_of_yesterday_that_comes_back_makes_no_room_today(track: Track) ->
 def test_who_asks_first_pays_and_the_others_reuse_it(
     track: Track, targets: list[Target], clients: list
 ) -> None:
-    from annotation.questions.share import Shared, shared
+    from annotation.questions.share import TargetShares, target_shares
 
     first = make_submission(track, targets[:4], "First")
     ask.tick()
     second = make_submission(track, targets[2:], "Second")
     ask.tick()
-    assert shared(first) == Shared(own=4, others=0, lent=2)
-    assert shared(second) == Shared(own=2, others=2, lent=0)
+    assert target_shares(first) == TargetShares(own=4, others=0, lent=2)
+    assert target_shares(second) == TargetShares(own=2, others=2, lent=0)
     assert not Worker.objects.exclude(leaves_at=None).exists()

@@ -144,7 +144,7 @@ def test_where_people_are_divided_then_one_more_decides(
     assert exclude.exclude(worker("cy"), BAD).settled == Again(asked=6)
     assert holds(published.track) == {(PARTS[0],)}, "until somebody answers"
     publish.tick()
-    assert promises.committed(published.purpose) == 6 * Decimal("0.06")
+    assert promises.committed_money(published.purpose) == 6 * Decimal("0.06")
     assert HIT.objects.filter(status="open", max_assignments=1).count() == 6
     dana = Client()
     dana.force_login(annotator("dana"))

@@ -133,9 +133,9 @@ def test_a_dispute_is_dropped_for_a_reason_that_stays_with_it(
     judged.team.members.add(rosa)
     row = experts.dispute(judged, target_of(judged), rosa, DOUBT)
     with pytest.raises(experts.CannotAsk, match="say why"):
-        experts.drop(row, root, " ")
+        experts.drop_dispute(row, root, " ")
     assert not Delivery.objects.exists()
-    assert experts.drop(row, root, "It was settled by mail.") and not experts.drop(
+    assert experts.drop_dispute(row, root, "It was settled by mail.") and not experts.drop_dispute(
         row, root, "Again."
     )
     row.refresh_from_db()

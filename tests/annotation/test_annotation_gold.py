@@ -59,7 +59,7 @@ def made(published: Submission, clients: list[Client], admin: User, track: Track
         answer_all(client)
     settle.tick()
     gold.set_aside(track, Decimal("1.00"), admin, "It is needed.", key="1")
-    return gold.make_gold(gold.candidates(track)[0], RAW, admin, "All three said so.")
+    return gold.make_gold(gold.gold_candidates(track)[0], RAW, admin, "All three said so.")
 
 
 @pytest.fixture
@@ -86,12 +86,12 @@ def test_candidates_are_what_people_were_of_one_mind_about(
     answer_all(clients[2])
     settle.tick()
     divided = Assignment.objects.get(token=address.split("/")[2]).hit.questions.get()
-    found = gold.candidates(track)
+    found = gold.gold_candidates(track)
     assert len(found) == 5 and divided not in found
 
 
 def test_a_gold_answer_is_checked_like_any_answer(made: Gold, admin: User) -> None:
-    source = gold.candidates(made.question.track)[0]
+    source = gold.gold_candidates(made.question.track)[0]
     with pytest.raises(BadAnswer):
         gold.make_gold(source, {"a": ["0-3"]}, admin, "Sure.")
     with pytest.raises(gold.CannotMake, match="Take the flag away"):

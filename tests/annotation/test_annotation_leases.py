@@ -18,7 +18,7 @@ from annotation.hits.submit import Outcome, submit
 from annotation.labels import settle
 from annotation.models import COUNTED, HIT, Assignment, Payment, Question, Response
 from annotation.questions import ask
-from annotation.workers.consent import current
+from annotation.workers.consent import current_terms
 from annotation.workers.leave import _waive
 from annotation.workers.worker import worker_of
 from kbpo.accounts.models import User
@@ -122,7 +122,7 @@ def test_an_abandoned_question_returns_and_goes_to_somebody_else(
     assert told.json()["late"], "what is there may be sent"
     response = clients[0].post(address, GOOD, follow=True)
     assert "It is paid all the same" in response.content.decode()
-    assert "is paid all the same" in current().text, "as the terms say"
+    assert "is paid all the same" in current_terms().text, "as the terms say"
     assert Assignment.objects.filter(status="submitted").count() == 1
 
 

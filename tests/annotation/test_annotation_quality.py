@@ -153,11 +153,11 @@ def test_a_signal_that_the_policy_does_not_name_leaves_it_to_a_person(
 def test_who_waits_for_an_admin_is_told_with_the_reason(
     settled: Worker, admin: User, track: Track
 ) -> None:
-    assert exclude.undecided() == []
+    assert exclude.undecided_workers() == []
     many_against(settled)
     warned(settled)
     assert exclude.review() == 0
-    found = exclude.undecided()
+    found = exclude.undecided_workers()
     assert [(one.worker, one.reason) for one in found] == [
         (settled, "18 of 18 answers differ from what most of the others said (100\xa0%).")
     ]
@@ -166,11 +166,11 @@ def test_who_waits_for_an_admin_is_told_with_the_reason(
     )
     crowd(5)
     set_exclude_for(track, ["gold"], None, "To try.")
-    assert exclude.undecided()[0].why == "The track's policy leaves this to a person."
+    assert exclude.undecided_workers()[0].why == "The track's policy leaves this to a person."
     with pytest.raises(ValueError, match="Say why they stay"):
         exclude.keep(settled, admin, " ")
     exclude.keep(settled, admin, "The others are wrong.")
-    assert exclude.undecided() == [] and exclude.review() == 0
+    assert exclude.undecided_workers() == [] and exclude.review() == 0
     entry = Audit.objects.get(what="keep")
     assert (entry.who, entry.why) == (admin, "The others are wrong.") and entry.before.startswith(
         "18 of 18 answers"

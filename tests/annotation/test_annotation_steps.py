@@ -50,7 +50,7 @@ def test_the_whole_way_from_sample_to_label_and_payment(
     assert mention.value["canonical"] == [0, 3]
     assert balance(purpose=published.purpose).spent == Decimal("0.06") * 18
     assert [payment.amount for payment in Payment.objects.all()] == [Decimal("0.05")] * 18
-    assert promises.committed(published.purpose) == 0
+    assert promises.committed_money(published.purpose) == 0
 
 
 def test_an_answer_that_comes_while_others_are_read_waits_for_the_next_tick(

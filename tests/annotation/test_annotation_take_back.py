@@ -87,7 +87,7 @@ def test_readmission_takes_back_what_is_asked_again(asked_again: Submission, adm
     n = Label.objects.count()
     done = exclude.reinstate(worker("cy"), admin, "A slip.")
     assert done.settled == Again(back=6) and "6 questions settled next" in str(done)
-    assert promises.committed(asked_again.purpose) == 0
+    assert promises.committed_money(asked_again.purpose) == 0
     collect.tick()
     assert not HIT.objects.filter(status__in=["open", "intent"]).exists()
     settle.tick()
@@ -137,6 +137,6 @@ def test_a_question_without_a_usable_answer_is_asked_as_at_first_and_not_for_eve
     settle.tick()
     assert (
         Question.objects.counts() == {"unanswered": 6}
-        and promises.committed(asked_again.purpose) == 0
+        and promises.committed_money(asked_again.purpose) == 0
     )
     assert Question.objects.filter(reason__startswith="9 people answered it").count() == 6

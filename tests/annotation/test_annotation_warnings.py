@@ -104,7 +104,7 @@ def test_a_whole_crowd_that_is_fast_is_not_excluded_in_an_hour(answered: Submiss
     for one in workers:
         against(one, 12)
     assert exclude.review() == 1 and exclude.review() == 0
-    whys = {row.why for row in exclude.undecided()}
+    whys = {row.why for row in exclude.undecided_workers()}
     assert whys == {"Signals alone exclude at most 1 of 7 active annotators a day."}
     a_day_ago = timezone.now() - timedelta(hours=25)
     Audit.objects.filter(what=exclude.EXCLUDE).update(at=a_day_ago)
@@ -140,7 +140,7 @@ def test_signals_leave_nobody_out_whose_answers_cannot_be_replaced(answered: Sub
     exclude.review()
     against(worker("cy"), 12)
     assert exclude.review() == 0
-    [row] = exclude.undecided()
+    [row] = exclude.undecided_workers()
     assert row.why == (
         "The money that is set aside does not pay for other answers to 6 of their questions."
     )

@@ -130,8 +130,8 @@ def test_a_receipt_adds_up_and_is_its_workers_alone(
 ) -> None:
     admin.post(PAGE, form_of())
     made = Payout.objects.get()
-    assert sum(line.amount for line in payout.lines_of(made)) == made.amount
-    assert [(line.what, line.n) for line in payout.lines_of(made)] == [("relation", 6)]
+    assert sum(line.amount for line in payout.receipt_lines(made)) == made.amount
+    assert [(line.what, line.n) for line in payout.receipt_lines(made)] == [("relation", 6)]
     address = f"/annotate/receipts/{made.number}/"
     assert made.number in ada.get("/annotate/receipts/").content.decode()
     page = ada.get(address).content.decode()
@@ -202,7 +202,7 @@ def test_a_mark_that_was_a_mistake_is_undone_by_a_row_of_its_own(
     assert admin.post(PAGE, form_of(key="another key of a form"))["Location"] == PAGE
     assert Payment.objects.counts() == {"paid": 6} and check_books() == []
     second = Payout.objects.get(amount__gt=0, undone_by=None)
-    assert sum(line.amount for line in payout.lines_of(second)) == second.amount
+    assert sum(line.amount for line in payout.receipt_lines(second)) == second.amount
     undo = Payout.objects.get(amount__lt=0)
     assert admin.get(f"{PAGE}{undo.number}/").status_code == 404
     assert admin.post(PAGE, {"undo": undo.number, "why": "Undo the undo"}).status_code == 409

@@ -28,7 +28,9 @@ TERMS, TUTORIAL = "/annotate/terms/", "/annotate/tutorial/relation/"
 
 
 def agree(client: Client, **change: Any) -> Any:
-    return client.post(TERMS, {"agree": "yes", "version": consent.current().version, **change})
+    return client.post(
+        TERMS, {"agree": "yes", "version": consent.current_terms().version, **change}
+    )
 
 
 def attempt(client: Client, *, wrong: int = 0) -> str:
@@ -54,7 +56,7 @@ def the_worker() -> Worker:
 
 def test_every_tutorial_can_be_read_and_passed_and_says_why() -> None:
     assert (
-        set(teach.shipped())
+        set(teach.builtin_tutorials())
         == {path.parent.name for path in teach.HOME.glob("*/tutorial.json")}
         <= set(INTERFACES)
     )

@@ -151,7 +151,7 @@ class Desk(RuleBasedStateMachine):
     @invariant()
     def what_is_promised_can_be_paid(self) -> None:
         purpose = self.submission.purpose
-        assert promises.committed(purpose) <= balance(purpose=purpose).open
+        assert promises.committed_money(purpose) <= balance(purpose=purpose).open
 
     @invariant()
     def nobody_asks_for_ever(self) -> None:

@@ -16,8 +16,8 @@ from mturk_world import Turk, bury, check_books, collect_and_reconcile, due, rou
 
 from annotation.budget import check_books as books
 from annotation.budget import give_back
-from annotation.budget.cents import cents
-from annotation.budget.promises import committed
+from annotation.budget.cents import money_by_state
+from annotation.budget.promises import committed_money
 from annotation.hits import publish
 from annotation.hits.today import answers_today
 from annotation.labels import reject, settle
@@ -122,7 +122,7 @@ def judge(client: Client) -> int:
 
 def test_our_own_pages_pay_what_was_earned_and_the_rest_returns(ada: Client) -> None:
     track, submission = a_track("pool", "0")
-    assert committed(submission.purpose) == Decimal("1.20"), "promised at its most"
+    assert committed_money(submission.purpose) == Decimal("1.20"), "promised at its most"
     assert "$0.25" in ada.get(ada.get("/annotate/next/")["Location"]).content.decode()
     assert judge(ada) == 3
     worker = Worker.objects.get(user__username="ada")
@@ -142,7 +142,7 @@ def test_our_own_pages_pay_what_was_earned_and_the_rest_returns(ada: Client) -> 
         map(Decimal, ("1.20", "0.70", "0.50"))
     )
     assert books.check_books() == []
-    assert sum(one.amount for one in cents(track.pk)) == Decimal("1.20")
+    assert sum(one.amount for one in money_by_state(track.pk)) == Decimal("1.20")
     Payment.objects.filter(amount=Decimal("0.40")).update(amount=Decimal("0.15"))
     assert {one.check for one in books.check_books()} == {"wrong_amount"}
     edits = Label.objects.order_by("pk").values_list("value__ratings__edit", flat=True)
@@ -151,7 +151,7 @@ def test_our_own_pages_pay_what_was_earned_and_the_rest_returns(ada: Client) -> 
 
 def test_a_marketplace_pays_the_base_and_a_bonus_for_what_was_mended(turk: Turk) -> None:
     track, submission = a_track("mturk", "0.2")
-    assert committed(submission.purpose) == Decimal("1.44"), "3 × ($0.18 and $0.30)"
+    assert committed_money(submission.purpose) == Decimal("1.44"), "3 × ($0.18 and $0.30)"
     do_all(turk)
     rounds()
     assert Assignment.objects.counts() == {"paid": 3}
@@ -169,7 +169,7 @@ def test_a_marketplace_pays_the_base_and_a_bonus_for_what_was_mended(turk: Turk)
     check_books(turk)
     held = compare_books("mturk")
     assert held.difference == 0 and held.paid == Decimal("0.84")
-    states = {(one.state, one.amount) for one in cents(track.pk)}
+    states = {(one.state, one.amount) for one in money_by_state(track.pk)}
     assert ("paid", Decimal("0.70")) in states and ("fee", Decimal("0.14")) in states
 
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 from documents_world import answer_open, answer_to, order, place
 
 from annotation.hits import publish
-from annotation.hits.lease import open_to
+from annotation.hits.lease import count_open_hits
 from annotation.interfaces.registry import reading
 from annotation.labels import settle
 from annotation.models import DocumentOrder, Question, Worker
@@ -130,8 +130,8 @@ def test_none_of_its_readers_is_offered_it(toy: Toy, read: DocumentOrder, versio
     assert {name: answer_open(toy, name, divided(toy)) for name in READERS} == dict.fromkeys(
         READERS, 0
     )
-    assert {open_to(worker_of(toy.users[name])) for name in READERS} == {0}
-    assert open_to(worker_of(toy.users["Dee"])) == 1
+    assert {count_open_hits(worker_of(toy.users[name])) for name in READERS} == {0}
+    assert count_open_hits(worker_of(toy.users["Dee"])) == 1
 
 
 def test_at_most_two_more_are_asked(

@@ -62,7 +62,7 @@ def test_a_member_of_a_team_with_a_run_is_offered_nothing(
 ) -> None:
     member = annotator("member")
     teams[0].team.members.add(member)
-    assert lease.open_to(worker_of(member)) == 0 and lease.lease(worker_of(member)) is None
+    assert lease.count_open_hits(worker_of(member)) == 0 and lease.lease(worker_of(member)) is None
     User.objects.filter(pk=member.pk).update(is_researcher=True)
     client.force_login(member)
     assert client.get("/annotate/next/")["Location"] == "/annotate/"
@@ -77,7 +77,7 @@ def test_members_of_the_team_that_owns_a_study_may_judge_it(
     ours.members.add(member)
     track.is_study, track.owner = True, ours
     track.save()
-    assert lease.open_to(worker_of(member)) == 6
+    assert lease.count_open_hits(worker_of(member)) == 6
 
 
 def test_who_belongs_to_no_team_is_offered_everything(
@@ -95,7 +95,7 @@ def test_who_leaves_a_team_to_judge_its_questions_is_not_offered_them(
     for one in (owner, member):
         join(ours, one)
     remove(ours, member, member)
-    assert lease.open_to(worker_of(member)) == 0
+    assert lease.count_open_hits(worker_of(member)) == 0
 
 
 def hand_in(client: Client, held: Assignment) -> str:

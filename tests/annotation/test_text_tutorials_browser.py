@@ -82,7 +82,7 @@ def test_a_tutorial_is_passed_explained_and_paid(
     page.wait_for_url(f"**/annotate/tutorial/{interface}/")
     expect(page.locator("main")).to_contain_text("$0.75")
     page.get_by_role("button", name="Begin").click()
-    for question in teach.shipped()[interface].questions:
+    for question in teach.builtin_tutorials()[interface].questions:
         page.wait_for_selector("html[data-ready]")
         answer(page, question["right"])
         expect(page.locator(".explained")).to_contain_text("That is right")

@@ -17,7 +17,7 @@ from test_annotation_money import dying
 from undone import undone
 
 from annotation.budget.give_back import give_back
-from annotation.budget.promises import committed
+from annotation.budget.promises import committed_money
 from annotation.hits import ask_again, publish
 from annotation.interfaces.relation.interface import Relation
 from annotation.labels import exclude, settle
@@ -80,19 +80,19 @@ def test_a_third_is_asked_where_two_differ_and_the_rest_of_the_money_comes_back(
 ) -> None:
     ada, bo, cy = clients
     purpose = two.purpose
-    assert committed(purpose) == 6 * EACH == balance(purpose=purpose).open
+    assert committed_money(purpose) == 6 * EACH == balance(purpose=purpose).open
     say(ada, GOOD, GOOD)
     say(bo, NO, GOOD)
     assert turn() == {"settled": 1, "published": 1}
     assert Label.objects.filter(target__kind="pair").count() == 1, "nothing is said before"
     assert balance(purpose=purpose).spent == 4 * EACH
-    assert committed(purpose) == EACH, "of the third place; the other one is free"
+    assert committed_money(purpose) == EACH, "of the third place; the other one is free"
     assert answer_all(cy) == 1
     assert turn() == {"settled": 2}
     labels = Label.objects.filter(target__kind="pair").order_by("n")
     assert [(label.n, label.disagreement > 0) for label in labels] == [(2, False), (3, True)]
     assert all(label.value["holds"] == GOOD["holds"] for label in labels)
-    assert committed(purpose) == 0 and balance(purpose=purpose).spent == 5 * EACH
+    assert committed_money(purpose) == 0 and balance(purpose=purpose).spent == 5 * EACH
     Submission.objects.filter(pk=two.pk).update(status="scored")
     assert give_back(two)
     sums = balance(purpose=purpose)
@@ -161,7 +161,7 @@ def test_more_are_asked_as_far_as_the_money_reaches_which_is_counted_once(
 
     def count(payer: Purpose) -> Decimal:
         counted.append(payer)
-        return committed(payer)
+        return committed_money(payer)
 
     monkeypatch.setattr(ask_again, "committed", count)
     monkeypatch.setattr(ask_again, "has_other_worker", lambda question: True)

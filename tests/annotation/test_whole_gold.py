@@ -66,7 +66,7 @@ def made(read: None, toy: Toy) -> dict[str, Gold]:
     gold.set_aside(toy.track, Decimal("50.00"), toy.users["Admin"], "It is needed.", key="1")
     for interface in ("entities", "relations_exhaustive"):
         source = Question.objects.get(interface=interface, target__document=toy.documents["d1"])
-        assert source in gold.candidates(toy.track, 50)
+        assert source in gold.gold_candidates(toy.track, 50)
         page = admin.get(f"/annotate/gold/{source.pk}/")
         assert page.status_code == 200 and "The right answer, for gold" in page.content.decode()
         assert 'name="why"' in page.content.decode()

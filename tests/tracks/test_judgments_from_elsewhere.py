@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import HIT, Assignment, Question, Response, Worker
-from annotation.questions.known import known, known_answer
+from annotation.questions.known import imported_questions, known_answer
 from formats.messages import Report
 from kbpo import clock
 from kbpo.accounts.models import Team, Token, User
@@ -357,9 +357,9 @@ def test_gold_of_imported_ratings_begins_with_them(track: Track, client: Client)
     a_run(track, "One", {"a0": "Same.", "a1": "Mine."})
     more = [("a0", "One", f"w{n}", "fluency", n, "") for n in (1, 2, 3)]
     import_judgments(track, lines(*GOOD, *more), Report())
-    answers = {one.target.content["input"]: known_answer(one) for one in known(track)}
+    answers = {one.target.content["input"]: known_answer(one) for one in imported_questions(track)}
     assert answers == {"a0": {"fluency": "2", "overall": "2"}, "a1": None}, "the middle; no mending"
-    (asked,) = [one for one in known(track) if one.target.content["input"] == "a0"]
+    (asked,) = [one for one in imported_questions(track) if one.target.content["input"] == "a0"]
     client.force_login(User.objects.create(username="admin", is_staff=True))
     page = client.get(reverse("gold_know", args=[track.slug, asked.target_id])).content.decode()
     assert page.count(" checked") == 3, "no problem"

@@ -82,7 +82,7 @@ def test_the_desks_main_actions(
     busy(toy, draft)
     page = open_desk(browser, live_server, as_user("Admin"), 1400)
     faults = note_faults(page)
-    for what in ("1 request", "1 volunteer", "Money", "Health", "What waits"):
+    for what in ("1 request", "1 volunteer", "Money", "Health", "Queues"):
         expect(page.locator("main")).to_contain_text(what)
     assert page.locator("#runs tbody tr, #annotators tbody tr").count() == 6
     height = page.evaluate("document.documentElement.scrollHeight") + MORE_RUNS

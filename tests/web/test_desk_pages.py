@@ -88,7 +88,7 @@ def test_the_desk_asks_for_a_decision_where_signals_leave_nobody_out(
     )
     assert "Everything moves, and nothing failed" not in page
     page = admin.get(address).content.decode()
-    assert "it is for you to decide" in page and "Keep them" in page
+    assert "please decide" in page and "Keep them" in page
     assert admin.post(address, {"verb": "keep", "why": ""}).status_code == 422
     admin.post(address, {"verb": "keep", "why": "The gold was wrong."})
     assert 'id="undecided"' not in admin.get(desk).content.decode()

@@ -93,5 +93,5 @@ def test_the_desk_says_when_clock_workers_disk_or_backup_need_somebody(
 
 def test_one_page_has_all_that_waits_for_an_expert(toy: Toy, as_user: As) -> None:
     address = reverse("desk-quality")
-    assert "Nothing waits." in as_user("Admin").get(address).content.decode()
+    assert "Nothing is open." in as_user("Admin").get(address).content.decode()
     assert as_user("Rosa").get(address).status_code == 403

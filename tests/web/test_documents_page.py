@@ -55,7 +55,7 @@ def test_an_admin_orders_documents_in_two_stages(world: World, admin: Client) ->
     assert Audit.objects.get(what="draw documents").why == "For recall."
     batch = DocumentBatch.objects.get()
     assert (batch.size, batch.seed, batch.user) == (2, 7, world.toy.users["Admin"])
-    assert "drawn by itself once the first is annotated" in page(admin)
+    assert "drawn automatically once the first is annotated" in page(admin)
     first = waiting_documents(world.track)
     world.read_in_full([one for one in world.documents if one.pk in first], lambda one: True)
     settle_documents(world.track, first)

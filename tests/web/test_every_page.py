@@ -257,7 +257,7 @@ def _being_learned(toy: Toy) -> list[Page]:
     """
     toy.users["Dee"] = User.objects.create(username="dee", is_annotator=True)
     dee = worker_of(toy.users["Dee"])
-    consent.consent(dee, consent.current().version)
+    consent.consent(dee, consent.current_terms().version)
     for tutorial in teach.tutorials().values():
         assert teach.begin(dee, tutorial) is not None
     return [
@@ -338,9 +338,9 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
     Signal.objects.bulk_create(
         [Signal(assignment=one, kind="gold", against=True) for one in doubted]
     )
-    assert len(exclude.undecided()) == 1
+    assert len(exclude.undecided_workers()) == 1
     gold.set_aside(toy.track, Decimal("1.00"), admin, "It is needed.", key="1")
-    candidate = gold.candidates(toy.track)[0]
+    candidate = gold.gold_candidates(toy.track)[0]
     answer = Assignment.objects.filter(worker=ada, hit__questions=candidate).get()
     assert isinstance(answer.raw, dict)
     gold.make_gold(candidate, answer.raw, admin, "Sure.")
@@ -435,7 +435,7 @@ def _in_a_frame(toy: Toy) -> dict[str, list[Page]]:
     newcomer, learner = FRAME.replace("W9", "WNEW"), FRAME.replace("W9", "WLEARNS")
     stranger = Worker.objects.create(platform="mturk", handle=handle_of("mturk", "WSTRANGE"))
     learner_of_it = Worker.objects.create(platform="mturk", handle=handle_of("mturk", "WLEARNS"))
-    consent.consent(learner_of_it, consent.current().version)
+    consent.consent(learner_of_it, consent.current_terms().version)
     known = Worker.objects.create(platform="mturk", handle=handle_of("mturk", "W9"))
     learn(known)
     out = Worker.objects.create(platform="mturk", handle=handle_of("mturk", "WOUT"))

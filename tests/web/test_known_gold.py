@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Gold, Question
-from annotation.questions.known import known, known_answer, questions_about
+from annotation.questions.known import imported_questions, known_answer, questions_about
 from kbpo.instances.models import Target
 from kbpo.sampling.documents.draw import named_documents
 from kbpo.sampling.documents.import_annotations import import_annotations
@@ -78,4 +78,4 @@ def test_gold_is_made_of_what_was_imported(
         assert admin.get(make).status_code == 404
     golds = Gold.objects.filter(question__status="gold", source=None)
     assert [gold.expected[0]["value"]["holds"] for gold in golds] == [[FOUNDED]]
-    assert known(toy.track) == []
+    assert imported_questions(toy.track) == []

@@ -120,7 +120,7 @@ def _is_disputed(toy: Toy, row: Submission, n: int) -> None:
     prediction = row.predictions.order_by("pk")[n].pk
     check = dispute(toy.users["Rosa"], row, prediction, "The text says the opposite.")
     if n % 2:
-        experts.drop(check, toy.users["Admin"], "It says so twice.")
+        experts.drop_dispute(check, toy.users["Admin"], "It says so twice.")
     else:
         experts.answer(check, {"none": ["1"]}, toy.users["Admin"])
 

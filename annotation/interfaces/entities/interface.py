@@ -21,9 +21,9 @@ from annotation.interfaces.base import (
     Unit,
 )
 from annotation.interfaces.shared.fields import text_of
-from annotation.interfaces.shared.flag import flag_of, flag_shown, flag_statement, flagged
-from annotation.interfaces.shared.mentions import Settled, settle_mentions
-from annotation.interfaces.shared.reading import NO_VALUE, Marked, Reading, is_date
+from annotation.interfaces.shared.flag import flag_of, flag_shown, flag_statement, flagged_label
+from annotation.interfaces.shared.mentions import SettledMention, settle_mentions
+from annotation.interfaces.shared.reading import NO_VALUE, CheckedMention, Reading, is_date
 from kbpo.instances.targets import Place, targets_at
 from kbpo.tracks.kbp.merge import CLUSTER, TITLED, UNDECIDED
 from kbpo.tracks.recall import NAME
@@ -74,7 +74,7 @@ class Entities(Interface):
         return {
             "key": document["key"],
             "title": document.get("title") or document["key"],
-            "date": with_weekday(document.get("date", "")),
+            "date": add_weekday(document.get("date", "")),
             "words": len(reading.tokens),
             "text": reading.text,
             **self.instructions(question.payload),
@@ -117,7 +117,7 @@ class Entities(Interface):
         """Return labels of the mentions that most readers found, and one of the document with their
         number.
         """
-        if (flag := flagged(question, responses, "mentions")) is not None:
+        if (flag := flagged_label(question, responses, "mentions")) is not None:
             return [flag]
         links = {
             response.assignment_id: response.value
@@ -126,7 +126,7 @@ class Entities(Interface):
         }
         readers = [
             [
-                Marked.of(mention, links.get(response.assignment_id, {}))
+                CheckedMention.of(mention, links.get(response.assignment_id, {}))
                 for mention in response.value["mentions"]
             ]
             for response in responses
@@ -163,7 +163,7 @@ class Entities(Interface):
         titles = []
         for judgment in answer:
             if judgment.criterion == "mentions":
-                marks = [Marked.of(mention) for mention in judgment.value["mentions"]]
+                marks = [CheckedMention.of(mention) for mention in judgment.value["mentions"]]
                 statements += [_mark_statement(reading, mark, words) for mark in marks]
                 if not marks:
                     statements.append(Statement(("mention", ""), "Nothing is to be marked"))
@@ -187,7 +187,7 @@ class Entities(Interface):
         if response.criterion != "mentions":
             return
         reading = Reading(question.payload)
-        marked = [Marked.of(mention) for mention in response.value["mentions"]]
+        marked = [CheckedMention.of(mention) for mention in response.value["mentions"]]
         kinds = [""] * len(reading.tokens)
         for mark in marked:
             begin, end = reading.in_tokens(mark.span) or (0, 0)
@@ -220,7 +220,7 @@ class Entities(Interface):
             yield from (((subject, str(token)), value) for token, value in enumerate(word_values))
 
 
-def _mark_statement(reading: Reading, mark: Marked, words: Mapping[str, str]) -> Statement:
+def _mark_statement(reading: Reading, mark: CheckedMention, words: Mapping[str, str]) -> Statement:
     says = f"“{reading.gloss(mark.span)}”: {words.get(mark.type, mark.type)}"
     if mark.canonical != mark.span:
         says += f", the same as “{reading.gloss(mark.canonical)}”"
@@ -237,7 +237,7 @@ def _title_statement(reading: Reading, span: str, title: str) -> Statement:
     return Statement(("link", span, title), words, ((begin, end),), optional=True)
 
 
-def _label(target: int, mention: Settled) -> AggregatedLabel:
+def _label(target: int, mention: SettledMention) -> AggregatedLabel:
     refers = {UNDECIDED: True, CLUSTER: list(mention.cluster)}
     if not mention.undecided:
         refers = {"canonical": list(mention.cluster)}
@@ -288,7 +288,7 @@ def describe_types(reading: Reading) -> list[dict[str, Any]]:
     return types
 
 
-def with_weekday(day: str) -> str:
+def add_weekday(day: str) -> str:
     """Return a complete date with its weekday, since texts say “Saturday” and mean a date."""
     whole = len(day) == len("2013-03-25") and is_date(day)
     return f"{day}, a {date.fromisoformat(day):%A}" if whole else day

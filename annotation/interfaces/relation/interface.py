@@ -23,8 +23,8 @@ from annotation.interfaces.base import (
     value_of,
 )
 from annotation.interfaces.shared.fields import text_of as field_text
-from annotation.interfaces.shared.flag import flag_of, flag_shown, flag_statement, flagged
-from annotation.interfaces.shared.majority import holding
+from annotation.interfaces.shared.flag import flag_of, flag_shown, flag_statement, flagged_label
+from annotation.interfaces.shared.majority import parts_by_majority
 from annotation.interfaces.shared.payload import (
     Pair,
     PredicatePayload,
@@ -111,7 +111,7 @@ class Relation(Interface):
         asked = "linking" if is_alone else self.criterion
         if not any(response.criterion in ("flag", asked) for response in responses):
             return []
-        if (label := flagged(question, responses, asked)) is not None:
+        if (label := flagged_label(question, responses, asked)) is not None:
             return [label]
         labels = []
         if not is_alone:
@@ -129,7 +129,7 @@ class Relation(Interface):
 
     def _label(self, question: Question, pair: Pair, answers: list[list[str]]) -> AggregatedLabel:
         shown = question.shown or pair.parts
-        holds, votes, disagreement = holding(answers, shown)
+        holds, votes, disagreement = parts_by_majority(answers, shown)
         value = value_of(shown, holds, votes, in_document=False)
         return AggregatedLabel(question.target_id, value, "majority", len(answers), disagreement)
 

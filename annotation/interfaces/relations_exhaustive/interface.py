@@ -22,8 +22,8 @@ from annotation.interfaces.base import (
     value_of,
 )
 from annotation.interfaces.shared.fields import GARBLED, json_of, text_of
-from annotation.interfaces.shared.flag import flag_of, flag_shown, flag_statement, flagged
-from annotation.interfaces.shared.majority import holding
+from annotation.interfaces.shared.flag import flag_of, flag_shown, flag_statement, flagged_label
+from annotation.interfaces.shared.majority import parts_by_majority
 from annotation.interfaces.shared.payload import (
     COMMON,
     PredicatePayload,
@@ -104,7 +104,7 @@ class RelationsExhaustive(Interface):
 
         What nobody marked gets no label: people miss facts, so that it is missing and never false.
         """
-        if (flag := flagged(question, responses, self.criterion)) is not None:
+        if (flag := flagged_label(question, responses, self.criterion)) is not None:
             return [flag]
         answers = [
             response.value["holds"]
@@ -121,7 +121,7 @@ class RelationsExhaustive(Interface):
                 for part in parts_of(predicate):
                     parts.append(part)
             target = str(pair["target"])
-            held, votes, disagreement = holding(
+            held, votes, disagreement = parts_by_majority(
                 [answer.get(target, ()) for answer in answers], parts
             )
             worst = max(worst, disagreement)

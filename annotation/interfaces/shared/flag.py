@@ -36,7 +36,7 @@ def flag_of(
     return {"problem": problem, "remark": remark}
 
 
-def flagged(
+def flagged_label(
     question: Question, responses: Sequence[Response], criterion: str
 ) -> AggregatedLabel | None:
     """Return the empty label of a question that more than half flagged."""

@@ -45,7 +45,7 @@ def more_than_half(answers: Sequence[str], voters: int) -> str | None:
     )
 
 
-def holding(
+def parts_by_majority(
     answers: Sequence[Iterable[str]], parts: Sequence[str]
 ) -> tuple[list[str], dict[str, int], float]:
     """Return the parts in more than half of the answers, the votes of each part, and the largest

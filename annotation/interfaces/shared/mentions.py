@@ -17,10 +17,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from annotation.interfaces.shared.majority import more_than_half
-from annotation.interfaces.shared.reading import NO_VALUE, Marked, Reading, Span
+from annotation.interfaces.shared.reading import NO_VALUE, CheckedMention, Reading, Span
 from estimators.votes import token_majority
 
-Reader = Sequence[Marked]
+Reader = Sequence[CheckedMention]
 
 
 def typed_spans(reading: Reading, readers: Sequence[Reader]) -> list[tuple[Span, str]]:
@@ -84,7 +84,7 @@ def _type_of(
 
 
 @dataclass
-class Settled:
+class SettledMention:
     """A mention that most readers found. `votes`: how many named which canonical mention; `n`: how
     many found it; `cluster`: the mention that stands for those which are the same thing, which is
     the canonical one unless that is `undecided`; `titled`: how many of those who found it gave its
@@ -103,7 +103,7 @@ class Settled:
     titled: dict[str, int] = field(default_factory=dict)
 
 
-def settle_mentions(reading: Reading, readers: Sequence[Reader]) -> list[Settled]:
+def settle_mentions(reading: Reading, readers: Sequence[Reader]) -> list[SettledMention]:
     """Return the mentions that most readers marked, in the order of the text."""
     spans = typed_spans(reading, readers)
     marks_of = [[_marked_at(span, reader) for reader in readers] for span, _ in spans]
@@ -112,7 +112,7 @@ def settle_mentions(reading: Reading, readers: Sequence[Reader]) -> list[Settled
         present = [mark for mark in marks if mark is not None]
         same = sum(mark.span == span and mark.type == kind for mark in present)
         disagreement = 1 - same / len(readers)
-        mentions.append(Settled(span, kind, len(present), disagreement, cluster=span))
+        mentions.append(SettledMention(span, kind, len(present), disagreement, cluster=span))
     for cluster in _clusters(reading, mentions, marks_of):
         of_cluster = [mentions[number] for number in cluster]
         _name(reading, mentions, of_cluster, [marks_of[number] for number in cluster])
@@ -122,7 +122,7 @@ def settle_mentions(reading: Reading, readers: Sequence[Reader]) -> list[Settled
     return mentions
 
 
-def _dates(mention: Settled, marks: Sequence[Marked | None]) -> list[str]:
+def _dates(mention: SettledMention, marks: Sequence[CheckedMention | None]) -> list[str]:
     """Return the dates that readers gave for a mention of this type."""
     dates = []
     for mark in marks:
@@ -131,7 +131,7 @@ def _dates(mention: Settled, marks: Sequence[Marked | None]) -> list[str]:
     return dates
 
 
-def _marked_at(span: Span, reader: Reader) -> Marked | None:
+def _marked_at(span: Span, reader: Reader) -> CheckedMention | None:
     """Return the mention of a reader that overlaps most with the span; None without one."""
     best = max(reader, key=lambda mark: (_shared(mark.span, span), -mark.span[0]), default=None)
     return best if best is not None and _shared(best.span, span) > 0 else None
@@ -142,7 +142,7 @@ def _shared(left: Span, right: Span) -> int:
 
 
 def _clusters(
-    reading: Reading, mentions: list[Settled], marks_of: list[list[Marked | None]]
+    reading: Reading, mentions: list[SettledMention], marks_of: list[list[CheckedMention | None]]
 ) -> list[list[int]]:
     """Return the clusters of coreferent mentions, by transitive closure, as indices."""
     parent = list(range(len(mentions)))
@@ -169,7 +169,9 @@ def _clusters(
     return list(clusters.values())
 
 
-def _are_same(left: Sequence[Marked | None], right: Sequence[Marked | None]) -> bool:
+def _are_same(
+    left: Sequence[CheckedMention | None], right: Sequence[CheckedMention | None]
+) -> bool:
     """Return whether more than half of the readers who marked each of two mentions link them."""
     n_left = n_right = n_same = 0
     for a, b in zip(left, right, strict=True):
@@ -182,9 +184,9 @@ def _are_same(left: Sequence[Marked | None], right: Sequence[Marked | None]) -> 
 
 def _name(
     reading: Reading,
-    mentions: Sequence[Settled],
-    cluster: Sequence[Settled],
-    marks: Sequence[Sequence[Marked | None]],
+    mentions: Sequence[SettledMention],
+    cluster: Sequence[SettledMention],
+    marks: Sequence[Sequence[CheckedMention | None]],
 ) -> None:
     """Set the canonical mention, votes and titles of a cluster. A mention refers to the one that
     most named, if more than half of its readers did; without a majority over the whole cluster, all
@@ -225,12 +227,12 @@ def _name(
         mention.titled = dict(Counter(titles[one] for one in own if one in titles))
 
 
-def _settled_at(span: Span, mentions: Sequence[Settled]) -> Span | None:
+def _settled_at(span: Span, mentions: Sequence[SettledMention]) -> Span | None:
     best = max(mentions, key=lambda mention: (_shared(mention.span, span), -mention.span[0]))
     return best.span if _shared(best.span, span) > 0 else None
 
 
-def _links(marks: Sequence[Sequence[Marked | None]]) -> Mapping[int, str]:
+def _links(marks: Sequence[Sequence[CheckedMention | None]]) -> Mapping[int, str]:
     """Return reader -> title of the cluster, “” for none in Wikipedia: of its first mention with a
     title.
     """

@@ -239,7 +239,7 @@ def sentences(payload: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def besides(payload: Mapping[str, Any]) -> dict[int, str]:
+def mentions_beside(payload: Mapping[str, Any]) -> dict[int, str]:
     """Return target -> words of the mentions of a pair, which are asked about too; empty for other
     kinds of questions.
     """
@@ -250,7 +250,7 @@ def besides(payload: Mapping[str, Any]) -> dict[int, str]:
 
 def joins_readers(payload: Mapping[str, Any]) -> bool:
     """Return whether a question settles a tie between the readers of a whole document."""
-    return len(besides(payload)) == 1
+    return len(mentions_beside(payload)) == 1
 
 
 def is_divided(said: Sequence[Statement]) -> bool:

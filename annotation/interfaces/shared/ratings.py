@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from annotation.interfaces.base import AggregatedLabel
-from annotation.interfaces.shared.flag import flagged
+from annotation.interfaces.shared.flag import flagged_label
 from kbpo.instances.merge import PEOPLE, RATINGS
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def ratings_label(
             people[criterion] = [_handle(response) for response in responses_to]
     if not ratings and not any(response.criterion == "flag" for response in responses):
         return []
-    empty = flagged(question, responses, next(iter(ratings), ""))
+    empty = flagged_label(question, responses, next(iter(ratings), ""))
     if empty is not None:
         return [empty]
     n = max(len(values) for values in ratings.values())

@@ -39,7 +39,7 @@ class TypePayload(TypedDict):
 
 
 @dataclass(frozen=True)
-class Marked:
+class CheckedMention:
     """A checked mention of one reader. `value` is the date of a date, `link` the title of an
     entity.
     """
@@ -59,7 +59,7 @@ class Marked:
         return fields | ({"value": self.value} if self.value else {})
 
     @classmethod
-    def of(cls, data: Mapping[str, Any], links: Mapping[str, str] | None = None) -> Marked:
+    def of(cls, data: Mapping[str, Any], links: Mapping[str, str] | None = None) -> CheckedMention:
         """Return a stored mention with its title."""
         (begin, end), (first_of_canonical, last_of_canonical) = data["span"], data["canonical"]
         link = (links or {}).get(f"{begin}-{end}", "")
@@ -109,7 +109,7 @@ class Reading:
     def linkable(self, type_name: str) -> bool:
         return self.types[type_name]["value"] is None
 
-    def marked(self, raw: Mapping[str, Any]) -> list[Marked]:
+    def marked(self, raw: Mapping[str, Any]) -> list[CheckedMention]:
         """Return the mentions in a raw answer, in the order of the text. Raises BadAnswer."""
         entries = json_of(raw, "mentions", list)
         if not entries and not text_of(raw, "nothing"):
@@ -129,7 +129,7 @@ class Reading:
         by_span = {mention.span: mention for mention in marked_spans}
         return [self._linked(mention, by_span) for mention in marked_spans]
 
-    def _mention(self, row: Any) -> Marked:
+    def _mention(self, row: Any) -> CheckedMention:
         if not isinstance(row, dict):
             raise BadAnswer(GARBLED)
         span = _span(row.get("span"))
@@ -152,7 +152,9 @@ class Reading:
         canonical = (
             _span(row["canonical"]) if row.get("canonical") and self.linkable(kind) else span
         )
-        return Marked(span, kind, canonical, self._value(row, kind, gloss), _title(row, gloss))
+        return CheckedMention(
+            span, kind, canonical, self._value(row, kind, gloss), _title(row, gloss)
+        )
 
     def _value(self, row: Mapping[str, Any], kind: str, gloss: str) -> str:
         value = row.get("value") or ""
@@ -171,7 +173,9 @@ class Reading:
             )
         return value
 
-    def _linked(self, mention: Marked, by_span: Mapping[Span, Marked]) -> Marked:
+    def _linked(
+        self, mention: CheckedMention, by_span: Mapping[Span, CheckedMention]
+    ) -> CheckedMention:
         """Return the mention with the title of its canonical mention. Raises BadAnswer."""
         name = by_span.get(mention.canonical)
         if name is None or name.canonical != name.span:
@@ -186,7 +190,7 @@ class Reading:
                 f" as “{self.gloss(name.span)}”, which is marked {words[1]}."
             )
         link = name.link if self.linkable(mention.type) else ""
-        return Marked(mention.span, mention.type, mention.canonical, mention.value, link)
+        return CheckedMention(mention.span, mention.type, mention.canonical, mention.value, link)
 
 
 def is_date(value: str) -> bool:

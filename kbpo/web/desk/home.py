@@ -74,7 +74,7 @@ def _context() -> dict[str, Any]:
     )
     late = [row for row in steps if row.late]
     halts = [halt for halt in current_halts() if not halt.payer]
-    undecided, asked = exclude.undecided(), _open_requests()
+    undecided, asked = exclude.undecided_workers(), _open_requests()
     announced = Track.objects.filter(status=Track.Status.OPEN, closes_on__isnull=False)
     overdue = [track for track in announced.order_by("closes_on") if track.is_overdue]
     outlasting = _runs_of_closed_tracks()
@@ -161,7 +161,7 @@ def money() -> dict[str, Any]:
         "spent": everything.spent,
         "open": everything.open,
         "owed": accrue.total_owed(),
-        "in_doubt": journey.in_doubt(),
+        "in_doubt": journey.unknown_payments(),
         "check": check_books.last_check(),
         "caps": _nearly_used_caps(),
     }
@@ -277,7 +277,7 @@ def keep_shown_workers(request: HttpRequest) -> HttpResponse:
         messages.error(request, "Nothing is decided yet: say why they stay. It stands in the log.")
         return redirect("desk")
     seen = request.POST.getlist("worker")
-    for case in exclude.undecided():
+    for case in exclude.undecided_workers():
         if case.worker.handle in seen:
             try:
                 exclude.keep(Worker.objects.get(pk=case.worker.pk), admin_of(request), why)

@@ -56,7 +56,7 @@ def show(request: HttpRequest) -> HttpResponseBase:
         return cap(request)
     chosen = request.GET.get("track", "")
     track = get_object_or_404(Track, slug=chosen) if chosen else None
-    amounts = cents.cents(track.pk if track else None)
+    amounts = cents.money_by_state(track.pk if track else None)
     numbers = {part.purpose.number for part in amounts if part.purpose.kind == "submission"}
     submissions = Submission.objects.select_related("team").in_bulk(numbers)
     if "format" in request.GET:

@@ -30,7 +30,7 @@ def next_address(request: HttpRequest) -> str:
 @never_cache
 def terms(request: HttpRequest) -> HttpResponse:
     """Return the terms; with `?version=` an earlier version. Annotators agree by a POST."""
-    holds, number = consent.current(), request.GET.get("version", "")
+    holds, number = consent.current_terms(), request.GET.get("version", "")
     if number and not (number.isascii() and number.isdecimal() and len(number) < 6):
         raise Http404
     text = consent.version(int(number)) if number else holds

@@ -61,7 +61,7 @@ def home(request: HttpRequest, worker: Worker) -> HttpResponse:
         worker=worker, status="leased", leased_until__gt=clock.now()
     ).first()
     learned, learnable = teach.taught(worker), teach.learnable(worker)
-    everything = lease.open_to(worker, COUNTED, [*learned, *learnable])
+    everything = lease.count_open_hits(worker, COUNTED, [*learned, *learnable])
     context = {
         "worker": worker,
         "held": held,
@@ -79,8 +79,8 @@ def home(request: HttpRequest, worker: Worker) -> HttpResponse:
         "refusals": speak.refusals(worker),
         "appealing": worker.appeals.filter(answered_at=None).exists(),
         "receipts": worker.payouts.filter(undoes=None).order_by("-paid_at")[:3],
-        "prospect": payee.prospect(worker, payout.owed_to(worker)),
-        "address": payee.masked(payee.address_of(worker)),
+        "prospect": payee.payment_forecast(worker, payout.owed_to(worker)),
+        "address": payee.mask_address(payee.address_of(worker)),
         "email": request.user.email,  # type: ignore[union-attr]
         "gets_mail": worker.wants_mail,
     }
@@ -247,7 +247,7 @@ def payee_page(request: HttpRequest, worker: Worker) -> HttpResponse:
         "address": payee.address_of(worker),
         "said": request.POST if refusal else {},
         "rules": payee.schedule(),
-        "prospect": payee.prospect(worker, payout.owed_to(worker)),
+        "prospect": payee.payment_forecast(worker, payout.owed_to(worker)),
         "gets_mail": worker.wants_mail,
         "refusal": refusal,
     }
@@ -262,7 +262,7 @@ def _change_payee(request: HttpRequest, user: User, worker: Worker) -> str:
         payee.set_address(worker, request.POST.get("address", ""))
     except payee.CannotSet as cannot:
         return str(cannot)
-    speak.tell(
+    speak.send_message(
         worker,
         "Where your money goes was changed",
         "If you did not do that, change your password and write to us at once.",
@@ -310,7 +310,7 @@ def receipt(request: HttpRequest, worker: Worker, number: str) -> HttpResponse:
 
 def show_receipt(request: HttpRequest, paid: Payout) -> HttpResponse:
     """Return a receipt's page."""
-    first, last = payout.period_of(paid)
+    first, last = payout.period_of_payout(paid)
     context = {
         "payout": paid,
         "lines": [
@@ -318,7 +318,7 @@ def show_receipt(request: HttpRequest, paid: Payout) -> HttpResponse:
                 "what": interface_of(line.what).title if line.what in names() else line.what,
                 "line": line,
             }
-            for line in payout.lines_of(paid)
+            for line in payout.receipt_lines(paid)
         ],
         "first": first,
         "last": last,
@@ -359,7 +359,7 @@ def leaving(request: HttpRequest, worker: Worker) -> HttpResponse:
 def _leave(request: HttpRequest, worker: Worker) -> str:
     """Store the wish, and return why not, as a sentence; empty if it was stored."""
     if request.POST.get("stay"):
-        if leave.stay(worker):
+        if leave.cancel_leaving(worker):
             messages.success(request, "Good. Nothing is erased.")
         return ""
     money = request.POST.get("money", "none")

@@ -24,7 +24,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation.hits import lease
-from annotation.hits.held import Held, held, questions_of
+from annotation.hits.held import HeldAssignment, held_assignment, questions_of
 from annotation.hits.stake import has_stake
 from annotation.hits.submit import Outcome, submit
 from annotation.hits.today import answers_today
@@ -277,11 +277,11 @@ def _why_lost(assignment: Assignment) -> str:
     return GIVEN_BACK if assignment.returned_by == Assignment.ReturnedBy.WORKER else LOST
 
 
-def _own_assignment(worker: Worker, token: str) -> Held | None:
+def _own_assignment(worker: Worker, token: str) -> HeldAssignment | None:
     """Return the assignment with this token if it is this worker's, else None. Raises Http404 if
     there is none.
     """
-    in_hand = held(token)
+    in_hand = held_assignment(token)
     if in_hand is None:
         raise Http404
     if in_hand.assignment.worker_id != worker.pk:
@@ -290,12 +290,12 @@ def _own_assignment(worker: Worker, token: str) -> Held | None:
     return in_hand
 
 
-def _renew(in_hand: Held, draft: dict[str, Any] | None = None) -> bool:
+def _renew(in_hand: HeldAssignment, draft: dict[str, Any] | None = None) -> bool:
     """Renew a lease, and return whether it was valid."""
     return lease.renew(in_hand.assignment, draft, questions=in_hand.questions)
 
 
-def _answer(request: HttpRequest, worker: Worker, in_hand: Held) -> HttpResponse:
+def _answer(request: HttpRequest, worker: Worker, in_hand: HeldAssignment) -> HttpResponse:
     raw = raw_of(request.POST)
     try:
         outcome = submit(in_hand.assignment, raw, in_hand.questions)
@@ -325,7 +325,9 @@ def _next_page_json(request: HttpRequest, worker: Worker) -> JsonResponse:
     if not isinstance(following, Assignment):
         return JsonResponse({"next": following.url})
     following.worker = worker
-    leased = Held(following, questions_of(following.hit_id), consented=True, in_team=False)
+    leased = HeldAssignment(
+        following, questions_of(following.hit_id), consented=True, in_team=False
+    )
     shown = _page(request, leased, following.draft, part=True).content.decode()
     return JsonResponse(
         {"next": reverse("annotate_question", args=[following.token]), "page": shown}
@@ -343,7 +345,12 @@ def raw_of(form: QueryDict) -> dict[str, Any]:
 
 
 def _page(
-    request: HttpRequest, in_hand: Held, answer: Any, *, error: str = "", part: bool = False
+    request: HttpRequest,
+    in_hand: HeldAssignment,
+    answer: Any,
+    *,
+    error: str = "",
+    part: bool = False,
 ) -> HttpResponse:
     """Return the page of an assignment, or with `part` what changes with the question."""
     assignment, asked = in_hand.assignment, in_hand.questions
@@ -368,7 +375,7 @@ def _page(
     return show(request, asked[0], answer, context, status=422 if error else 200)
 
 
-def _lease_seconds(in_hand: Held) -> int:
+def _lease_seconds(in_hand: HeldAssignment) -> int:
     """Return the seconds of a lease."""
     return int(
         lease.lease_time(question.interface for question in in_hand.questions).total_seconds()
@@ -411,9 +418,9 @@ def show(
 
 def _viewer(request: HttpRequest, context: dict[str, Any]) -> Worker | None:
     """Return the worker who holds the question, or who is logged in."""
-    held = context.get("assignment")
-    if isinstance(held, Assignment):
-        return held.worker
+    answering = context.get("assignment")
+    if isinstance(answering, Assignment):
+        return answering.worker
     return Worker.objects.filter(user=request.user).first()  # type: ignore[misc]
 
 

@@ -118,8 +118,8 @@ def entry_page(request: HttpRequest, entry: Entry) -> HttpResponse:
 
 def _terms(request: HttpRequest, entry: Entry, refusal: str = "") -> HttpResponse:
     context = {
-        "text": consent.current(),
-        "parts": consent.parts_for(entry.worker, consent.current()),
+        "text": consent.current_terms(),
+        "parts": consent.parts_for(entry.worker, consent.current_terms()),
         "refusal": refusal,
         "carried": [*entry.carried, ("step", AGREE)],
         "in_hand": bool(entry.proof),

@@ -14,7 +14,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_GET, require_http_methods
 
 from annotation.interfaces.registry import interface_of
-from annotation.marketplace.admit import standing
+from annotation.marketplace.admit import admission_of
 from annotation.marketplace.books import note_confirmation
 from annotation.marketplace.reconcile import hint
 from annotation.models import Bonus, Question, Worker
@@ -129,12 +129,12 @@ def learn(request: HttpRequest, signed: str) -> HttpResponse:
 
 
 def _page(request: HttpRequest, worker: Worker) -> HttpResponse:
-    state = standing(worker)
+    state = admission_of(worker)
     if state.lesson is not None:
         entry = Entry(worker, state.lesson)
         if request.method == "POST" and (page := take_step(request, entry)) is not None:
             return page
-        state = standing(worker)
+        state = admission_of(worker)
     if state.lesson is not None:
         return entry_page(request, Entry(worker, state.lesson))
     context = {

@@ -19,7 +19,7 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
-from annotation.hits.parts import carried, joined, part, read, under_way
+from annotation.hits.parts import draft_of_hit, join_answers, part, read, unfinished_part
 from annotation.hits.publish import hit_advert, hit_notice
 from annotation.interfaces.base import BadAnswer
 from annotation.interfaces.registry import interface_of
@@ -170,14 +170,14 @@ def _begin(
     request: HttpRequest, go: Go, questions: list[Question], kept: dict[str, Any]
 ) -> HttpResponse:
     """Return the first unfinished question with its draft."""
-    begun = under_way(questions, kept)
+    begun = unfinished_part(questions, kept)
     left = part(begun, kept) if begun else None
     return _next(request, go, questions, _done_of(questions, kept), left)
 
 
 def _done_of(questions: list[Question], kept: dict[str, Any]) -> dict[int, dict[str, Any]]:
     """Return question -> answer, of the finished questions in a draft."""
-    begun = under_way(questions, kept)
+    begun = unfinished_part(questions, kept)
     return {
         question.pk: part(question, kept)
         for question in questions
@@ -198,9 +198,9 @@ def _posted_draft(request: HttpRequest, questions: list[Question]) -> dict[str, 
     done = _done_of(questions, read(request.POST.get("answer", "")))
     asked = next((question for question in questions if question.pk not in done), None)
     return (
-        joined(questions, done)
+        join_answers(questions, done)
         if asked is None
-        else carried(questions, done, asked, _own_fields(request))
+        else draft_of_hit(questions, done, asked, _own_fields(request))
     )
 
 
@@ -218,7 +218,7 @@ def _answer(request: HttpRequest, go: Go, questions: list[Question]) -> HttpResp
     except BadAnswer as bad:
         return _page(request, go, questions, done, answer=raw, error=str(bad))
     done[asked.pk] = raw
-    keep_draft(go.hit, go.assignment, go.handle, joined(questions, done))
+    keep_draft(go.hit, go.assignment, go.handle, join_answers(questions, done))
     return _next(request, go, questions, done)
 
 
@@ -275,7 +275,7 @@ def _page(
         "number": len(done) + 1,
         "of": len(questions),
         "error": error,
-        "carried": [("proof", go.proof), ("answer", json.dumps(joined(questions, done)))],
+        "carried": [("proof", go.proof), ("answer", json.dumps(join_answers(questions, done)))],
         "addresses": {
             "whole": f"{reverse('task_document', args=[signed, asked.pk])}?{proven}",
             "draft": reverse("task_draft", args=[signed]),
@@ -295,7 +295,7 @@ def _send(
     fields = [
         ("assignmentId", go.assignment),
         ("proof", go.proof),
-        ("answer", json.dumps(joined(questions, done))),
+        ("answer", json.dumps(join_answers(questions, done))),
     ]
     context = {
         "action": go.site + platform_of(go.hit.platform).capabilities.submit_path,

@@ -405,7 +405,7 @@ def _expected_judgments(submission: Submission, n: int) -> tuple[int, float] | N
 def cost_context(submission: Submission, sample: Extent, sums: Balance) -> dict[str, Any]:
     """Return what it cost so far and what is set aside; and who asked about its sample."""
     option = submission.plan.get("options", {}).get(submission.plan.get("chosen"), {})
-    asked = share.shared(submission)
+    asked = share.target_shares(submission)
     spent = Ledger.objects.filter(kind=Ledger.Kind.SPEND, **submission.purpose.at("purpose"))
     answers = spent.exclude(state=Ledger.State.FAILED).count()
     return {

@@ -44,10 +44,10 @@ def counted(track: Track) -> set[str]:
 
 @pytest.mark.parametrize("name", ["tac_kbp", "docred"])
 def test_the_tutorial_teaches_every_type_of_the_schemas_that_ship(name: str) -> None:
-    from annotation.workers.teach import shipped
+    from annotation.workers.teach import builtin_tutorials
 
     taught = set()
-    for question in shipped()["entities"].questions:
+    for question in builtin_tutorials()["entities"].questions:
         for marks in question["right"]["mentions"]:
             taught.update(mark["type"] for mark in json.loads(marks))
     assert {one.name for one in shipped_schema(name).counted_types} <= taught

@@ -12,7 +12,7 @@ from annotation.interfaces.base import BadAnswer
 from annotation.interfaces.entities.interface import Entities, _label
 from annotation.interfaces.registry import interface_of
 from annotation.interfaces.shared.mentions import settle_mentions
-from annotation.interfaces.shared.reading import Marked, Reading
+from annotation.interfaces.shared.reading import CheckedMention, Reading
 
 TEXT = "Mara Lindt founded Nordwerk in March 1990. Lindt lives in Oslo. 😀 Oslo grew."
 TOKENS = [
@@ -172,11 +172,11 @@ def test_a_document_without_names_and_a_flag_are_answers_too() -> None:
         Entities().parse(question, {"problem": ["boring"]})  # type: ignore[arg-type]
 
 
-def readers(*of: list[dict[str, Any]]) -> list[list[Marked]]:
+def readers(*of: list[dict[str, Any]]) -> list[list[CheckedMention]]:
     """Readers; the title of a mention is taken out of it, as the interface does."""
     return [
         [
-            Marked.of(one, {f"{one['span'][0]}-{one['span'][1]}": one.get("link", "")})
+            CheckedMention.of(one, {f"{one['span'][0]}-{one['span'][1]}": one.get("link", "")})
             for one in marks
         ]
         for marks in of

@@ -8,7 +8,7 @@ import pytest
 
 from annotation.interfaces.base import AggregatedLabel, BadAnswer
 from annotation.interfaces.relation.interface import Relation, page_of
-from annotation.interfaces.shared.majority import holding, most
+from annotation.interfaces.shared.majority import most, parts_by_majority
 from annotation.models import Question, Response
 from annotation.quality.agreement import Row, agreement
 
@@ -152,7 +152,11 @@ def test_most_and_holding_by_hand() -> None:
         {"b": 2, "a": 1},
         pytest.approx(1 / 3),
     )
-    assert holding([["x"], ["x", "x"], []], ["x", "y"]) == (["x"], {"x": 2}, pytest.approx(1 / 3))
+    assert parts_by_majority([["x"], ["x", "x"], []], ["x", "y"]) == (
+        ["x"],
+        {"x": 2},
+        pytest.approx(1 / 3),
+    )
 
 
 def test_kappa_by_hand() -> None:

@@ -98,7 +98,7 @@ def test_an_answer_that_cannot_be_used_is_refused_with_a_sentence(
 
 
 def test_the_tutorial_has_what_is_not_plausible_and_what_is_answered_otherwise() -> None:
-    lesson = teach.shipped()["answer_correctness"]
+    lesson = teach.builtin_tutorials()["answer_correctness"]
     assert len(lesson.questions) == 8
     right = [one["right"] for one in lesson.questions]
     assert any(one["plausible"] == ["no"] for one in right)

@@ -110,7 +110,7 @@ def test_ratings_and_edits_of_several_people_are_kept_one_by_one() -> None:
 
 
 def test_the_tutorial_shows_the_texts_as_a_track_does_and_tests_finding_and_mending() -> None:
-    lesson = teach.shipped()["language_quality"]
+    lesson = teach.builtin_tutorials()["language_quality"]
     assert len(lesson.questions) == 10
     assert lesson.payload["fields"] == question().payload["fields"]
     tested = [facet for one in lesson.questions for facet in one["tests"]]

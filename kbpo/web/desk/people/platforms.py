@@ -89,7 +89,7 @@ def admit(request: HttpRequest) -> HttpResponse:
     """Give a worker the qualification for HITs, or revoke it."""
     held = request.POST.get("held") == "yes"
     try:
-        notice = give.admit(
+        notice = give.set_qualification(
             text_of(request, "worker"), admin_of(request), why_of(request), held=held
         )
     except ValueError as no:

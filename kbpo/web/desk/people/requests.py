@@ -204,11 +204,11 @@ def rules(request: HttpRequest) -> HttpResponse:
         "service": intake_of(),
         "tracks": [{"track": track, "own": getattr(track, "intake", None)} for track in tracks],
         "modes": Intake.Volunteers.choices,
-        "terms": consent.current(),
+        "terms": consent.current_terms(),
         "versions": Terms.objects.select_related("made_by").order_by("-version"),
         "refusal": refusal,
         "why": why_of(request),
-        "text": request.POST.get("text") if refusal else consent.current().text,
+        "text": request.POST.get("text") if refusal else consent.current_terms().text,
     }
     return render(request, "annotators/desk/rules.html", context, status=422 if refusal else 200)
 
@@ -216,7 +216,7 @@ def rules(request: HttpRequest) -> HttpResponse:
 def _new_terms(request: HttpRequest) -> str:
     """Publish new terms, and return why not, as a sentence; empty if they were published."""
     text = request.POST.get("text", "").replace("\x00", "").replace("\r\n", "\n").strip()
-    holds = consent.current()
+    holds = consent.current_terms()
     if not is_armed(request, "publish"):
         return "Nothing was changed: type the word publish to arm the button."
     if not 100 <= len(text) <= consent.LONGEST:

@@ -137,7 +137,7 @@ def _drop(track: Track, request: HttpRequest) -> str:
     if row is None:
         return "That dispute is not open any more."
     try:
-        experts.drop(row, admin_of(request), why_of(request))
+        experts.drop_dispute(row, admin_of(request), why_of(request))
     except CannotAsk as refusal:
         return str(refusal)
     messages.success(request, "It is off the queue.")

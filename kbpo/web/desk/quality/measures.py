@@ -19,7 +19,7 @@ from annotation.models import SIGNALS, Gold, Policy
 from annotation.quality import agreement, describe
 from annotation.quality.gold import (
     CannotMake,
-    candidates,
+    gold_candidates,
     gold_results,
     money_left,
     policy_of,
@@ -29,7 +29,7 @@ from annotation.quality.gold import (
 )
 from annotation.quality.signals import NAMES
 from annotation.quality.warn import set_exclude_for
-from annotation.questions.known import known
+from annotation.questions.known import imported_questions
 from kbpo.money.spend import OverBudget
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -127,8 +127,8 @@ def gold(request: HttpRequest, slug: str) -> HttpResponse:
         "policy": policy,
         "golds": gold_results(track),
         "money": money_left(track),
-        "candidates": [(candidate, _title(candidate)) for candidate in candidates(track, 20)],
-        "known": [(one.target_id, _title(one)) for one in known(track)],
+        "candidates": [(candidate, _title(candidate)) for candidate in gold_candidates(track, 20)],
+        "known": [(one.target_id, _title(one)) for one in imported_questions(track)],
         "refusal": refusal,
         "percent": f"{100 * policy.gold_rate:g}",
         "key": secrets.token_hex(8),
