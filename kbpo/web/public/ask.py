@@ -92,7 +92,9 @@ def _form(request: HttpRequest, form: AskForm, status: int, refusal: str = "") -
 
 
 class LinkForm(PasswordResetForm):
-    """The address to which a reset link is mailed. The mail is queued and retried like any other."""
+    """The address to which a reset link is mailed. The mail is queued and retried like
+    any other.
+    """
 
     def send_mail(
         self,
@@ -111,7 +113,9 @@ class LinkForm(PasswordResetForm):
 
 @never_cache
 def forgot_password(request: HttpRequest) -> HttpResponse:
-    """Mail a link to set a new password. The answer is the same whether the account exists or not."""
+    """Mail a link to set a new password. The answer is the same whether the account
+    exists or not.
+    """
     form = LinkForm(request.POST or None)
     if request.method != "POST" or not form.is_valid():
         status = 422 if request.method == "POST" else 200

@@ -35,7 +35,9 @@ two people who rate, say, nobody knows how much people differ."""
 def column_head(
     kind: Kind, column: Column, view: View, address: str, rows: Sequence[Row]
 ) -> dict[str, Any]:
-    """Return the header of a plotted column; `has` tells whether the criterion has this quantity."""
+    """Return the header of a plotted column; `has` tells whether the criterion has this
+    quantity.
+    """
     quantity = kind.measures.printed(column.quantity, view.criterion)
     ticks = 5 if column.place == "first" else 3
     return {

@@ -49,7 +49,9 @@ WRONG_PASSWORD = (
 
 
 class LoginForm(AuthenticationForm):
-    """Name and password. After too many wrong passwords even the right one is refused for a while."""
+    """Name and password. After too many wrong passwords even the right one is refused
+    for a while.
+    """
 
     error_messages = {
         "invalid_login": WRONG_PASSWORD,
@@ -204,7 +206,9 @@ def revoke_token(request: HttpRequest, pk: int) -> HttpResponse:
 @never_cache
 @login_required
 def close_page(request: HttpRequest) -> HttpResponse:
-    """Show the consequences of closing the account; close it after the typed word and the password."""
+    """Show the consequences of closing the account; close it after the typed word and
+    the password.
+    """
     user, refusal = cast(User, request.user), ""
     if request.method == "POST":
         refusal = _close(request, user)
