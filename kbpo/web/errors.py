@@ -80,7 +80,9 @@ def page(request: HttpRequest, status: int, sentence: str = "") -> HttpResponse:
 
 
 def _not_there(path: str) -> str:
-    """Return the sentence for an unknown API address, which names the object that it seems to mean."""
+    """Return the sentence for an unknown API address, which names the object that it
+    seems to mean.
+    """
     _, _, kind, name, *rest = [*unquote(path).split("/"), "", ""]
     if kind in MODEL_NAMES and name and not any(rest):
         return f"There is no {MODEL_NAMES[kind]} {name[:60]}."

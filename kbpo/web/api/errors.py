@@ -63,7 +63,9 @@ REFUSALS: dict[type[Exception], tuple[str, int]] = {
 
 
 def _as_refusal(exception: Exception) -> Exception:
-    """Return the API's refusal for an exception of the rooms below; other exceptions as they are."""
+    """Return the API's refusal for an exception of the rooms below; other exceptions as
+    they are.
+    """
     for kind, (code, status) in REFUSALS.items():
         if isinstance(exception, kind):
             more: dict[str, Any] = {}

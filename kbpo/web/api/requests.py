@@ -97,7 +97,9 @@ class RateLimit(BaseThrottle):
 
 
 class UnchangedMiddleware(ConditionalGetMiddleware):
-    """Adds an ETag to responses of the API and answers 304 if nothing changed. Pages set their own."""
+    """Adds an ETag to responses of the API and answers 304 if nothing changed. Pages
+    set their own.
+    """
 
     def process_response(
         self, request: HttpRequest, response: HttpResponseBase

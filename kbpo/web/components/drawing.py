@@ -138,7 +138,9 @@ def _axis_of_steps(low: float, high: float, ticks: int, bounds: tuple[float, flo
 
 
 def _axis_of_ends(low: float, high: float, bounds: tuple[float, float]) -> Axis:
-    """Return an axis with both ends and the middle only, rounded to 5 points, for narrow columns."""
+    """Return an axis with both ends and the middle only, rounded to 5 points, for
+    narrow columns.
+    """
     first = math.floor(low * 20 + 1e-9)
     last = max(math.ceil(high * 20 - 1e-9), first + 2)
     last += (last - first) % 2
@@ -194,7 +196,9 @@ def interval_label(interval: Interval, *, kind: Kind = "final", name: str = "") 
 def draw_coefficient(
     interval: Interval, axis: Axis, *, tone: Tone = "a", name: str = ""
 ) -> SafeString:
-    """Return a coefficient with its interval as SVG, clipped to its axis; its label reads “0.76”."""
+    """Return a coefficient with its interval as SVG, clipped to its axis; its label
+    reads “0.76”.
+    """
     sentence = (
         coefficient_text(interval.estimate) if is_known(interval.estimate) else "no estimate yet"
     )

@@ -308,7 +308,9 @@ def _first_record(explorer: Explorer) -> dict[str, Any]:
 
 
 def prediction_record(row: Judged) -> dict[str, Any]:
-    """Return a prediction as JSON, with its changed verdict, dispute and number of other systems."""
+    """Return a prediction as JSON, with its changed verdict, dispute and number of
+    other systems.
+    """
     turned, dispute = row.turned, row.dispute
     return row.as_json() | {
         "turned": turned

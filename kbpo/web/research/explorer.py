@@ -394,7 +394,9 @@ class Explorer:
         )
 
     def _search(self, choice: Choice) -> Rows | None:
-        """Return the predictions that match words, entity and document; None without such a filter."""
+        """Return the predictions that match words, entity and document; None without
+        such a filter.
+        """
         if not (choice["q"] or choice[ENTITY] or choice["document"]):
             return None
         if choice[ENTITY]:

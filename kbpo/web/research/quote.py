@@ -1,4 +1,6 @@
-"""Prices of a plan: the share that is judged already, the maximum price, and the remaining budget."""
+"""Prices of a plan: the share that is judged already, the maximum price, and the
+remaining budget.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +86,9 @@ def plan_with_expected_cost(submission: Submission) -> dict[str, Any]:
 
 
 def list_quotes(submission: Submission, options: dict[str, Any] | None = None) -> list[Quote]:
-    """Return the options of the plan (or those given), widest interval first; none without a plan."""
+    """Return the options of the plan (or those given), widest interval first; none
+    without a plan.
+    """
     options = submission.plan.get("options", {}) if options is None else options
     if not options:
         return []

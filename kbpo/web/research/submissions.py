@@ -402,7 +402,9 @@ def _expected_judgments(submission: Submission, n: int) -> tuple[int, float] | N
 
 
 def cost_context(submission: Submission, sample: Extent, sums: Balance) -> dict[str, Any]:
-    """Return the cost so far, the reserved money, and how many questions were shared with others."""
+    """Return the cost so far, the reserved money, and how many questions were shared
+    with others.
+    """
     option = submission.plan.get("options", {}).get(submission.plan.get("chosen"), {})
     asked = share.target_shares(submission)
     spent = Ledger.objects.filter(kind=Ledger.Kind.SPEND, **submission.purpose.at("purpose"))
@@ -451,7 +453,9 @@ def problem_table(submission: Submission) -> Table:
 
 
 def list_problems(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """Show the problems of an upload, filtered by severity; with `?format=` return them as a file."""
+    """Show the problems of an upload, filtered by severity; with `?format=` return them
+    as a file.
+    """
     submission = find_run(request, pk, own=True)
     table = problem_table(submission)
     if "format" in request.GET:

@@ -246,7 +246,9 @@ def invite_member(request: HttpRequest, team: Team) -> HttpResponse:
 
 
 def change_member(request: HttpRequest, team: Team) -> HttpResponse:
-    """Change the role of a member or remove them (owners), or leave the team after the typed word."""
+    """Change the role of a member or remove them (owners), or leave the team after the
+    typed word.
+    """
     user, verb = cast(User, request.user), request.POST.get("verb")
     person = get_object_or_404(team.members, pk=pk_of(request))
     leaves = verb == "remove" and person == user
