@@ -1,4 +1,4 @@
-"""Django app: the web, its checks of a server, and the files that interfaces need."""
+"""The Django app of the web: its system checks, and the static files of interfaces."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from kbpo.releases.parquet import writer
 
 @register(Tags.security, deploy=True)
 def check_server(app_configs: Any, **kwargs: Any) -> list[Warning]:
-    """Return a warning for each setting that lets strangers in or counts them wrong, and for a
-    release without Parquet.
+    """Return warnings about settings that are unsafe on a server, and about releases without
+    Parquet.
     """
     warnings = []
     if any(host.startswith(("*", ".")) for host in settings.ALLOWED_HOSTS):
@@ -43,7 +43,7 @@ SERVED = (".js", ".css")
 
 
 class InterfaceFinder(BaseFinder):
-    """`interfaces/<name>/<file>`, for scripts and style sheets."""
+    """Finds the static files of interfaces under `interfaces/<name>/<file>`."""
 
     def __init__(self, app_names: Any = None, *args: Any, **kwargs: Any) -> None:
         self.home = Path(interfaces.__file__).parent

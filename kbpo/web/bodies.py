@@ -1,5 +1,5 @@
-"""Limits what is sent and asked: bodies that are too large are refused before a byte of them is
-read, and of one process two at a time send something large, and two are sent a long file.
+"""Limits uploads and large downloads: bodies that are too large are refused before they are read,
+and each process handles two large uploads and two large downloads at a time.
 """
 
 from __future__ import annotations
@@ -74,23 +74,22 @@ class BodyLimitMiddleware:
 
 
 def size_of(request: HttpRequest) -> int:
-    """Return how many bytes a request says that it sends."""
+    """Return the declared size of the request body."""
     said = str(request.META.get("CONTENT_LENGTH") or "")
     return int(said) if said.isdecimal() else 0
 
 
 def receiving_page(request: HttpRequest, match: ResolverMatch | None) -> str:
-    """Return the name of the page, or of the API's, that a file may be sent to by this request;
-    nothing where it may not.
+    """Return the name of the upload page or API address of this request; empty if it takes no
+    files.
     """
     name = match.url_name if match is not None and request.method == "POST" else None
     return name if name is not None and name in UPLOADS + OF_ADMINS else ""
 
 
 def _may_send_files(request: HttpRequest, name: str) -> bool:
-    """Return whether this visitor sends files to a page that takes some.
-
-    The API looks at the token before it reads anything, and at whose it is; a page cannot.
+    """Return whether this visitor may send files. The API checks the token and its user before it
+    reads the body; a page cannot.
     """
     if name.startswith(API) and request.headers.get("Authorization"):
         return True
@@ -142,9 +141,7 @@ class PlacesMiddleware:
 
 
 def _may_take_long(request: HttpRequest) -> bool:
-    """Return whether a body is large, or goes where files are sent: of these a proxy hands on what
-    came so far.
-    """
+    """Return whether a body is large or is an upload, which a proxy may pass on slowly."""
     size = size_of(request)
     if size >= LARGE or not size or request.method != "POST":
         return size >= LARGE

@@ -1,6 +1,4 @@
-"""Pages for what went wrong: a sentence, what became of the thing, what to do. Never a
-traceback.
-"""
+"""Error pages: a sentence, the state of things, and what to do. Never a traceback."""
 
 from __future__ import annotations
 
@@ -70,9 +68,7 @@ MODEL_NAMES = {"submissions": "run", "tracks": "track"}
 
 
 def page(request: HttpRequest, status: int, sentence: str = "") -> HttpResponse:
-    """Return the page (or, under /api/ and for a page's script, the JSON) that says what happened
-    and what to do.
-    """
+    """Return the error page, or JSON under /api/ and for scripts."""
     title, advice = SENTENCES[status]
     if request.path.startswith("/api/"):
         detail = sentence or (_not_there(request.path) if status == 404 else f"{title}. {advice}")
@@ -84,8 +80,8 @@ def page(request: HttpRequest, status: int, sentence: str = "") -> HttpResponse:
 
 
 def _not_there(path: str) -> str:
-    """Return what a program is told of an address that there is not: what it seems to have
-    meant.
+    """Return the sentence for an unknown API address, which names the object that it
+    seems to mean.
     """
     _, _, kind, name, *rest = [*unquote(path).split("/"), "", ""]
     if kind in MODEL_NAMES and name and not any(rest):
@@ -94,7 +90,7 @@ def _not_there(path: str) -> str:
 
 
 def _is_script(request: HttpRequest) -> bool:
-    """Return whether a page's script asks, which shows the sentence on its page."""
+    """Return whether a page's script sent the request."""
     return request.headers.get("Accept") == "application/json"
 
 
@@ -112,17 +108,15 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def failed(request: HttpRequest) -> HttpResponse:
-    """Return the page of a bug; where the database could not be waited for, that of a busy
-    service.
-    """
+    """Return the page of a bug, or of a busy service if the database timed out."""
     error = sys.exc_info()[1]
     answer = None if error is None else _response_to(request, error)
     return page(request, 500) if answer is None else answer
 
 
 def has_invalid_text(error: BaseException) -> bool:
-    """Return whether something was asked for that no text can be: with a NUL, which PostgreSQL does
-    not store, or half of a surrogate pair, which has no encoding.
+    """Return whether the error comes from invalid text: a NUL, which PostgreSQL cannot store, or a
+    lone surrogate.
     """
     if isinstance(error, UnicodeEncodeError):
         return "surrogates" in error.reason
@@ -130,8 +124,8 @@ def has_invalid_text(error: BaseException) -> bool:
 
 
 def _response_to(request: HttpRequest, error: BaseException) -> HttpResponse | None:
-    """Return the answer to an error that is no bug of ours; None for one that may be. The log has a
-    line of it: Django, which would add its own and now and then a traceback, is told so.
+    """Return the response to an expected error; None for one that may be a bug. It logs one line,
+    and prevents Django's own traceback.
     """
     if is_busy(error):
         answer = busy(request, error)
@@ -154,27 +148,26 @@ def _log(level: int, status: int, request: HttpRequest, error: BaseException) ->
 
 
 class Crowded(Exception):
-    """Others have the same done just now, which takes long: ask again."""
+    """Too many expensive requests at once: try again later."""
 
 
 def is_busy(error: BaseException) -> bool:
-    """Return whether the database did not answer in time, or not at all: a lock or a statement
-    that took too long, a deadlock, a full disk, a connection that was refused or lost; or what
-    takes long is done for others.
+    """Return whether the database was unavailable or too slow (lock, statement timeout, deadlock,
+    full disk, lost connection), or the process is at its limit.
     """
     return isinstance(_uncovered(error), OperationalError | InterfaceError | Crowded)
 
 
 def _uncovered(error: BaseException) -> BaseException:
-    """Return what was raised first: where a cursor of the database's could not be opened, Django
-    closes it all the same, and what that raises hides why.
+    """Return the original exception, which Django hides when it closes a cursor that could not be
+    opened.
     """
     hidden = error.__context__ if isinstance(error, InvalidCursorName) else None
     return error if hidden is None else hidden
 
 
 def busy(request: HttpRequest, error: BaseException) -> HttpResponse:
-    """Return the 503 that says so. It asks the database nothing, not even who is logged in."""
+    """Return a 503 page. It makes no database query, not even for the user."""
     error = _uncovered(error)
     _log(logging.WARNING, 503, request, error)
     title, advice = SENTENCES[503]
@@ -191,9 +184,7 @@ def busy(request: HttpRequest, error: BaseException) -> HttpResponse:
 
 
 class ErrorMiddleware:
-    """Answers with a sentence where a view could not wait any longer, or was asked for what no text
-    can be.
-    """
+    """Turns expected exceptions of views into error pages."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -206,9 +197,7 @@ class ErrorMiddleware:
 
 
 class OneLine(logging.Filter):
-    """Takes the traceback off records of requests that were answered with less than a 500, and of
-    requests that Django suspects.
-    """
+    """Removes the traceback from log records of responses below 500 and of suspicious requests."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         status = getattr(record, "status_code", 0)

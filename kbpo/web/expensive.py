@@ -1,5 +1,5 @@
-"""Limits what takes long to compute: two such requests of a process at once, and one export of a
-session. The next one is a 503 that says so, and the threads that are left answer all other pages.
+"""Limits expensive requests: two at a time for each process, and one export for each session.
+Others get a 503, so that threads remain for all other pages.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ SLOTS = threading.BoundedSemaphore(AT_ONCE)
 def slot(seconds: float) -> Iterator[None]:
     """Hold one of the process's slots for an expensive computation.
 
-    Raises `Crowded` where none is free within `seconds`. Only processes that answer requests limit
-    themselves.
+    Raises `Crowded` if none is free within `seconds`. Only processes that serve requests are
+    limited.
     """
     if not settings.ANSWERS_REQUESTS:
         yield
@@ -63,8 +63,8 @@ def expensive(view: View[P]) -> View[P]:
 
 
 def export(view: View[P]) -> View[P]:
-    """Return the view of a file, of which a session has one in flight. A streamed file holds a slot
-    while a part of it is computed, not while the part is sent: a slow reader blocks nobody.
+    """Return the view of a file, limited to one at a time for each session. A streamed file holds a
+    slot only while a part is computed, so that slow clients block nobody.
     """
 
     @wraps(view)
@@ -103,15 +103,15 @@ def _computed(parts: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _key(request: HttpRequest) -> str:
-    """Return what tells sessions apart: the token, the session, or else the address."""
+    """Return the identity of the session: the token, the session key, or the address."""
     session: Any = request.session
     who = request.headers.get("Authorization") or session.session_key or address_of(request)
     return f"export:{sha256(who.encode(errors='replace')).hexdigest()}"
 
 
 def _begins(key: str) -> bool:
-    """Return whether the session has no other export in flight. A client that asks for the next
-    file right after the last byte of one may be faster than our end of it, so this waits a moment.
+    """Return whether the session has no other export. It waits a moment, since a client may request
+    the next file before we finish the last.
     """
     until = time.monotonic() + WAIT
     try:

@@ -1,6 +1,4 @@
-"""Who may see a page, from where a request comes, what a form says, and at which moment a page is
-read.
-"""
+"""Shared parts of views: access, client addresses, form fields, and read-only snapshots."""
 
 from __future__ import annotations
 
@@ -32,9 +30,7 @@ R = TypeVar("R", bound=HttpResponseBase)
 def for_admins(
     view: Callable[Concatenate[HttpRequest, P], R],
 ) -> Callable[Concatenate[HttpRequest, P], R]:
-    """Return the view, for admins; everybody else who is logged in is refused, and nothing of it is
-    kept by a browser.
-    """
+    """Return the view, limited to admins and never cached by browsers."""
 
     @wraps(view)
     @never_cache
@@ -48,13 +44,13 @@ def for_admins(
 
 
 def admin_of(request: HttpRequest) -> User:
-    """Who asks, where a view is for people who are logged in."""
+    """Return the user of a view that requires log-in."""
     return cast(User, request.user)
 
 
 def public_track(slug: str, *, drafts: bool = False) -> Track:
-    """Return the track with its corpus. Raises Http404 for what does not exist, and for drafts
-    where they are not asked for.
+    """Return the track with its corpus. Raises Http404 if it does not exist, or is a draft unless
+    `drafts`.
     """
     tracks = Track.objects.select_related("corpus").defer("corpus__hash_key")
     track = tracks.filter(slug=slug).first()
@@ -64,8 +60,8 @@ def public_track(slug: str, *, drafts: bool = False) -> Track:
 
 
 def track_of_relations(slug: str) -> Track:
-    """Return the track of that name. Raises Http404 with a sentence where its systems predict no
-    relations of documents: what is told of these has no meaning there.
+    """Return the track of that name. Raises Http404 with a sentence unless its systems predict
+    relations.
     """
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
     if recall_of(track) is None:
@@ -87,9 +83,7 @@ def address_of(request: HttpRequest) -> str:
 
 
 def network_of(request: HttpRequest) -> str:
-    """Return the network of the client's address, which one provider has: /24 of version 4, /48 of
-    version 6.
-    """
+    """Return the network of the client's address, of one provider: /24 for IPv4, /48 for IPv6."""
     address = address_of(request)
     try:
         network = ip_network(address)
@@ -111,8 +105,8 @@ def _network(text: str) -> str:
 
 
 def is_armed(request: HttpRequest, word: str) -> bool:
-    """Return whether this word was typed, in capital letters or small ones
-    (`templates/components/word.html` asks for it).
+    """Return whether the confirmation word was typed, in any case (see
+    `templates/components/word.html`).
     """
     return request.POST.get("word", "").strip().lower() == word.lower()
 
@@ -123,12 +117,12 @@ def text_of(request: HttpRequest, name: str, most: int = 500) -> str:
 
 
 def why_of(request: HttpRequest, default: str = "") -> str:
-    """Return the reason that a form gives, as the log keeps it; the default without one."""
+    """Return the reason in the form, for the log; the default without one."""
     return text_of(request, "why") or default
 
 
 def pk_of(request: HttpRequest, name: str = "pk") -> int:
-    """Return the number of a row that a form names. Raises Http404."""
+    """Return the primary key in the form. Raises Http404."""
     text = request.POST.get(name, "")
     if not (text.isascii() and text.isdecimal() and len(text) < 19):
         raise Http404("The form does not say what it is about.")
@@ -141,8 +135,8 @@ def act(
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> R:
-    """Return the response of the action that the form of a page names. Raises SuspiciousOperation
-    for an action that the page does not have.
+    """Return the response of the action that the form names. Raises SuspiciousOperation for an
+    unknown action.
     """
     action = actions.get(request.POST.get("action", ""))
     if action is None:
@@ -153,9 +147,8 @@ def act(
 def at_one_moment(
     view: Callable[Concatenate[HttpRequest, P], R],
 ) -> Callable[Concatenate[HttpRequest, P], R]:
-    """Return the view, all of whose queries see the database as it is at the first of them. Only
-    what asks is read so, and writes nothing: a view that changes something has to see what others
-    have just changed.
+    """Return the view with all its queries in one read-only snapshot. Requests that write are not
+    affected: they have to see the latest data.
     """
 
     @wraps(view)
@@ -192,7 +185,7 @@ HEADER = "Content-Security-Policy"
 
 
 class PolicyMiddleware:
-    """Adds the policy to all that we answer: pages, files and redirects."""
+    """Adds the security policy headers to every response."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -204,7 +197,5 @@ class PolicyMiddleware:
 
 
 def contact(request: HttpRequest) -> dict[str, str | bool]:
-    """Return the address for the footer, empty where none is set; and whether mails reach
-    anybody.
-    """
+    """Return the contact address for the footer, and whether the site sends mail."""
     return {"contact": settings.CONTACT, "sends_mail": goes_out()}

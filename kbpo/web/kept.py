@@ -1,4 +1,4 @@
-"""The cache in Redis, as far as it answers, and the parts of pages that are kept in it."""
+"""A Redis cache that tolerates failures, and cached parts of pages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RETRY_SECONDS = 5.0
 
 
 class KeptClient(RedisCacheClient):
-    """Speaks to each server through one client, which takes longer to make than to ask."""
+    """Reuses one client for each server, since creating one is slower than a request."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -36,7 +36,7 @@ class KeptClient(RedisCacheClient):
 
 
 class ForgivingCache(RedisCache):
-    """Redis, as far as it answers."""
+    """A Redis cache that behaves as empty while Redis is away."""
 
     away_until = 0.0
     """Of this process, on its monotonic clock"""
@@ -46,27 +46,27 @@ class ForgivingCache(RedisCache):
         self._class = KeptClient
 
     def get(self, key: str, default: Any = None, version: int | None = None) -> Any:
-        """Return what is kept, the default where that is nothing, or where nobody answers."""
+        """Return the cached value; the default without one or while Redis is away."""
         return self._ask(super().get, key, default, version, instead=default)
 
     def get_many(self, keys: Any, version: int | None = None) -> dict[str, Any]:
-        """Return what is kept of these: nothing where nobody answers."""
+        """Return the cached values; none while Redis is away."""
         return dict(self._ask(super().get_many, keys, version, instead={}))
 
     def set(self, key: str, value: Any, *args: Any, **kwargs: Any) -> None:
-        """Nothing; the value is kept if Redis answers."""
+        """Store the value, if Redis is available."""
         self._ask(super().set, key, value, *args, **kwargs)
 
     def add(self, key: str, value: Any, *args: Any, **kwargs: Any) -> bool:
-        """Return whether it was not there, and is now; an error where nobody answers."""
+        """Return whether the key was new; raises while Redis is away."""
         return bool(self._insist(super().add, key, value, *args, **kwargs))
 
     def delete(self, key: str, version: int | None = None) -> bool:
-        """Return whether it was there; an error where nobody answers."""
+        """Return whether the key existed; raises while Redis is away."""
         return bool(self._insist(super().delete, key, version))
 
     def has_key(self, key: str, version: int | None = None) -> bool:
-        """Return whether it is there; an error where nobody answers."""
+        """Return whether the key exists; raises while Redis is away."""
         return bool(self._insist(super().has_key, key, version))
 
     def _ask(self, call: Callable[..., Any], *args: Any, instead: Any = None, **kwargs: Any) -> Any:
@@ -91,7 +91,7 @@ CSRF_PLACEHOLDER = "token-of-whoever-reads-this"
 
 
 def row_values(*rows: Model) -> list[Any]:
-    """Return all that is stored in some rows, as what a part is kept under."""
+    """Return all values of some rows, for a cache key."""
     return [getattr(row, field.attname) for row in rows for field in row._meta.concrete_fields]
 
 
@@ -102,9 +102,9 @@ def cached_part(
     told: object,
     seconds: int | None = None,
 ) -> SafeString:
-    """Return a part of a page. It is drawn from `context` where nothing is kept that was `told` the
-    same, and kept for so many seconds, PAGES_KEPT_SECONDS at most. Nothing in it may depend on who
-    reads it but for what is told.
+    """Return a part of a page from the cache; it is rendered with `context` if nothing is cached
+    for `told`. It is kept for `seconds`, at most PAGES_KEPT_SECONDS. It may depend on the visitor
+    only through `told`.
     """
     most = settings.PAGES_KEPT_SECONDS
     where = repr([settings.VERSION, request.scheme, request.get_host(), template, told])

@@ -1,4 +1,4 @@
-"""Sessions in the database that know when they end: the row that was read says so."""
+"""Database sessions that read their expiry together with their data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KEPT = Prepared(f"""
 
 
 class SessionStore(db.SessionStore):
-    """A session, and until when it was kept as it was read."""
+    """A session that knows its stored expiry."""
 
     ends: datetime | None = None
 

@@ -1,6 +1,4 @@
-"""Tables: columns and rows, as a part of a page, a file (CSV, tab-separated, JSON Lines) or records
-of the API.
-"""
+"""Tables with declared columns, as HTML, CSV, TSV, JSON Lines or API records."""
 
 from __future__ import annotations
 
@@ -47,18 +45,18 @@ class Column:
         return row[self.name] if isinstance(row, Mapping) else getattr(row, self.name)
 
     def draw(self, row: Any) -> Any:
-        """Return what a page shows of a row."""
+        """Return the HTML of a cell."""
         return self.read(row) if self.cell is None else self.cell(row)
 
 
 def columns(*names: str) -> tuple[Column, ...]:
-    """Return columns of files alone, named as what a row has."""
+    """Return columns for files, each named like the field of a row."""
     return tuple(Column(name) for name in names)
 
 
 @dataclass
 class Table:
-    """Rows with declared columns. `components/table.html` draws it."""
+    """Rows with declared columns; `components/table.html` renders it."""
 
     name: str
     """What its files are called"""
@@ -74,25 +72,25 @@ class Table:
 
     @property
     def head(self) -> list[Column]:
-        """The columns that pages show."""
+        """Return the columns shown on pages."""
         return [column for column in self.columns if column.label]
 
     @cached_property
     def page(self) -> Page[Any] | None:
-        """The page that is asked for; None without a request."""
+        """Return the requested page; None without a request."""
         if self.request is None:
             return None
         return Paginator(self.rows, self.size).get_page(self.request.GET.get("page"))
 
     @cached_property
     def body(self) -> list[list[tuple[Column, Any]]]:
-        """The cells of the page, each with its column."""
+        """Return the rows of the page, as pairs of column and cell."""
         rows = self.prepare(list(self.rows if self.page is None else self.page))
         return [[(column, column.draw(row)) for column in self.head] for row in rows]
 
     @property
     def query(self) -> str:
-        """What was chosen, as an address has it, without the page."""
+        """Return the query string without the page."""
         if self.request is None:
             return ""
         query = self.request.GET.copy()
@@ -101,20 +99,20 @@ class Table:
         return query.urlencode()
 
     def records(self, rows: Iterable[Any]) -> list[dict[str, Any]]:
-        """Return rows as the API tells them."""
+        """Return rows as API records."""
         kept = [column for column in self.columns if column.in_files]
         prepared = self.prepare(list(rows))
         return [{column.name: column.read(row) for column in kept} for row in prepared]
 
     def file(self, request: HttpRequest) -> HttpResponseBase:
-        """Return all rows as the file that the address asks for; one at a time of a session."""
+        """Return all rows as a file, one export at a time for each session."""
         kept = [column for column in self.columns if column.in_files]
         values = ([column.read(row) for column in kept] for row in self._all())
         header = [column.name for column in kept]
         return export(lambda request: file_of(request, self.name, header, values))(request)
 
     def _all(self) -> Iterator[Any]:
-        """Yield all rows, each part of them prepared at once."""
+        """Yield all rows, prepared in blocks."""
         is_query = hasattr(self.rows, "iterator")
         rest = iter(self.rows.iterator(chunk_size=PART) if is_query else self.rows)
         while part := list(islice(rest, PART)):
@@ -128,9 +126,7 @@ PART = 2000
 def file_of(
     request: HttpRequest, name: str, header: Sequence[str], rows: Iterable[Sequence[Any]]
 ) -> StreamingHttpResponse:
-    """Return rows as the file that `?format=` of the address asks for, each sent when it is read.
-    Raises SuspiciousOperation.
-    """
+    """Return rows as a streamed file in the format of `?format=`. Raises SuspiciousOperation."""
     form = request.GET.get("format", "")
     if form == "jsonl":
         return json_stream(f"{name}.jsonl", header, rows)
@@ -140,12 +136,12 @@ def file_of(
 
 
 def link(url: str, text: object) -> SafeString:
-    """Return a link, as a cell shows it; the text alone without an address."""
+    """Return a link for a cell; plain text without an address."""
     return format_html('<a href="{}">{}</a>', url, text) if url else format_html("{}", text)
 
 
 def code(text: object) -> SafeString:
-    """Return a text in the type of code."""
+    """Return text in the style of code."""
     return format_html("<code>{}</code>", text)
 
 
@@ -155,7 +151,7 @@ def tag(text: object, tone: str = "") -> SafeString:
 
 
 class Echo:
-    """A file that hands back what is written to it: a row can be sent as soon as it is made."""
+    """A file object that returns what is written, so that each row can be streamed."""
 
     def write(self, text: str) -> str:
         return text
@@ -164,7 +160,7 @@ class Echo:
 def csv_response(
     filename: str, header: Sequence[str], rows: Iterable[Sequence[Any]]
 ) -> HttpResponse:
-    """Return the whole file, as a response that browsers save under this name."""
+    """Return a complete CSV file for download."""
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{filename}"'
     response.writelines(lines(header, rows))
@@ -178,9 +174,7 @@ def csv_stream(
     *,
     tabs: bool = False,
 ) -> StreamingHttpResponse:
-    """Return the same for files that may be long: each row is sent when it is read. With `tabs`
-    instead of commas.
-    """
+    """Return a streamed CSV file for download, with tabs if `tabs`."""
     rows = begun(rows)
     kind = "tab-separated-values" if tabs else "csv"
     response = StreamingHttpResponse(
@@ -194,7 +188,7 @@ def csv_stream(
 def json_stream(
     filename: str, header: Sequence[str], rows: Iterable[Sequence[Any]]
 ) -> StreamingHttpResponse:
-    """Return the rows as JSON Lines, each sent when it is read."""
+    """Return the rows as streamed JSON Lines."""
     response = StreamingHttpResponse(
         json_lines(header, begun(rows)), content_type="application/x-ndjson; charset=utf-8"
     )
@@ -203,15 +197,15 @@ def json_stream(
 
 
 def json_lines(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
-    """Yield each row as an object, one a line."""
+    """Yield each row as a line of JSON."""
     for row in rows:
         record = dict(zip(header, row, strict=True))
         yield json.dumps(record, ensure_ascii=False, default=_plain) + "\n"
 
 
 def begun(parts: Iterable[T]) -> Iterator[T]:
-    """Return an iterator over all parts, the first of which is there by now: what waits too long
-    for the database is refused while nothing is sent yet.
+    """Return an iterator whose first part is already computed, so that a slow query fails before
+    the response starts.
     """
     rest = iter(parts)
     return _after(list(islice(rest, 1)), rest)
@@ -223,7 +217,7 @@ def _after(first: list[T], rest: Iterator[T]) -> Iterator[T]:
 
 
 def _plain(value: Any) -> str:
-    """Return a value that JSON does not have, as text."""
+    """Return a value that JSON lacks, as text."""
     return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
@@ -237,9 +231,7 @@ def lines(
 
 
 def cell_of(cell: Any) -> Any:
-    """Return the cell, with a quote before a text that a spreadsheet would take for a formula.
-    Numbers stay as they are: a negative one is no formula.
-    """
+    """Return the cell; text that a spreadsheet would take for a formula gets a quote before it."""
     if isinstance(cell, datetime):
         return cell.isoformat()
     if isinstance(cell, dict | list):

@@ -1,4 +1,4 @@
-"""What the schema of the API says of answers: refusals, pages of a list, what has not changed."""
+"""Parts of the API's schema: refusals, pages of lists, and headers that all responses share."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ SENTENCES = {
 
 
 def refusals(*statuses: int) -> dict[int, OpenApiResponse]:
-    """Return the refusals that one operation knows besides those that all do."""
+    """Return the responses for refusals that are specific to an operation."""
     return {
         status: OpenApiResponse(ERROR_ITSELF, description=SENTENCES[str(status)])
         for status in statuses
@@ -58,14 +58,14 @@ def refusals(*statuses: int) -> dict[int, OpenApiResponse]:
 def whole_number_parameter(
     name: str, most: int, description: str, *, least: int = 1, required: bool = False
 ) -> OpenApiParameter:
-    """Return a parameter of an address that is a whole number."""
+    """Return an integer parameter."""
     number = {"type": "integer", "minimum": least, "maximum": most}
     return OpenApiParameter(name, number, description=description, required=required)
 
 
 def page_schema(*, of: str = "results", previous: bool = True, is_counted: bool = True) -> Json:
-    """Return the schema of a page of a list: how many there are (null where that takes too long to
-    count), the page, and where the next is.
+    """Return the schema of a page of a list: count (null if counting takes too long), rows, and the
+    address of the next page.
     """
     link = {"type": "string", "format": "uri-reference", "nullable": True}
     properties: Json = {
@@ -86,7 +86,7 @@ def page_schema(*, of: str = "results", previous: bool = True, is_counted: bool 
 
 
 def add_common_responses(result: Json, **_: Any) -> Json:
-    """Return the schema with the answers that follow from what an operation takes."""
+    """Return the schema with the responses that every operation has."""
     result["components"]["schemas"]["Error"] = ERROR
     for path, operations in result["paths"].items():
         for method, operation in operations.items():

@@ -1,4 +1,4 @@
-"""Boards over the API, with comparisons of two systems and the worth of metrics."""
+"""API: boards, comparisons of two systems, and the worth of metrics."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from kbpo.web.public.metric_tables import FIGURES, metric_table, worth_under
 
 
 def view_for(request: Request, track: Track) -> View:
-    """Return what the parameters of an address ask for. Raises ValidationError."""
+    """Return the view that the query parameters select. Raises ValidationError."""
     try:
         return parse_view(request.query_params, track)
     except NoView as problem:
@@ -133,9 +133,7 @@ class Comparison(PublicView):
 
 
 def _find_system(request: Request, track: Track, name: str) -> Submission:
-    """Return the submission that a parameter names. Raises ValidationError or Http404 with a
-    sentence.
-    """
+    """Return the submission in a parameter. Raises ValidationError or Http404 with a sentence."""
     asked = whole_number(request, name, 0, least=1)
     if not asked:
         raise ValidationError({name: ["Which submission? Say its number."]})
@@ -159,8 +157,8 @@ def _system_as_json(submission: Submission) -> dict[str, Any]:
 def _by_relation_as_json(
     evaluation: Evaluation, first: Submission, second: Submission
 ) -> dict[str, Any] | None:
-    """As the page has it: without relations of few judgments, which it counts; None where the
-    evaluation kept nothing of this pair.
+    """Return the differences by relation, without relations with few judgments; None if the
+    evaluation stored nothing for this pair.
     """
     table = by_relation(evaluation, first, second)
     if table is None:
@@ -173,8 +171,8 @@ def _by_relation_as_json(
 
 
 def _overlap_as_json(part: dict[str, Any]) -> dict[str, Any]:
-    """Return what both systems predict, or one of them alone; without a share the reason, in
-    words.
+    """Return the predictions of both systems or one alone, with the share that is right or the
+    reason why it is hidden.
     """
     share = part["share"]
     return {

@@ -1,4 +1,4 @@
-"""Errors of the API: always `{"error": code, "detail": sentence}`, never a traceback."""
+"""Error responses of the API: always `{"error": code, "detail": sentence}`, never a traceback."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MOST_SENTENCES = 10
 
 
 class Refused(APIException):
-    """A request that is understood and declined, with a code and a sentence for its sender."""
+    """A valid request that is refused, with a code and a sentence."""
 
     status_code = 409
     default_code = "refused"
@@ -45,7 +45,7 @@ class Refused(APIException):
 
 
 def no_team() -> Refused:
-    """Return what somebody is told who belongs to no team that could submit."""
+    """Return the refusal for users without a team that may submit."""
     ask = settings.SITE_URL.rstrip("/") + reverse("ask")
     return Refused(f"You belong to no team that submits. Ask for one at {ask}.", "no_team", 403)
 
@@ -63,7 +63,9 @@ REFUSALS: dict[type[Exception], tuple[str, int]] = {
 
 
 def _as_refusal(exception: Exception) -> Exception:
-    """Return what was declined as the API tells it; other exceptions as they are."""
+    """Return the API's refusal for an exception of the rooms below; other exceptions as
+    they are.
+    """
     for kind, (code, status) in REFUSALS.items():
         if isinstance(exception, kind):
             more: dict[str, Any] = {}
@@ -77,7 +79,7 @@ def _as_refusal(exception: Exception) -> Exception:
 
 
 def handle(exception: Exception, context: dict[str, Any]) -> Response | None:
-    """Return the answer to a request that failed; None (a logged 500) for a bug."""
+    """Return the response to an exception; None (a logged 500) for a bug."""
     exception = _as_refusal(exception)
     if isinstance(exception, RecursionError):  # nothing of ours is as deep
         exception = ParseError("What was sent is nested too deep.")
@@ -113,17 +115,13 @@ def handle(exception: Exception, context: dict[str, Any]) -> Response | None:
 
 
 def _not_found_sentence(sentence: str) -> str:
-    """Return the sentence about what is not there; of a row that was looked for, what kind of thing
-    it is.
-    """
+    """Return the sentence for a missing object, in the words of the API."""
     found = re.fullmatch(r"No (\w+) matches the given query\.", sentence)
     return f"There is no such {found[1].lower()}, or it is not yours to see." if found else sentence
 
 
 def _refusal_sentence(exception: Exception, response: Response) -> str:
-    """Return the sentence of a refusal, where the framework has one that nobody would
-    understand.
-    """
+    """Return the sentence of a refusal, in plain words where the framework's are not."""
     if isinstance(exception, NotAuthenticated):
         return "This takes a token of yours. Make one on your account page."
     detail = str(response.data.get("detail", ""))
@@ -138,9 +136,7 @@ def _refusal_sentence(exception: Exception, response: Response) -> str:
 
 
 def _sentences(place: str, complaint: Any) -> Iterator[str]:
-    """Yield what is wrong with a field, or with each part of one that holds others, with its
-    place.
-    """
+    """Yield the errors of a field, nested ones with their place."""
     if isinstance(complaint, dict):
         for key, part in complaint.items():
             inner = f"{place}[{key}]" if isinstance(key, int) else f"{place}.{key}".strip(".")

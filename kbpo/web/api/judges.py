@@ -1,6 +1,6 @@
-"""Metrics and judges over the API: what a judge has not scored yet, and what it says of that.
+"""API: metrics and judges of a track, and their scores.
 
-The service calls no judge. A program of an admin asks for what is not scored, and brings scores.
+The service calls no judge: a program of an admin asks for unscored items and sends scores.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ JUDGE_PARAMETERS = [
 
 
 class ForAdmins(IsAdminUser):
-    """Lets admins in, and says so to others."""
+    """Allows admins only, with a sentence for others."""
 
     message = (
         "Only admins of this service bring scores to a track or let a judge score it. Ask one of"
@@ -56,20 +56,20 @@ class ForAdmins(IsAdminUser):
 
 
 class JudgeForm(RequestBody):
-    """Which judge it is."""
+    """Name, version and prompt of a judge."""
 
     name = serializers.CharField(max_length=200)
     version = serializers.CharField(max_length=200, required=False, allow_blank=True, default="")
     prompt = serializers.CharField(max_length=200, required=False, allow_blank=True, default="")
 
     def named(self) -> Name:
-        """Its name, version and prompt."""
+        """Return name, version and prompt."""
         cleaned = self.validated_data
         return Name(cleaned["name"], cleaned["version"], cleaned["prompt"])
 
 
 class OneScore(RequestBody):
-    """What a judge says of one thing."""
+    """The score of one item."""
 
     id = serializers.IntegerField(min_value=1)
     value = serializers.FloatField()

@@ -1,4 +1,4 @@
-"""What people said of a submission's predictions, over the API: for those who may see it."""
+"""API: the predictions of a run with their judgments, disputes, and missed facts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every request to the API passes: its token, its limit, and what it knows already."""
+"""Authentication, rate limits and conditional responses of the API."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kbpo.web.http import address_of
 
 
 class TokenAuthentication(BaseAuthentication):
-    """The user of a token; a refusal says in a sentence what is wrong with it."""
+    """Authenticates by token; each refusal has a sentence."""
 
     keyword = "Token"
 
@@ -62,9 +62,7 @@ def _needed_scope(request: Request) -> str:
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """How the API's schema tells programs of tokens; without it every endpoint would seem to be
-    public.
-    """
+    """Describes tokens in the schema, so that endpoints are not shown as public."""
 
     target_class = "kbpo.web.api.requests.TokenAuthentication"
     name = "token"
@@ -81,10 +79,10 @@ MINUTE = 60
 
 
 class RateLimit(BaseThrottle):
-    """So many requests a minute; one that is too many is told when to come again."""
+    """Limits requests per minute by user, or by address without a token."""
 
     def allow_request(self, request: Request, view: Any) -> bool:
-        """Return whether this request, which is counted, is still within the limit."""
+        """Count this request, and return whether it is within the limit."""
         if request.user.is_authenticated:
             self.who = str(request.user.pk)
             self.limit = Limit("api.user", settings.API_RATE, MINUTE)
@@ -94,13 +92,13 @@ class RateLimit(BaseThrottle):
         return self.limit.count(self.who)
 
     def wait(self) -> float:
-        """Seconds after which the count of what was just refused begins anew."""
+        """Return the seconds until the limit is reset."""
         return self.limit.wait(self.who)
 
 
 class UnchangedMiddleware(ConditionalGetMiddleware):
-    """Gives every answer of the API an ETag, and none that is as the program knows it. Pages carry
-    their own.
+    """Adds an ETag to responses of the API and answers 304 if nothing changed. Pages
+    set their own.
     """
 
     def process_response(

@@ -1,5 +1,5 @@
-"""What the body of a request says, of the types that the schema declares. By itself the framework
-takes 0 for false and 5 for a name, if they come as JSON.
+"""Reads the body of a request with strict types. The framework alone takes 0 for false and 5 for a
+name.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class ShareField(serializers.DecimalField):
 
 
 class RequestBody(serializers.Serializer[Any]):
-    """What a request says, by a form or as JSON."""
+    """The body of a request, as a form or as JSON."""
 
     def to_internal_value(self, data: Any) -> Any:
-        """Raises ValidationError for a value of another type; everything in a form is a text."""
+        """Return the validated data; a JSON value of another type is an error."""
         if isinstance(data, Mapping) and not is_html_input(data):
             wrong = {
                 name: [field.error_messages.get("invalid", WRONG_TYPE)]
@@ -46,10 +46,12 @@ class RequestBody(serializers.Serializer[Any]):
 
 
 class StrictBody(RequestBody):
-    """What a request says that spends money: what it was to limit is never passed over."""
+    """The body of a request that spends money: unknown fields are refused, so that no limit is
+    ignored.
+    """
 
     def to_internal_value(self, data: Any) -> Any:
-        """Raises ValidationError also for a field that there is not."""
+        """Return the validated data; an unknown field is an error."""
         if isinstance(data, Mapping):
             known = f"There is no such field here. There are: {', '.join(self.fields)}."
             unknown = {str(name)[:40]: [known] for name in data if name not in self.fields}
@@ -59,7 +61,7 @@ class StrictBody(RequestBody):
 
 
 class StrictBodyInSchema(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
-    """Tells the schema of the API that such a request has no other fields."""
+    """Adds to the schema that such a body has no other fields."""
 
     target_class = StrictBody
     match_subclasses = True
@@ -70,14 +72,14 @@ class StrictBodyInSchema(OpenApiSerializerExtension):  # type: ignore[no-untyped
 
 
 def read_body(form: type[RequestBody], request: Request) -> dict[str, Any]:
-    """Return what the body of a request says. Raises ValidationError."""
+    """Return the validated body of a request. Raises ValidationError."""
     said = form(data=request.data)
     said.is_valid(raise_exception=True)
     return dict(said.validated_data)
 
 
 def _is_of_type(field: Any, value: Any) -> bool:
-    """Return whether a value of JSON is of the type of a field."""
+    """Return whether a JSON value has the type of a field."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if isinstance(field, ShareField):
         return is_number or (isinstance(value, str) and re.fullmatch(SHARE, value) is not None)

@@ -1,4 +1,4 @@
-"""Submissions over the API: upload, look, confirm, withdraw, read the problems."""
+"""API: upload runs, read them, confirm, order, withdraw, retry."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ from scoring.score import DEFAULT
 
 
 class AboutForm(RequestBody):
-    """What a team may say of a run beside its name; what is left out stays as it is."""
+    """The description of a run; fields that are left out stay as they are."""
 
     description = serializers.CharField(required=False, allow_blank=True, max_length=2000)
     paper = serializers.URLField(
@@ -81,7 +81,7 @@ class AboutForm(RequestBody):
 
 
 class UploadForm(AboutForm):
-    """What an upload must say, and what it may."""
+    """The fields of an upload."""
 
     track = serializers.SlugRelatedField(
         slug_field="slug",
@@ -99,13 +99,13 @@ class UploadForm(AboutForm):
 
 
 class EditForm(AboutForm):
-    """What may be said of a submission at any time."""
+    """The fields of a change to a run."""
 
     name = serializers.CharField(max_length=80, required=False)
 
 
 class PriceForm(StrictBody):
-    """What whoever spends may say of the price."""
+    """The accepted price, for requests that spend money."""
 
     at_most = serializers.DecimalField(
         required=False,
@@ -117,7 +117,7 @@ class PriceForm(StrictBody):
 
 
 class OrderForm(PriceForm):
-    """What an order of more judgments must say."""
+    """The fields of an order of more judgments."""
 
     half_width = ShareField()
     order = serializers.IntegerField(
@@ -130,7 +130,7 @@ class OrderForm(PriceForm):
 
 
 class ConfirmForm(PriceForm):
-    """What a confirmation may say."""
+    """The fields of a confirmation."""
 
     half_width = ShareField(required=False)
     good_lines_only = serializers.BooleanField(required=False, default=False)
@@ -138,7 +138,7 @@ class ConfirmForm(PriceForm):
 
 
 def summary_as_json(submission: Submission) -> dict[str, Any]:
-    """Return what a list tells of a submission: which it is, and how far."""
+    """Return a submission as an entry of a list: its names, status and visibility."""
     return {
         "id": submission.pk,
         "track": submission.track.slug,
@@ -155,9 +155,7 @@ def summary_as_json(submission: Submission) -> dict[str, Any]:
 
 
 def own_run_as_json(submission: Submission) -> dict[str, Any]:
-    """Return a submission as the API tells it to its own team: what everybody is told of a public
-    one, and what is theirs.
-    """
+    """Return a submission for its own team: the public data with plan, money, file and times."""
     sums, latest = balance(purpose=submission.purpose), Latest.of(submission)
     refused = refusal_of_plan(submission)
     return {
@@ -197,9 +195,7 @@ def own_run_as_json(submission: Submission) -> dict[str, Any]:
 
 
 def public_run_as_json(submission: Submission) -> dict[str, Any]:
-    """Return a submission on the board as the API tells it to everybody: what its page and the
-    board say, under the names that these have.
-    """
+    """Return a submission on the board for everybody, with the figures and names of the board."""
     told = _common_as_json(submission, Latest.of(submission))
     columns = {(one.quantity, one.method) for one in kind_of(submission.track).measures.columns}
     scores = [one for one in told["scores"] if (one["quantity"], one["method"]) in columns]
@@ -207,7 +203,7 @@ def public_run_as_json(submission: Submission) -> dict[str, Any]:
 
 
 def _common_as_json(submission: Submission, latest: Latest) -> dict[str, Any]:
-    """Return what everybody may know of a submission on the board."""
+    """Return the data that both views of a submission share."""
     links = submission.public_links
     return {
         "id": submission.pk,
@@ -244,9 +240,7 @@ def _common_as_json(submission: Submission, latest: Latest) -> dict[str, Any]:
 
 
 def _headline_scores(rows: Iterable[Submission]) -> dict[int, dict[str, Any]]:
-    """Return what each of these that has a score is ranked by in the newest evaluation of its
-    track.
-    """
+    """Return the main score of each scored run in the newest evaluation of its track."""
     headlines = newest_headlines(row for row in rows if row.has_score)
     return {
         pk: {"quantity": quantity.name, "label": quantity.label, **figure.as_json(HEADLINE)}
@@ -255,8 +249,8 @@ def _headline_scores(rows: Iterable[Submission]) -> dict[int, dict[str, Any]]:
 
 
 def _judges_as_json(latest: Latest) -> dict[str, Any]:
-    """Return what is known of the error of those who judged a submission: as on its page, nothing
-    while it has no number, since that would tell of what was judged for others.
+    """Return the quality of the judgments of a run; empty before its first number, since it would
+    reveal judgments for others.
     """
     printed = latest.guaranteed()
     has_number = printed is not None and printed.value is not None
@@ -267,16 +261,14 @@ def _judges_as_json(latest: Latest) -> dict[str, Any]:
 
 
 def _sort_key(submission: Submission, key: tuple[str, str, str, str]) -> tuple[Any, ...]:
-    """Return where a score stands: what the track guarantees first."""
+    """Return the sort key of a score: the guaranteed score first."""
     _, criterion, distribution, method = key
     track = submission.track
     return criterion != track.criterion, distribution != track.distribution, method != DEFAULT, key
 
 
 def _offer_as_json(submission: Submission) -> dict[str, Any] | None:
-    """Return what can be ordered now beyond what was; None if nothing can, or while it is being
-    reckoned.
-    """
+    """Return the current offer of more judgments; None without one, or while it is computed."""
     offer = offer_of(submission)
     if offer is None:
         return None
@@ -284,7 +276,7 @@ def _offer_as_json(submission: Submission) -> dict[str, Any] | None:
 
 
 def own_submissions(request: Request) -> QuerySet[Submission]:
-    """Return the submissions of the requester's teams; all of them for admins."""
+    """Return the submissions of the user's teams; all for admins."""
     submissions = Submission.objects.filter(deleted_at=None).select_related("track", "team")
     user = cast(User, request.user)
     return submissions if user.is_staff else submissions.filter(team__members=user)

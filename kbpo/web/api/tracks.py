@@ -1,4 +1,4 @@
-"""Tracks over the API: what they are, and their files. No token is needed."""
+"""API: tracks and their files. No token is needed."""
 
 from __future__ import annotations
 
@@ -71,9 +71,7 @@ class TrackDetail(PublicView):
 
 
 def _links(request: Request, track: Track) -> dict[str, str]:
-    """Return where more stands about a track: its page, board and releases, and what annotators
-    see.
-    """
+    """Return the addresses of the track's page, board, releases and guidelines."""
     names = {"page": "track", "board": "api-board", "releases": "api-releases"}
     names["guidelines"] = "guidelines"
     links = {key: reverse(name, args=[track.slug]) for key, name in names.items()}
@@ -159,7 +157,7 @@ class MentionTypes(PublicView):
 
 
 def downloadable_track(slug: str) -> Track:
-    """Return the track. Raises Http404 with a sentence where its corpus is not to be downloaded."""
+    """Return the track. Raises Http404 with a sentence if its corpus may not be downloaded."""
     track = public_track(slug)
     if not track.corpus.may_be_downloaded:
         raise Http404(NOT_DOWNLOADABLE)
@@ -169,8 +167,8 @@ def downloadable_track(slug: str) -> Track:
 def gzipped_file(
     request: Request, corpus: Corpus, name: str, lines: Iterator[str], n: int = 0
 ) -> HttpResponseBase:
-    """Return the lines as a gzipped file, streamed; 304 where the requester has this corpus
-    already, of which `n` tells another state where no digest does.
+    """Return the lines as a streamed gzip file; 304 if the client has it already. `n` identifies
+    the state of a corpus without a digest.
     """
     tag = f'"{corpus.digest or f"{corpus.pk}-{n}"}"'
     if request.headers.get("If-None-Match") == tag:

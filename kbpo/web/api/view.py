@@ -1,4 +1,4 @@
-"""The base of every address of the API: its parameters, and pages of its lists."""
+"""Base classes of API views, and the parsing of parameters and pages."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ BIGGEST = 2**31 - 1
 
 
 def one_of(request: Request, name: str, options: Any, fallback: str) -> str:
-    """Return the option that a parameter asks for. Raises ValidationError for one that is not
-    there.
-    """
+    """Return the option in a parameter. Raises ValidationError for an unknown one."""
     value = request.query_params.get(name, fallback)
     if value not in options:
         raise ValidationError({name: [f"{value!r} is not one of {', '.join(options)}."]})
@@ -36,9 +34,7 @@ POPULATION = "like or these: whether intervals hold for inputs (documents) like 
 def whole_number(
     request: Request, name: str, fallback: int, most: int = BIGGEST, *, least: int = 0
 ) -> int:
-    """Return the whole number that a parameter says; the fallback where there is none. Raises
-    ValidationError.
-    """
+    """Return the integer in a parameter; the fallback without one. Raises ValidationError."""
     value = request.query_params.get(name)
     if value is None:
         return fallback
@@ -50,7 +46,7 @@ def whole_number(
 
 
 def limit_of(request: Request, fallback: int, most: int) -> int:
-    """Return how many rows of a list are asked for. Raises ValidationError."""
+    """Return the requested number of rows. Raises ValidationError."""
     return whole_number(request, "limit", fallback, most, least=1)
 
 
@@ -60,9 +56,7 @@ PAGE_PARAMETERS = ("page", "page_size", "per_page")
 
 
 class APIView(views.APIView):
-    """An address that takes the parameters that its schema describes, and no others: what another
-    was to choose would not be chosen.
-    """
+    """A view that refuses parameters that its schema does not describe."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Raise ValidationError for a parameter that is not documented, after permissions were
@@ -74,7 +68,7 @@ class APIView(views.APIView):
             _refuse_unknown(unknown, list(self._described(request)))
 
     def _described(self, request: Request) -> Iterator[str]:
-        """Yield the names of the parameters that a request may have."""
+        """Yield the names of the allowed parameters."""
         extended = getattr(getattr(self, _method(request)), "kwargs", {}).get("schema")
         if extended is None:
             return
@@ -88,7 +82,7 @@ class APIView(views.APIView):
 
 
 class PublicView(APIView):
-    """An address that everybody may read without a token."""
+    """A view that needs no token."""
 
     permission_classes = [AllowAny]
 
@@ -122,7 +116,7 @@ def paginate(
     *,
     at_once: int = 100,
 ) -> tuple[LimitOffsetPagination, list[Any]]:
-    """Return the pagination that `limit` and `offset` ask for, and its rows: 1,000 at most. Raises
+    """Return the pagination by `limit` and `offset`, and its rows: at most 1,000. Raises
     ValidationError.
     """
     limit_of(request, at_once, MOST_PER_PAGE)
@@ -133,6 +127,6 @@ def paginate(
 
 
 def list_table(table: Table, request: Request, view: APIView) -> Response:
-    """Return the page of a table that `limit` and `offset` ask for. Raises ValidationError."""
+    """Return the page of a table by `limit` and `offset`. Raises ValidationError."""
     pages, page = paginate(table.rows, request, view)
     return pages.get_paginated_response(table.records(page))

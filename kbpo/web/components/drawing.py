@@ -60,14 +60,14 @@ class Interval:
 
     @classmethod
     def of(cls, figure: Any) -> Self:
-        """What has a value with some of its ends (a figure, a difference, a share) as it is drawn;
-        None: nothing is known.
+        """Return the interval of anything with a value and its ends (a figure, a difference, a
+        share); None gives an empty interval.
         """
         return cls(*(getattr(figure, name, None) for name in ENDS))
 
     @property
     def known(self) -> list[float]:
-        """The figures that exist, for choosing an axis."""
+        """Return the known figures, to choose an axis."""
         figures = (self.estimate, self.low80, self.high80, self.low95, self.high95)
         return [figure for figure in figures if is_known(figure)]  # type: ignore[misc]
 
@@ -81,7 +81,7 @@ class Axis:
     ticks: tuple[float, ...]
 
     def position(self, value: float) -> float:
-        """Return where a value stands, in per cent of the width, never outside it."""
+        """Return the position of a value in per cent of the width, clipped to the axis."""
         share = (value - self.low) / (self.high - self.low)
         return round(100 * min(1.0, max(0.0, share)), 3)
 
@@ -138,7 +138,9 @@ def _axis_of_steps(low: float, high: float, ticks: int, bounds: tuple[float, flo
 
 
 def _axis_of_ends(low: float, high: float, bounds: tuple[float, float]) -> Axis:
-    """Both ends and the middle only, for narrow columns; rounded to 5 points, the middle too."""
+    """Return an axis with both ends and the middle only, rounded to 5 points, for
+    narrow columns.
+    """
     first = math.floor(low * 20 + 1e-9)
     last = max(math.ceil(high * 20 - 1e-9), first + 2)
     last += (last - first) % 2
@@ -157,21 +159,13 @@ def draw_interval(
     name: str = "",
     alone: Interval | None = None,
 ) -> SafeString:
-    """One interval: a line for 95 %, a bar for 80 %, an upright tick for the estimate; clipped to
-    [0, 1].
+    """Return an interval as SVG, clipped to [0, 1]: a line for 95 %, a bar for 80 %, a tick for the
+    estimate.
 
-    Parameters
-    ----------
-    kind
-        final is solid; live, which may be watched, is hatched with a dashed line; moment,
-        provisional and for one look alone, is a dashed outline; published is hollow, few is grey.
-    tone
-        a (blue), b (orange, the second of two systems) or quiet (grey, for figures that stand
-        second).
-    name
-        what the figure is of; put before the figures that a screen reader says.
-    alone
-        what people alone would give; its 80 % interval is a thin line with ends under the bar.
+    Parameters: `kind` is the style (final is solid; live hatched with a dashed line; moment a
+    dashed outline; published hollow; few grey). `tone` is a (blue), b (orange, the second of two
+    systems) or quiet (grey). `name` comes before the figures for screen readers. `alone` is the
+    interval from people alone, drawn as a thin line under the bar.
     """
     label = interval_label(interval, kind=kind, name=name)
     tone = "quiet" if kind == "few" else tone
@@ -185,7 +179,7 @@ def draw_interval(
 
 
 def interval_label(interval: Interval, *, kind: Kind = "final", name: str = "") -> str:
-    """Return what a screen reader says of an interval: “30.0, 80 % interval 28.6 to 31.4”."""
+    """Return an interval in words for screen readers: “30.0, 80 % interval 28.6 to 31.4”."""
     if not is_known(interval.estimate):
         sentence = "no estimate yet"
     else:
@@ -202,8 +196,8 @@ def interval_label(interval: Interval, *, kind: Kind = "final", name: str = "") 
 def draw_coefficient(
     interval: Interval, axis: Axis, *, tone: Tone = "a", name: str = ""
 ) -> SafeString:
-    """Return a number that is no share, as an agreement or a ratio, with its interval; clipped to
-    its axis, and said as it is written: “0.76”.
+    """Return a coefficient with its interval as SVG, clipped to its axis; its label
+    reads “0.76”.
     """
     sentence = (
         coefficient_text(interval.estimate) if is_known(interval.estimate) else "no estimate yet"
@@ -219,8 +213,8 @@ def draw_coefficient(
 
 
 def draw_difference(interval: Interval, axis: Axis, *, name: str = "") -> SafeString:
-    """Return a difference on an axis with a zero line; blue above zero, orange below, grey when 80
-    % holds zero.
+    """Return a difference as SVG with a zero line: blue above zero, orange below, grey if the 80 %
+    interval contains zero.
     """
     tone = difference_tone(interval)
     sentence = f"{number_text(interval.estimate, signed=True)} points"
@@ -240,13 +234,13 @@ def draw_difference(interval: Interval, axis: Axis, *, name: str = "") -> SafeSt
 
 
 def draw_alone_legend() -> SafeString:
-    """Return the thin line that stands for the interval of people alone, for the legend."""
+    """Return the thin line of people alone, for the legend."""
     sample = Interval(0.5, 0.1, 0.9)
     return _svg("iv", PEOPLE_ALONE, _whisker(sample, Axis(0.0, 1.0, ()), middle=HEIGHT / 2))
 
 
 def draw_legend(kind: Kind = "final") -> SafeString:
-    """Return the glyph by itself, to explain it."""
+    """Return an interval of this style, for the legend."""
     sample = Interval(0.5, 0.2, 0.8, 0.0, 1.0)
     tone: Tone = "quiet" if kind == "few" else "a"
     return _svg(
@@ -257,7 +251,7 @@ def draw_legend(kind: Kind = "final") -> SafeString:
 
 
 def difference_tone(interval: Interval) -> Tone:
-    """a when the 80 % interval lies above zero, b when below, quiet when it holds zero or is
+    """Return a if the 80 % interval is above zero, b if below, quiet if it contains zero or is
     unknown.
     """
     if is_known(interval.low80) and interval.low80 > 0:  # type: ignore[operator]
@@ -322,9 +316,7 @@ def pack_ties(
 
 
 def draw_ties(lanes: int, parts: Sequence[tuple[int, Part]]) -> SafeString:
-    """One row's share of the tie lines: upright, as high as the row, a little short where a group
-    starts or ends.
-    """
+    """Return one row's part of the tie lines: vertical, a little shorter at the ends of a group."""
     lines = []
     for lane, part in parts:
         x = lane * LANE + 2

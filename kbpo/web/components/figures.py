@@ -1,4 +1,4 @@
-"""How figures are written: shares, intervals, money, durations and times. Pure text, no Django."""
+"""Formats shares, intervals, money, durations and times as text. Without Django."""
 
 import math
 from datetime import UTC, datetime, timedelta
@@ -13,7 +13,7 @@ NBSP = "\u00a0"
 
 
 def coefficient_text(value: float | None) -> str:
-    """Return a coefficient between −1 and 1, as agreement is: “0.76”, “−0.10”."""
+    """Return a coefficient between −1 and 1: “0.76”, “−0.10”."""
     if value is None or not math.isfinite(value):
         return DASH
     text = f"{abs(value):.2f}"
@@ -21,13 +21,13 @@ def coefficient_text(value: float | None) -> str:
 
 
 def percent_text(value: float | None, *, n: int | None = None) -> str:
-    """Return a share with its sign, which never wraps to another line: “30.0 %”."""
+    """Return a share with a non-breaking sign: “30.0 %”."""
     text = number_text(value, n=n)
     return text if text == DASH else f"{text}{NBSP}%"
 
 
 def half_width_text(half_width: float | Decimal) -> str:
-    """Return a planned precision: 0.03 is “±3 %”, 0.025 is “±2.5 %”."""
+    """Return a half-width: 0.03 is “±3 %”, 0.025 is “±2.5 %”."""
     return f"±{float(half_width) * 100:.4g}{NBSP}%"
 
 
@@ -37,9 +37,7 @@ def count_text(count: float) -> str:
 
 
 def money_text(amount: Decimal | int | str, *, cents: bool = True) -> str:
-    """Return an amount in dollars: “$31.80” where it is spent, “$32” in prose. Decimal only; a
-    float is refused.
-    """
+    """Return an amount in dollars: “$31.80”, or “$32” without cents. Refuses floats."""
     if isinstance(amount, float):
         raise TypeError(f"money is Decimal, not float: {amount!r}")
     exact = Decimal(amount).quantize(
@@ -49,7 +47,7 @@ def money_text(amount: Decimal | int | str, *, cents: bool = True) -> str:
 
 
 def duration_text(duration: timedelta | float) -> str:
-    """Return an honest rounding, without “about”: “40 s”, “48 min”, “2 h”, “3 days”."""
+    """Return a rounded duration: “40 s”, “48 min”, “2 h”, “3 days”."""
     seconds = duration.total_seconds() if isinstance(duration, timedelta) else float(duration)
     if seconds < 90:
         return f"{max(round(seconds), 0)}{NBSP}s"

@@ -1,4 +1,4 @@
-"""The way in: asking for an account, and a way back for a forgotten password."""
+"""Pages to ask for an account and to reset a forgotten password."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TOO_MANY = "Many requests came from your network in the last hour. Try again lat
 
 
 class AskForm(forms.Form):
-    """What an admin needs to know of somebody who asks for an account, or for a team."""
+    """Fields of a request for an account or a team."""
 
     name = forms.CharField(max_length=120, label="Your name")
     email = forms.EmailField()
@@ -70,9 +70,7 @@ class AskForm(forms.Form):
 
 @never_cache
 def ask_for_account(request: HttpRequest) -> HttpResponse:
-    """Return the form for an account, or for a team where one is logged in; afterwards it says what
-    happens next.
-    """
+    """Show the form for an account, or for a team to users who are logged in; store a request."""
     user = request.user if isinstance(request.user, User) else None
     form = AskForm(request.POST or None, user=user)
     if request.method != "POST" or not form.is_valid():
@@ -94,7 +92,9 @@ def _form(request: HttpRequest, form: AskForm, status: int, refusal: str = "") -
 
 
 class LinkForm(PasswordResetForm):
-    """An address; the mail with the link waits like any other, and is tried again like them."""
+    """The address to which a reset link is mailed. The mail is queued and retried like
+    any other.
+    """
 
     def send_mail(
         self,
@@ -105,9 +105,7 @@ class LinkForm(PasswordResetForm):
         to_email: str,
         html_email_template_name: str | None = None,
     ) -> None:
-        """Send the mail after this request, whose duration then tells nobody whether the account
-        exists.
-        """
+        """Queue the mail, so that the response time does not tell whether the account exists."""
         subject = render_to_string(subject_template_name, context)
         text = render_to_string(email_template_name, context)
         send(to_email, subject, text, user=context["user"])
@@ -115,7 +113,9 @@ class LinkForm(PasswordResetForm):
 
 @never_cache
 def forgot_password(request: HttpRequest) -> HttpResponse:
-    """Asks for a mail with a link that sets a new password. It never tells who has an account."""
+    """Mail a link to set a new password. The answer is the same whether the account
+    exists or not.
+    """
     form = LinkForm(request.POST or None)
     if request.method != "POST" or not form.is_valid():
         status = 422 if request.method == "POST" else 200
@@ -141,11 +141,11 @@ def forgot_password(request: HttpRequest) -> HttpResponse:
 
 
 class ResetForm(NewPassword, SetPasswordForm):  # type: ignore[type-arg]
-    """A new password, twice."""
+    """A new password, entered twice."""
 
 
 class Reset(PasswordResetConfirmView):
-    """The page behind a link of a mail, or of an admin: a new password, twice."""
+    """The page of a reset link, which sets a new password."""
 
     form_class = ResetForm
     template_name = "people/reset.html"

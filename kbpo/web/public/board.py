@@ -1,4 +1,4 @@
-"""The leaderboard: public, the home page too; every switch is in the URL."""
+"""The leaderboard page of a track, its CSV file, and the list of its evaluations."""
 
 from __future__ import annotations
 
@@ -75,9 +75,10 @@ _TRACKS: dict[str, int] = {}
 @vary_on_cookie
 @conditional_page
 def show(request: HttpRequest, slug: str = "", number: int | None = None) -> HttpResponse:
-    """A track's board; with a number, as that evaluation left it; without a slug that which has
-    most to show. It carries an ETag, so that a reader who comes back is answered
-    without a page; and who is nobody in particular shares one with everybody else.
+    """Show the board of a track, or of the busiest track without a slug; with a number, the board
+    of that evaluation.
+
+    The page has an ETag, and anonymous visitors share a cached copy.
     """
     if request.COOKIES.get(settings.SESSION_COOKIE_NAME) or get_messages(request):
         return _draw_page(request, slug, number)
@@ -87,7 +88,9 @@ def show(request: HttpRequest, slug: str = "", number: int | None = None) -> Htt
 def cached_page(
     request: HttpRequest, slug: str, draw: Callable[[str], HttpResponse]
 ) -> HttpResponse:
-    """A page that is the same for everybody, drawn by `draw` where none is kept."""
+    """Return the cached page for anonymous visitors; `draw` renders it if it is not cached or out
+    of date.
+    """
     if not settings.PAGES_KEPT_SECONDS:
         return draw(slug)
     key = _cache_key(request)
@@ -104,8 +107,8 @@ def cached_page(
 
 
 def _read_cached_page(key: str, slug: str) -> tuple[_CachedPage | None, tuple[str, ...]]:
-    """Return the page that is kept, and the stamps that its track has now. Redis is asked once,
-    where the track is the one that this process knows of that address.
+    """Return the cached page and the current stamps of its track. One request to Redis is enough if
+    this process knows the track of the address.
     """
     guess = _TRACKS.get(slug)
     page, stamps = (cache.get(key), ()) if guess is None else cached_with_stamps(key, guess)
@@ -119,9 +122,9 @@ def _read_cached_page(key: str, slug: str) -> tuple[_CachedPage | None, tuple[st
 
 @dataclass(frozen=True)
 class _CachedPage:
-    """A board's page for readers who are nobody in particular, compressed once. It holds as long as
-    the stamps of its track are those that it was drawn under; what else it tells (labels that wait,
-    names of teams, money) is PAGES_KEPT_SECONDS old at most.
+    """A compressed board page for anonymous visitors. It is valid while the stamps of its track are
+    unchanged; everything else on it (open questions, team names, money) is at most
+    PAGES_KEPT_SECONDS old.
     """
 
     track: int
@@ -131,12 +134,12 @@ class _CachedPage:
 
     @classmethod
     def of(cls, drawn: HttpResponse, track: int, stamps: tuple[str, ...]) -> _CachedPage:
-        """The page that was drawn under these stamps."""
+        """Return the page that was rendered under these stamps."""
         etag = f'W/"{sha256(drawn.content).hexdigest()[:32]}"'
         return cls(track, stamps, etag, gzip.compress(drawn.content, 6))
 
     def answer(self, request: HttpRequest) -> HttpResponse:
-        """The page; whole for the rare reader who cannot unpack it."""
+        """Return the response, uncompressed for the rare client without gzip."""
         headers = {"ETag": self.etag}
         if ACCEPTS_GZIP.search(request.headers.get("Accept-Encoding", "")):
             headers["Content-Encoding"] = "gzip"
@@ -148,8 +151,8 @@ class _CachedPage:
 
 
 def _cache_key(request: HttpRequest) -> str:
-    """Return what a shared page is kept under: its address, with the switches alone, so that nobody
-    fills the cache by asking.
+    """Return the cache key of a page: its address with the known switches only, so that nobody can
+    fill the cache.
     """
     asked = [(name, request.GET[name][:20]) for name in SWITCHES if name in request.GET]
     parts = [settings.VERSION, request.build_absolute_uri(request.path), asked]
@@ -158,7 +161,6 @@ def _cache_key(request: HttpRequest) -> str:
 
 @at_one_moment
 def _draw_page(request: HttpRequest, slug: str, number: int | None) -> HttpResponse:
-    """The page as it is drawn for whoever asks."""
     track = find_track(slug)
     if track is None:
         return render(request, "leaderboard.html", {"track": None})
@@ -246,7 +248,7 @@ def _json_address(track: Track, view: View) -> str:
 
 
 def _points(kind: Kind, rows: Iterable[Row]) -> list[plots.Point]:
-    """What is drawn of each row where two columns are drawn against each other."""
+    """Return the points of the plot of two columns against each other."""
     if kind.measures.plotted is None:
         return []
     across, up = kind.measures.plotted
@@ -274,7 +276,7 @@ def _finding(rows: Sequence[Row]) -> str:
 @expensive
 @at_one_moment
 def board_csv(request: HttpRequest, slug: str) -> HttpResponse:
-    """The board as CSV: the figures of the page, unrounded, one row a system."""
+    """Return the board as CSV: one row for each system, with unrounded figures."""
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
     view = view_or_404(request, track)
     shown = board_or_404(track, view)
@@ -285,7 +287,7 @@ def board_csv(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def list_evaluations(request: HttpRequest, slug: str) -> HttpResponse:
-    """The evaluations of a track that everybody is told of, and the runs that were withdrawn."""
+    """Show the public evaluations of a track and its withdrawn runs."""
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
     listed = track.evaluations.listed().order_by("-number")
     page = Paginator(listed, 50).get_page(request.GET.get("page"))
@@ -299,9 +301,7 @@ def list_evaluations(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def withdrawn_runs(track: Track) -> QuerySet[Submission]:
-    """The runs that everybody has seen scored and that are withdrawn, the last one first; 200 at
-    most.
-    """
+    """Return at most 200 withdrawn runs that were on the board, the latest first."""
     gone = Submission.objects.filter(
         track=track, status="withdrawn", scored_at__isnull=False, is_private=False
     )

@@ -1,4 +1,4 @@
-"""A board as CSV and as JSON: the same figures as on its page, unrounded."""
+"""Renders a board as CSV and as JSON, with the figures of the page, unrounded."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ not public"""
 
 
 def board_table(shown: Board) -> tuple[list[str], list[list[Any]]]:
-    """The head and the rows of the CSV file, one row a system."""
+    """Return the header and the rows of the CSV file, one row for each system."""
     blank = Row(Submission(track=shown.track, team=Team()), "")
     rows = [list(_csv_record(shown, row).values()) for row in shown.rows]
     return list(_csv_record(shown, blank)), rows
@@ -131,10 +131,9 @@ def board_as_json(shown: Board) -> dict[str, Any]:
 
 
 def _judges_as_json(shown: Board, row: Row) -> dict[str, Any]:
-    """What is known of those who judged what a system says: their answers, the share of these that
-    agrees with the majority; where they rate, how much of it two rated or more, and how far two of
-    them lie apart; of all people on the track Fleiss' κ, their answers to questions whose answer is
-    known and the share of these that is wrong; and how many judgments experts checked.
+    """Return the quality of the judgments of a system: number of answers and their agreement,
+    difference of ratings, Fleiss’ κ of the track, errors on known questions, and the number of
+    judgments that experts checked.
     """
     judges = judges_of(shown.evaluation, row.submission)
     return judges_json(judges, reliability_for_board(shown)) | {"checked": row.n_checked}
@@ -153,9 +152,7 @@ def _evaluation_as_json(shown: Board) -> dict[str, Any] | None:
 
 
 def _figure_as_json(row: Row, column: str) -> dict[str, Any] | None:
-    """Return what stands in a column; with the ends of the published interval at 80 % where there
-    is one.
-    """
+    """Return a figure as JSON, with its published 80 % interval if there is one."""
     figure, ends = row.figure(column), row.bootstrap.get(column)
     if figure is None:
         return None
@@ -163,8 +160,8 @@ def _figure_as_json(row: Row, column: str) -> dict[str, Any] | None:
 
 
 def board_strengths(shown: Board) -> dict[str, Any]:
-    """What a board's evaluation tells of strengths under its criterion, with the systems that stand
-    on it; empty where systems are judged one by one.
+    """Return the strengths of an evaluation under the board's criterion, with their systems; empty
+    unless systems are compared in pairs.
     """
     stored = shown.report.strengths.get(shown.criterion)
     if stored is None:
@@ -180,7 +177,9 @@ def board_strengths(shown: Board) -> dict[str, Any]:
 
 
 def _strengths_as_json(shown: Board) -> dict[str, Any] | None:
-    """Strengths of systems that are compared two by two; None where they are judged one by one."""
+    """Return the strengths of systems that are compared in pairs; None if they are judged one by
+    one.
+    """
     strengths = board_strengths(shown)
     for row in strengths.get("rows", ()):
         del row["submission"]
@@ -188,8 +187,8 @@ def _strengths_as_json(shown: Board) -> dict[str, Any] | None:
 
 
 def track_as_json(row: Track) -> dict[str, Any]:
-    """Return a track as JSON, for everybody. Under a criterion whose `single` is “mean” people
-    rate: nothing is right or wrong.
+    """Return the public data of a track. Under a criterion whose `single` is “mean” people rate:
+    nothing is right or wrong.
     """
     kind = kind_of(row)
     criteria = kind.measures.criteria

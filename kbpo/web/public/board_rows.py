@@ -1,4 +1,4 @@
-"""The columns and rows of a board, as its page, its files, the API and other sites show them."""
+"""Columns, rows and facts of a board, as its page shows them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ two people who rate, say, nobody knows how much people differ."""
 def column_head(
     kind: Kind, column: Column, view: View, address: str, rows: Sequence[Row]
 ) -> dict[str, Any]:
-    """The head of a drawn column; `has` says whether the criterion has such a number at all."""
+    """Return the header of a plotted column; `has` tells whether the criterion has this
+    quantity.
+    """
     quantity = kind.measures.printed(column.quantity, view.criterion)
     ticks = 5 if column.place == "first" else 3
     return {
@@ -54,8 +56,8 @@ def column_head(
 
 
 def column_heads(kind: Kind, view: View, address: str, rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """The heads of all that is drawn: the columns, then other criteria, each of which leads to the
-    board that is of it.
+    """Return the headers of all plotted columns: the quantities, then the other criteria, which
+    link to their own boards.
     """
     heads = [
         column_head(kind, column, view, address, rows)
@@ -84,14 +86,13 @@ def column_heads(kind: Kind, view: View, address: str, rows: Sequence[Row]) -> l
 
 
 def _direction(kind: Kind, quantity: str, criterion: str) -> str:
-    """What a head says where less is better."""
     return "" if kind.measures.higher_is_better(quantity, criterion) else "lower is better"
 
 
 def row_cells(
     shown: Board, heads: list[dict[str, Any]], row: Row, mine: set[int], view: View
 ) -> dict[str, Any]:
-    """What stands in a row under these heads; `mine` are the reader's teams."""
+    """Return the cells of a row under these headers; `mine` are the teams of the visitor."""
     kind, evaluation = kind_of(shown.track), shown.evaluation
     published = _published_figures(kind, row, view.criterion)
     compared = [figure for figure in published if figure["quantity"] == kind.measures.mean]
@@ -116,9 +117,9 @@ def row_cells(
 
 
 def _cell(shown: Board, row: Row, head: dict[str, Any], view: View) -> dict[str, Any]:
-    """A drawn figure, with its correction by experts; and
-    the same by people alone, where metrics and judges narrow it. Of a criterion that is drawn
-    beside the board's own the figure alone: what narrows it there narrows it here.
+    """Return one plotted figure with the notes beneath it (corrected figures) and
+    the interval from people alone if metrics narrow it. For another criterion only the figure is
+    returned.
     """
     kind, criterion = kind_of(shown.track), head.get("criterion", view.criterion)
     is_own = criterion == view.criterion
@@ -152,7 +153,9 @@ def _cell(shown: Board, row: Row, head: dict[str, Any], view: View) -> dict[str,
 
 
 def _published_figures(kind: Kind, row: Row, criterion: str) -> list[dict[str, Any]]:
-    """The figures for comparison under a criterion, in the order of the quantities."""
+    """Return the figures of the published estimators under a criterion, in the order of the
+    quantities.
+    """
     order = [quantity.name for quantity in kind.measures.quantities if quantity.of(criterion)]
     columns = [
         one for one in kind.measures.columns if one.place == "published" and one.quantity in order
@@ -172,14 +175,14 @@ def _published_figures(kind: Kind, row: Row, criterion: str) -> list[dict[str, A
 
 
 def has_published(kind: Kind, rows: Iterable[Row]) -> bool:
-    """Whether any row has a figure for comparison."""
+    """Return whether any row has a figure of a published estimator."""
     names = [column.name for column in kind.measures.columns if column.place == "published"]
     return any(row.value(name) is not None for row in rows for name in names)
 
 
 def bar_kind(row: Row, past: bool, figure: Figure | None = None) -> str:
-    """How its bars are drawn: outlined while more is judged that was ordered, grey where few
-    judgments stand behind the figure; without one, behind the mean.
+    """Return the style of a row's bars: outlined while judging continues, grey if the figure (else
+    the mean) has few judgments.
     """
     mean = row.figure(row.mean)
     if (mean and mean.kind != "final") if past else row.submission.status != "scored":
@@ -189,7 +192,7 @@ def bar_kind(row: Row, past: bool, figure: Figure | None = None) -> str:
 
 
 def has_few(rows: list[dict[str, Any]]) -> bool:
-    """Whether a bar of a board is grey since few judgments stand behind it."""
+    """Return whether any bar of a board is grey."""
     return any(
         cell["kind"] == "few" and cell["head"]["has"] and cell["interval"].estimate is not None
         for row in rows
@@ -198,7 +201,7 @@ def has_few(rows: list[dict[str, Any]]) -> bool:
 
 
 def rank_text(row: Row) -> str:
-    """“3”, or the range “1–4”; “–” of the reference, which takes no place among systems."""
+    """Return a rank as “3” or “1–4”; “–” for the reference, which has no rank."""
     if row.submission.is_reference:
         return "–"
     if (rank := row.rank) is None:
@@ -207,7 +210,7 @@ def rank_text(row: Row) -> str:
 
 
 def saved_text(share: float | None) -> str:
-    """“12.3 % saved”; “none saved” where that is what it rounds to, or people alone need fewer."""
+    """Return “12.3 % saved”, or “none saved” if the share rounds to zero or below."""
     if share is None:
         return ""
     text = percent_text(max(share, 0.0))
@@ -215,7 +218,7 @@ def saved_text(share: float | None) -> str:
 
 
 def has_expert(kind: Kind, rows: Iterable[Row]) -> bool:
-    """Whether a mean that experts corrected stands small under the mean of any row."""
+    """Return whether any row has a mean that is corrected by expert checks."""
     mean = kind.measures.column_of(kind.measures.mean).name
     corrected = []
     for column in kind.measures.columns:
@@ -225,8 +228,8 @@ def has_expert(kind: Kind, rows: Iterable[Row]) -> bool:
 
 
 def board_facts(track: Track, shown: Board) -> dict[str, Any]:
-    """The four facts beside the one sentence. What is judged of these texts counts for every track
-    of theirs; people were asked about a part of it for other tracks alone (`judged_elsewhere`).
+    """Return the four facts beside the board. Judgments of the texts are shared by all tracks of
+    the corpus; `judged_elsewhere` counts those that were ordered on other tracks only.
     """
     money = balance(track=track)
     kind = kind_of(track)
@@ -257,8 +260,8 @@ def board_facts(track: Track, shown: Board) -> dict[str, Any]:
 
 
 def _read_in_full(track: Track, evaluation: Evaluation | None) -> int:
-    """How many documents' annotations the board rests on; before there is one, how many are read:
-    some may count only once others are read that were drawn before them.
+    """Return the number of fully read documents that the board uses; before the first evaluation,
+    the number that was read.
     """
     if evaluation is not None:
         return evaluation.report.documents

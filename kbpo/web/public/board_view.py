@@ -1,4 +1,4 @@
-"""What a board's address asks for: the switches of the page, of its files, and of the API."""
+"""Parses the switches in the address of a board, for its page, its files and the API."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PEOPLE, ALL = "0", "all"
 
 @dataclass(frozen=True)
 class View:
-    """What the URL asks for."""
+    """The switches that an address selects."""
 
     distribution: str
     criterion: str
@@ -52,7 +52,7 @@ class View:
     """What numbers are about; empty: what there is, of a kind that has nothing else"""
 
     def url(self, address: str, **changes: str) -> str:
-        """The address with this view's switches, some of them changed."""
+        """Return the address with the switches of this view, after some changes."""
         switches = {
             "distribution": self.distribution,
             "criterion": self.criterion,
@@ -68,7 +68,7 @@ class View:
 
 
 class NoView(ValueError):
-    """A switch that does not exist; the text is a sentence."""
+    """An unknown value of a switch; the text is a sentence."""
 
     def __init__(self, name: str, text: str) -> None:
         super().__init__(text)
@@ -76,8 +76,8 @@ class NoView(ValueError):
 
 
 def parse_view(asked: Mapping[str, str], track: Track) -> View:
-    """The view that the parameters of an address ask for; what the track guarantees where they ask
-    for nothing. Raises NoView.
+    """Return the view that query parameters select; defaults are the guaranteed figures of the
+    track. Raises NoView.
     """
     kind = kind_of(track)
     criterion = _choice(asked, "criterion", kind.measures.criterion_names(), track.criterion)
@@ -100,7 +100,7 @@ def parse_view(asked: Mapping[str, str], track: Track) -> View:
 
 
 def view_or_404(request: HttpRequest, track: Track) -> View:
-    """The view that a page's address asks for. Raises Http404 with a sentence."""
+    """Return the view that the address of a page selects. Raises Http404 with a sentence."""
     try:
         return parse_view(request.GET, track)
     except NoView as problem:
@@ -117,9 +117,8 @@ def _choice(asked: Mapping[str, str], name: str, options: Sequence[str], fallbac
 
 
 def find_track(slug: str) -> Track | None:
-    """The track of that name; without one, that which has most to show: an empty board comes last,
-    a track that takes submissions before others, the newest score first. None where there is no
-    track at all. Raises Http404 for a name that none has.
+    """Return the track of that slug; without one, the default: tracks with systems come first, then
+    open tracks, then the newest score. None without any track. Raises Http404 for an unknown slug.
     """
     tracks = Track.objects.exclude(status="draft")
     if slug:
@@ -137,7 +136,7 @@ def find_track(slug: str) -> Track | None:
 
 
 def board_for_view(track: Track, view: View) -> Board:
-    """The board that a view asks for. Raises NoBoard for a number without one."""
+    """Return the board of a view. Raises NoBoard for an evaluation without one."""
     evaluation = None if view.number is None else evaluation_of(track, view.number)
     return board(
         track,
@@ -150,7 +149,7 @@ def board_for_view(track: Track, view: View) -> Board:
 
 
 def board_or_404(track: Track, view: View) -> Board:
-    """The same for a page. Raises Http404."""
+    """Return the board of a view. Raises Http404."""
     try:
         return board_for_view(track, view)
     except NoBoard as problem:
@@ -158,8 +157,8 @@ def board_or_404(track: Track, view: View) -> Board:
 
 
 def with_default_helpers(request: HttpRequest, shown: Board, view: View) -> View:
-    """A view as its board can tell it. Where a metric or judge came after the judgments, people
-    alone stand first.
+    """Return the view with its default for `helped`: people alone if a metric or judge was added
+    after the judgments.
     """
     unsaid = PEOPLE if shown.report.late_scorers else ALL
     helped = view.helped if "helped" in request.GET else unsaid
@@ -169,8 +168,8 @@ def with_default_helpers(request: HttpRequest, shown: Board, view: View) -> View
 def switches(
     view: View, track: Track, report: Report, url: Callable[..., str]
 ) -> list[dict[str, Any]]:
-    """The switches of a page that shows a report, with the options that there are figures for.
-    `url` returns the page's address with some switches changed.
+    """Return the switches of a page that shows a report, limited to options with figures. `url`
+    returns the page's address with changed switches.
     """
     kind = kind_of(track)
     distributions = {
@@ -211,7 +210,7 @@ def switches(
 
 
 def helper_switch(shown: Board, view: View, address: str) -> list[dict[str, Any]]:
-    """The switch between people alone, and all metrics and judges with them, where they help."""
+    """Return the switch between people alone and people with all metrics and judges."""
     if all(row.saved is None for row in shown.rows) and not shown.report.late_scorers:
         return []
     words = {PEOPLE: "People alone", ALL: "All metrics and judges"}

@@ -20,8 +20,8 @@ _IN_LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
 def bibtex(
     key: str, title: str, author: str, evaluation: Evaluation, url: str, figure: str = ""
 ) -> str:
-    """Return an entry that names the evaluation, its day and its address; with the figure that is
-    cited, if it is one.
+    """Return a BibTeX entry with the evaluation, its day and its address, and the cited figure if
+    one is given.
     """
     made = evaluation.made_at
     note = f"Evaluation {evaluation.number} of {made:%Y-%m-%d}"
@@ -38,12 +38,12 @@ def bibtex(
 
 
 def _latex(text: str) -> str:
-    """Return a text as LaTeX prints it."""
+    """Return a text with LaTeX's special characters escaped."""
     return "".join(_IN_LATEX.get(letter, letter) for letter in text)
 
 
 def cite_board(request: HttpRequest, shown: Board) -> dict[str, str]:
-    """Return how a board is cited and embedded; empty before there is an evaluation."""
+    """Return the citation of a board and its frame; empty before the first evaluation."""
     if shown.evaluation is None:
         return {}
     slug, evaluation = shown.track.slug, shown.evaluation

@@ -1,4 +1,4 @@
-"""The client as one file that pip installs from its address, for those who have no checkout."""
+"""Serves the command-line client as a wheel that pip installs from this service."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ LONG_AGO = (1980, 1, 1, 0, 0, 0)
 
 @cache
 def build_wheel() -> tuple[str, bytes]:
-    """Return the name of the file, and its bytes: what `client/pyproject.toml` says, as wheels are
-    written (PEP 427). It is pure Python, so that nothing needs to be built.
+    """Return the name and the bytes of the wheel (PEP 427), built from `client/pyproject.toml`. The
+    client is pure Python, so nothing is compiled.
     """
     pyproject = tomllib.loads((HOME / "pyproject.toml").read_text())
     project = pyproject["project"]
@@ -52,7 +52,7 @@ def build_wheel() -> tuple[str, bytes]:
 
 
 def _modules(declared: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
-    """Yield the modules of its packages, and the data beside them that they read."""
+    """Yield the modules of the client's packages and their data files."""
     for package in declared["packages"]:
         home = (HOME / declared["package-dir"][package]).resolve()
         wanted = sorted(home.glob("*.py"))
@@ -85,20 +85,20 @@ def _digest(text: bytes) -> str:
 
 
 def install_command() -> str:
-    """Return what installs the client from this service."""
+    """Return the pip command that installs the client from this service."""
     site = settings.SITE_URL.rstrip("/")
     return f"pip install {site}{reverse('client-file', args=[build_wheel()[0]])}"
 
 
 @require_safe
 def redirect_to_wheel(request: HttpRequest) -> HttpResponse:
-    """To the file of this version."""
+    """Redirect to the wheel of this version."""
     return redirect("client-file", build_wheel()[0])
 
 
 @require_safe
 def download_wheel(request: HttpRequest, name: str) -> HttpResponse:
-    """Return the file. Raises Http404 that says where it is for one of another version."""
+    """Return the wheel. Raises Http404 with the current address for another version."""
     current, content = build_wheel()
     if name != current:
         raise Http404(f"The client of this service is {reverse('client-file', args=[current])}.")

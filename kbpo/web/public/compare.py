@@ -1,4 +1,4 @@
-"""Two systems of a track side by side: is the difference real, and where is it?"""
+"""Compares two systems of a track: differences with intervals, by relation, and their overlap."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ MISSING = (
 
 
 def compare_newest_track(request: HttpRequest) -> HttpResponse:
-    """To the comparison on the track of the run of one's own that was scored last, else on the
-    newest track that is open.
+    """Redirect to the comparison on the track of the visitor's latest scored run, else on the
+    newest open track.
     """
     if isinstance(request.user, User):
         own = Submission.objects.with_score().filter(team__members=request.user)
@@ -55,8 +55,8 @@ def compare_newest_track(request: HttpRequest) -> HttpResponse:
 @expensive
 @at_one_moment
 def show(request: HttpRequest, slug: str) -> HttpResponse:
-    """Return the comparison, or what there is to compare. `?a=12&b=15`, or two of `?s=`, are
-    submissions; `?evaluation=7` compares them as they stood then.
+    """Show the comparison of two systems, or the list to choose from. `?a=12&b=15` (or two of
+    `?s=`) are submissions; `?evaluation=7` selects an earlier evaluation.
     """
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
     kind, view = kind_of(track), view_or_404(request, track)
@@ -114,8 +114,8 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
 def _chosen(
     request: HttpRequest, board: list[Submission]
 ) -> tuple[Submission | None, Submission | None, str]:
-    """Return the two systems that were asked for, and why they cannot be compared, as a sentence
-    (empty: nothing was asked).
+    """Return the two selected systems, and a sentence if they cannot be compared (empty if none
+    were selected).
     """
     marked = [number for number in request.GET.getlist("s") if number]
     asked = [
@@ -141,7 +141,6 @@ def _chosen(
 def comparison_url(
     track: Track, view: View, first: int | str, second: int | str, **changes: str
 ) -> str:
-    """Return the address of a comparison."""
     query = {
         "a": str(first),
         "b": str(second),
@@ -161,7 +160,7 @@ def permalink(evaluation: Evaluation, view: View, first: int, second: int) -> st
 def comparison_context(
     request: HttpRequest, evaluation: Evaluation, a: Submission, b: Submission, view: View
 ) -> dict[str, Any]:
-    """Return scores, differences, overlap, differences by relation and examples of two systems."""
+    """Return scores, differences, overlap and differences by relation of two systems."""
     chosen = {name: getattr(view, name) for name in ("distribution", "criterion", "population")}
     kind, measured = kind_of(a.track), differences(evaluation, a.pk, b.pk, **chosen)
     rows, apart, is_up = [], None, kind.measures.higher_is_better
@@ -190,15 +189,15 @@ def comparison_context(
 
 
 def _better_sides(a: Submission, b: Submission, *, up: bool) -> tuple[str, str]:
-    """Return who is better on the left and on the right of a plot of a minus b."""
+    """Return the names of the systems that are better to the left and to the right of zero."""
     return (b.full_name, a.full_name) if up else (a.full_name, b.full_name)
 
 
 def difference_row(
     quantity: Quantity, difference: Difference, a: Submission, b: Submission, *, up: bool
 ) -> dict[str, Any]:
-    """Return a line of the table of differences, with what the first sentence says of it: who is
-    ahead, by how much, and whether the 95 % interval shows it, too.
+    """Return a row of the table of differences: both figures, the leading system, and whether the
+    95 % interval excludes zero.
     """
     both = [Interval.of(difference.first), Interval.of(difference.second)]
     who, tone, words = "", "", "No difference shown"
@@ -226,7 +225,7 @@ def difference_row(
 
 
 def _difference_cells(difference: Difference) -> dict[str, Any]:
-    """Return a difference as it is drawn, and in words with its 80 % interval."""
+    """Return a difference as interval and as text with its 80 % interval."""
     value, low, high = (
         number_text(getattr(difference, name), signed=True) for name in ("value", "low80", "high80")
     )
@@ -238,11 +237,11 @@ def _difference_cells(difference: Difference) -> dict[str, Any]:
 
 
 def by_relation(evaluation: Evaluation, a: Submission, b: Submission) -> dict[str, Any] | None:
-    """Return how two systems differ relation by relation, with how many relations are left out;
-    None where the evaluation kept nothing of this pair.
+    """Return the differences by relation and the number of omitted relations; None if the
+    evaluation stored nothing for this pair.
 
-    Relations of few judgments are left out: they would tell what those were, and intervals would
-    promise too much.
+    Relations with few judgments are omitted: they would reveal single judgments, and their
+    intervals would be too narrow.
     """
     stored = evaluation.details.relations
     if not {a.pk, b.pk} <= set(stored.systems):
@@ -271,8 +270,8 @@ def by_relation(evaluation: Evaluation, a: Submission, b: Submission) -> dict[st
 def overlap(
     request: Asking, evaluation: Evaluation, a: Submission, b: Submission
 ) -> list[dict[str, Any]]:
-    """Return what both predict and what one predicts alone; shares only as far as they do not tell
-    single judgments.
+    """Return the predictions of both systems and of either one alone, with the share that is right
+    if it does not reveal single judgments.
     """
     parts = evaluation.details.parts(a.pk, b.pk)
     if not parts:

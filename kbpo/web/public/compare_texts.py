@@ -1,5 +1,5 @@
-"""Two systems' texts side by side, input by input: what each wrote, what people said of both, and
-what metrics and judges say. The part of a comparison that needs no estimate.
+"""Shows the texts of two systems side by side, with their ratings and the scores of metrics and
+judges.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SAME = 1e-9
 
 @dataclass(frozen=True)
 class Score:
-    """What a metric or judge says of the two texts."""
+    """The scores of a metric or judge for two texts."""
 
     label: str
     a: float
@@ -44,7 +44,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Side:
-    """What one system wrote for an input, and what people said of it."""
+    """The text of one system for an input, with its ratings."""
 
     text: str
     ratings: list[tuple[str, list[float]]]
@@ -53,7 +53,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Pair:
-    """An input with what both systems wrote for it."""
+    """An input with the texts of both systems."""
 
     key: str
     parts: list[tuple[str, str]]
@@ -66,7 +66,7 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """n inputs for which both systems wrote: the numbers, without texts."""
+    """The n inputs that both systems answered, as arrays without texts."""
 
     keys: list[str]
     instances: np.ndarray
@@ -84,17 +84,17 @@ class Table:
 
     @property
     def difference(self) -> np.ndarray:
-        """(n,) first minus second; NaN where not both are rated."""
+        """Return (n,) first minus second; NaN unless both are rated."""
         return np.asarray(self.values[:, 0] - self.values[:, 1])
 
 
 def side_by_side(
     user: Any, a: Submission, b: Submission, criterion: str, asked: QueryDict
 ) -> dict[str, Any]:
-    """Return what the page shows of two systems' texts; empty for kinds whose outputs are not
-    rated one by one, and where nothing may be shown.
+    """Return the context of the texts of two systems; empty if texts are not rated one by one or
+    may not be shown.
 
-    `asked` may hold `order` (a key of `ORDERS`) and `page`.
+    `asked` may have `order` (a key of `ORDERS`) and `page`.
     """
     kind = kind_of(a.track)
     if not kind.rates or kind.opposes or not (shows_judgments(a) and shows_judgments(b)):
@@ -139,8 +139,8 @@ def _table(
     public: bool,
     restricted: list[bool],
 ) -> Table:
-    """Return the inputs for which both wrote. A text of a `restricted` one is shown only if it has
-    a public judgment.
+    """Return the inputs that both systems answered. A text of a `restricted` run is included only
+    if it has a public judgment.
     """
     first, second = (by_input(row.pk) for row in (a, b))
     keys = [key for key in first if key in second]
@@ -193,13 +193,12 @@ def _pair(kind: Kind, table: Table, at: int, rated_as: Criterion) -> Pair:
 
 
 def _text(shown: Mapping[str, Any]) -> str:
-    """Return a system's own text, as a program that judges is shown it."""
     return str(shown.get("output") or shown.get("text") or "")
 
 
 def _parts(kind: Kind, both: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """Return what systems were given and what people wrote for it, each under its heading; nothing
-    where the texts of the corpus are not for everybody. A text is not shown itself as a reference.
+    """Return the inputs and the references, each under its heading; empty if the texts of the
+    corpus are not public. A system's own text is not repeated as a reference.
     """
     if not kind.corpus.may_be_downloaded:
         return []

@@ -1,5 +1,5 @@
-"""The corpus of a track: every document with the names in it, what systems predict of it, what
-readers found, and who found what; as far as whoever asks may see.
+"""Shows the documents of a track with their names, predictions and facts that readers found, as far
+as the visitor may see them.
 """
 
 from __future__ import annotations
@@ -44,9 +44,7 @@ NOT_DOWNLOADABLE = (
 
 
 def find_readable_track(request: Asking, slug: str) -> Track:
-    """Return the track whose documents are read. Raises Http404 where there are none, or they may
-    not be shown.
-    """
+    """Return the track, if the visitor may read its documents. Raises Http404."""
     track = public_track(slug)
     if not track.corpus.n_documents:
         raise Http404("This track has no documents.")
@@ -56,7 +54,7 @@ def find_readable_track(request: Asking, slug: str) -> Track:
 
 
 def may_read(request: Asking, track: Track) -> bool:
-    """Return whether whoever asks may read the texts of a track."""
+    """Return whether the visitor may read the texts of a track."""
     return track.corpus.may_be_downloaded or bool(getattr(request.user, "is_staff", False))
 
 
@@ -75,9 +73,7 @@ class DocumentPage:
 
 
 def page_of_documents(track: Track, words: str, after: int, at_once: int) -> DocumentPage:
-    """Return the documents in the order in which they were loaded,
-    or those that have some words.
-    """
+    """Return a page of the documents in loading order, filtered by words of their text."""
     documents = Document.objects.filter(corpus=track.corpus)
     n, all_found = track.corpus.n_documents, True
     if words:
@@ -93,9 +89,7 @@ def page_of_documents(track: Track, words: str, after: int, at_once: int) -> Doc
 
 
 def list_documents(request: HttpRequest, slug: str) -> HttpResponse:
-    """Return the documents, in the order in which they were loaded, or those that have some
-    words.
-    """
+    """Show the documents in loading order, filtered by words of their text."""
     track = find_readable_track(request, slug)
     words = request.GET.get("q", "").replace("\0", "").strip()[:LONGEST_WORDS]
     after = request.GET.get("after", "")
@@ -115,7 +109,6 @@ def list_documents(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def show_document(request: HttpRequest, slug: str, key: str) -> HttpResponse:
-    """One document."""
     track = find_readable_track(request, slug)
     document = get_object_or_404(Document, corpus=track.corpus, key=key)
     systems = visible_runs(request, track, document)
@@ -145,8 +138,9 @@ def show_document(request: HttpRequest, slug: str, key: str) -> HttpResponse:
 
 
 def visible_runs(request: Asking, track: Track, document: Document) -> list[Submission]:
-    """Return the runs whose predictions of a document whoever asks may see: their own, and of a
-    closed track or in the development part those on the board; all of them for admins.
+    """Return the runs whose predictions in a document the visitor may see: runs of their teams;
+    runs on the board if the track is closed or the document is in the development part; all runs
+    for admins.
     """
     runs = Submission.objects.filter(track=track, sampled_at__isnull=False)
     runs = runs.select_related("team", "track__corpus").order_by("pk")
@@ -165,8 +159,8 @@ def visible_runs(request: Asking, track: Track, document: Document) -> list[Subm
 def visible_claims(
     request: Asking, document: Document, systems: list[Submission]
 ) -> list[tuple[Judged, list[Submission]]]:
-    """Return what these runs predict of a document, each with the runs that do. Of what nobody may
-    see judged nothing is told.
+    """Return the predictions of these runs in a document, each with its runs. Verdicts are included
+    only as far as the visitor may see them.
     """
     by_instance: dict[int, list[Submission]] = {}
     claim_of: dict[int, Judged] = {}
@@ -193,8 +187,8 @@ def visible_claims(
 def facts_of_readers(
     request: Asking, track: Track, document: Document
 ) -> list[tuple[Any, list[Any]]]:
-    """Return what readers of the whole document found, each with the runs on the board that predict
-    it.
+    """Return the facts that readers of the whole document found, each with the runs on the board
+    that predict it.
     """
     kind = recall_of(track)
     if kind is None or not may_see_readers(request.user, track):
@@ -208,13 +202,13 @@ def facts_of_readers(
 
 
 def may_see_readers(user: Any, track: Track) -> bool:
-    """Return whether somebody may know which documents were read, and what was found there."""
+    """Return whether a user may see which documents were read in full and the facts found there."""
     return (track.status == Track.Status.CLOSED and not track.hides_test) or sees_all(user, track)
 
 
 def _name_spans(document: Document, *, linked: bool) -> list[Span]:
-    """Return the names that came with the document, numbered by what they stand for, which is half
-    of what systems are asked; until that may be told each has a number of its own.
+    """Return the names that came with the document. They are numbered by entity only if `linked`,
+    because systems have to predict the links; otherwise each has its own number.
     """
     numbers: dict[tuple[int, int], int] = {}
     spans = []
@@ -226,9 +220,7 @@ def _name_spans(document: Document, *, linked: bool) -> list[Span]:
 
 
 def _relation_spans(claims: list[tuple[Judged, Any]], found: list[tuple[Any, Any]]) -> list[Span]:
-    """Return what is said on this page to stand in a relation, where no names came with the
-    document.
-    """
+    """Return the spans of predicted and found relations, for documents without given names."""
     places: set[tuple[int, int]] = set()
     for claim, _ in claims:
         places |= set(claim.places)

@@ -1,4 +1,4 @@
-"""Addresses for machines: whether the site can work, and figures of how the service is."""
+"""Addresses for monitoring: a health check and Prometheus metrics."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from kbpo.web.desk.stages import stages
 @never_cache
 @require_safe
 def healthz(request: HttpRequest) -> HttpResponse:
-    """200 while this process reaches the database, which pages need; 503 otherwise."""
+    """Return 200 if the database answers, else 503."""
     with connection.cursor() as cursor:  # where it does not answer, that is a 503 by itself
         cursor.execute("SELECT 1")
     return JsonResponse({"database": True, "redis": has_redis()})
@@ -36,7 +36,7 @@ def healthz(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def serve_metrics(request: HttpRequest) -> HttpResponse:
-    """Figures in the text format of Prometheus, for who has `METRICS_TOKEN`."""
+    """Return metrics in the text format of Prometheus, if the request has `METRICS_TOKEN`."""
     sent = request.headers.get("Authorization", "")
     wanted = f"Bearer {settings.METRICS_TOKEN}"
     if not settings.METRICS_TOKEN or not hmac.compare_digest(sent.encode(), wanted.encode()):
@@ -60,7 +60,7 @@ def serve_metrics(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def favicon(request: HttpRequest) -> HttpResponse:
-    """To the icon, from where browsers look for one of what is no page, and old ones of all."""
+    """Redirect to the icon, from the address where browsers look for it."""
     return redirect(static("favicon.svg"))
 
 

@@ -1,4 +1,4 @@
-"""What is said of the judges' error beside scores, in short sentences."""
+"""Writes sentences about the error of the judges, beside scores and boards."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ UNCHECKED = "No expert has checked any of these judgments yet."
 
 
 def sentences_on_board(shown: Board) -> list[str]:
-    """What stands under a board; nothing before its first scores."""
+    """Return the sentences under a board; none before its first scores."""
     if not shown.rows:
         return []
     judges, people = judges_of(shown.evaluation), reliability_for_board(shown)
@@ -67,12 +67,12 @@ def sentences_on_board(shown: Board) -> list[str]:
 
 
 def reliability_for_board(shown: Board) -> Reliability:
-    """What is known of those who answer; nothing beside a board of the past, since it is of now."""
+    """Return the current reliability of the annotators; none for a board of the past."""
     return NOT_KEPT if shown.past else reliability(shown.track)
 
 
 def _expert_sentence(shown: Board) -> str:
-    """What experts said of a track's judgments; empty if they checked none."""
+    """Return how far experts agree with the judgments of a track; empty without checks."""
     checks = shown.report.expert.get(shown.criterion)
     if checks is None or not checks.checked or checks.agree.value is None:
         return ""
@@ -100,9 +100,9 @@ def sentences_on_run(
     checked: bool,
     words: Words,
 ) -> list[str]:
-    """What stands beside the guaranteed number of a submission; nothing where it has none.
-    `corrected`: as experts’ checks correct it, if they do; `checked`: something else is said of
-    experts; `words`: those of the kind of track.
+    """Return the sentences beside the guaranteed number of a run; none without a number.
+    `corrected` is the number after expert checks; with `checked` the page mentions experts
+    elsewhere.
     """
     if printed is None or printed.value is None:
         return []
@@ -139,7 +139,9 @@ def _agreement_sentence(judges: Judges, subject: str) -> str:
 
 
 def _noise_sentences(judges: Judges) -> list[str]:
-    """Return that annotator noise is not known, where it is not."""
+    """Return a warning if annotator noise cannot be separated from the variance of a system's
+    ratings.
+    """
     if judges.is_separable:
         return []
     drawn = count_text(judges.second_drawn) if judges.second_drawn else "none"
@@ -151,7 +153,7 @@ def _noise_sentences(judges: Judges) -> list[str]:
 
 
 def _difference_sentences(judges: Judges, words: Words) -> list[str]:
-    """How far people who rated the same lie apart; nothing where nobody did."""
+    """Return how far two ratings of the same text differ; empty if none was rated twice."""
     if judges.differ is None:
         return []
     items = words.item if judges.twice == 1 else words.items
@@ -162,7 +164,7 @@ def _difference_sentences(judges: Judges, words: Words) -> list[str]:
 
 
 def _rater_sentences(judges: Judges) -> list[str]:
-    """How few people rated, and how many ratings are of unknown ones."""
+    """Return warnings about few raters, one dominant rater, and ratings of unknown people."""
     sentences = []
     if judges.of_unknown:
         ratings = (
@@ -179,7 +181,9 @@ def _rater_sentences(judges: Judges) -> list[str]:
 
 
 def _reliability_sentences(people: Reliability) -> list[str]:
-    """What is known of all who answer a track's questions."""
+    """Return Fleiss' κ and the error on questions with known answers, for all annotators of a
+    track.
+    """
     sentences = []
     if people.kappa is not None:
         sentences.append(
@@ -194,7 +198,7 @@ def _reliability_sentences(people: Reliability) -> list[str]:
 
 
 def judges_as_json(judges: Judges, people: Reliability) -> dict[str, Any]:
-    """The same for programs."""
+    """Return the quality of judgments as JSON."""
     return {
         "answers": judges.answers,
         "agreement": judges.agree,

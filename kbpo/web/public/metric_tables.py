@@ -1,5 +1,5 @@
-"""The numbers behind the page of what metrics, judges and questions are worth, as tables: the page
-draws from here, and its files and the API are these.
+"""Tables of the worth of metrics, judges and questions, for the metrics page, its CSV files and the
+API.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ OF_COMPONENTS = ("sigma_f2", "sigma_a2", "gamma")
 
 
 def _with_ends(*names: str) -> list[str]:
-    """Return the names of numbers' 80 % ends."""
     return [f"{name}_{end}" for name in names for end in ("low80", "high80")]
 
 
@@ -49,7 +48,7 @@ FIGURES = {
 
 
 def metric_table(kind: Kind, evaluation: Evaluation | None, criterion: str, figure: str) -> Table:
-    """Return one of FIGURES under a criterion, as an evaluation left it."""
+    """Return one of FIGURES under a criterion, from an evaluation."""
     stored = worth_under(evaluation, criterion)
     if figure == "worth":
         shown = board(kind.track, distribution=kind.track.distribution, criterion=criterion)
@@ -66,26 +65,26 @@ def metric_table(kind: Kind, evaluation: Evaluation | None, criterion: str, figu
 
 
 def worth_under(evaluation: Evaluation | None, criterion: str) -> Worth:
-    """Return what an evaluation says of the worth of metrics under a criterion."""
+    """Return the worth of metrics under a criterion, from an evaluation."""
     return evaluation.report.worth.get(criterion, Worth()) if evaluation is not None else Worth()
 
 
 def sort_scorers(stored: Worth) -> list[Scorer]:
-    """Return the metrics and judges, all together first, then by their worth; those of which too
-    little is known last.
+    """Return the metrics and judges: all together first, then by decreasing worth, unknown worth
+    last.
     """
     scorers = [stored.together] if stored.together is not None else []
     return scorers + sorted(stored.scorers, key=lambda scorer: -(scorer.worth or 0.0))
 
 
 def best_single_scorer(stored: Worth) -> Scorer | None:
-    """Return the metric or judge that is worth most by itself."""
+    """Return the metric or judge with the highest worth by itself."""
     known = [scorer for scorer in stored.scorers if scorer.worth is not None]
     return max(known, key=lambda scorer: scorer.worth or 0.0, default=None)
 
 
 def board_names(evaluation: Evaluation | None) -> dict[int, str]:
-    """Return the systems on the board: number -> name."""
+    """Return the names of the systems on the board, by number."""
     if evaluation is None:
         return {}
     runs = Submission.objects.filter(track=evaluation.track_id).on_board().select_related("team")
@@ -94,7 +93,7 @@ def board_names(evaluation: Evaluation | None) -> dict[int, str]:
 
 @dataclass(frozen=True)
 class Card:
-    """A metric or judge with its worth as an interval, and what it saves on the board."""
+    """A metric or judge with the interval of its worth and its savings on the board."""
 
     scorer: Scorer
     saves: Saved | None
@@ -105,12 +104,12 @@ class Card:
 
     @property
     def tone(self) -> str:
-        """In colour where a gain is shown."""
+        """Return the tone of the bar: in colour if the gain is significant."""
         return "a" if (self.interval.low80 or 0.0) > 1 else "quiet"
 
 
 def scorer_cards(shown: Board, stored: Worth) -> list[Card]:
-    """Return the metrics and judges, each with what it saves on a board where that is told."""
+    """Return the metrics and judges, each with its savings on a board if they are known."""
     return [Card(scorer, saved_share(shown, scorer.id)) for scorer in sort_scorers(stored)]
 
 
@@ -130,8 +129,8 @@ def _card_record(card: Card) -> dict[str, Any]:
 
 
 def _system_rows(evaluation: Evaluation | None, stored: Worth) -> Records:
-    """Yield what each metric or judge says of each system on the board, and how it goes with people
-    among the outputs of this one.
+    """Yield the score of each metric for each system on the board, with its correlation with people
+    over the outputs of the system.
     """
     for number, system in board_names(evaluation).items():
         for scorer in sort_scorers(stored):
@@ -172,8 +171,8 @@ def width_curve(kind: Kind, study: Study | None) -> Records:
 
 
 def judgments_by_width(kind: Kind, study: Study | None) -> Records:
-    """Yield how many judgments a system needs for each half-width, as its plan says it: None where
-    all of the track's inputs are too few for it.
+    """Yield the number of judgments that a system needs for each half-width; None if the track has
+    too few inputs.
     """
     if study is None:
         return
@@ -194,7 +193,9 @@ def judgments_by_width(kind: Kind, study: Study | None) -> Records:
 
 
 def prompt_rows(kind: Kind, evaluation: Evaluation | None) -> Records:
-    """Yield what each question is worth: how much people differ, against how much things do."""
+    """Yield the variance components of each question: variance between people against variance
+    between outputs.
+    """
     for prompt in kind.measures.criteria:
         parts = worth_under(evaluation, prompt.name).components
         if parts is not None:

@@ -1,5 +1,5 @@
-"""What each metric and judge of a track is worth, what a question is worth, and how many judgments
-a study takes: public, every figure with its numbers as a file.
+"""The metrics page: the worth of metrics, judges and questions, and the number of judgments a study
+needs.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ CORRELATED = 0.3, 0.5
 
 @expensive
 def show_metrics(request: HttpRequest, slug: str) -> HttpResponseBase:
-    """Return the page, or with `?format=csv` the numbers behind one `figure`; `?criterion=` chooses
-    what is judged.
+    """Show the page, or with `?format=csv` one `figure` as a table; `?criterion=` selects the
+    criterion.
     """
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
     kind, figure = kind_of(track), request.GET.get("figure", "worth")
@@ -116,13 +116,13 @@ def show_metrics(request: HttpRequest, slug: str) -> HttpResponseBase:
 
 
 def _ratio_axis(start: float, intervals: Sequence[Interval]) -> Axis:
-    """Return the axis of a column of ratios, from `start` at the latest."""
+    """Return the axis of a column of ratios, which includes `start`."""
     return drawing.axis_over([Interval(start), *intervals], bounds=(0.0, MOST_DRAWN))
 
 
 def _prompt_worth(kind: Kind, evaluation: Evaluation | None) -> list[dict[str, Any]]:
-    """Return γ of each criterion with its interval, and the most that a metric can be worth there,
-    the smallest γ first.
+    """Return γ of each criterion with its interval and the highest possible worth of a metric, in
+    increasing order of γ.
     """
     prompts = []
     for row in prompt_rows(kind, evaluation):
@@ -141,9 +141,7 @@ def _heat_map(
     thresholds: tuple[float, float],
     written: Callable[[float | None], str],
 ) -> list[dict[str, Any]]:
-    """Return what is stored of each metric by system on the board, a row a metric: each cell in
-    words, and how strongly it is drawn.
-    """
+    """Return a table of metrics by systems, each cell as text with its shade."""
     some, strong = thresholds
     rows = []
     for scorer in sort_scorers(stored):
@@ -158,8 +156,8 @@ def _heat_map(
 
 
 def _draw_systems(shown: Board, single: Scorer, criterion: str) -> SafeString | str:
-    """Return people against the metric, a dot a system, with the 80 % interval of people's score;
-    nothing where it scored fewer than two systems whole.
+    """Return a plot of people's scores against a metric, one point for each system; empty with
+    fewer than two points.
     """
     intervals, dots = [], []
     for row in shown.rows:
@@ -190,7 +188,7 @@ def _draw_systems(shown: Board, single: Scorer, criterion: str) -> SafeString | 
 
 
 def _draw_width_curve(kind: Kind, study: Study | None) -> SafeString | str:
-    """Return the width against the number of judgments, drawn."""
+    """Return a plot of the half-width against the number of judgments."""
     points = list(width_curve(kind, study))
     if study is None or not points:
         return ""

@@ -1,6 +1,4 @@
-"""One's own page of notices: what one is told, by which ways;
-webhooks and what came of their calls.
-"""
+"""The page on which users choose their notices and manage webhooks."""
 
 from __future__ import annotations
 
@@ -27,9 +25,7 @@ LISTED = 20
 @never_cache
 @login_required
 def show_notices(request: HttpRequest) -> HttpResponse:
-    """Return the page. A POST stores by which ways one wants to be told and where mail goes, or
-    adds a webhook.
-    """
+    """Show the page; store the choices or the mail address, or add a webhook."""
     user, refusal = cast(User, request.user), ""
     if request.method == "POST":
         verb = request.POST.get("verb")
@@ -58,8 +54,8 @@ def show_notices(request: HttpRequest) -> HttpResponse:
 
 
 def _write_to(user: User, request: HttpRequest) -> str:
-    """Return why the address is not changed, as a sentence; nothing if it is. It takes the
-    password, since a link for who forgot theirs goes there.
+    """Change the mail address, and return the refusal as a sentence (empty if changed). It requires
+    the password, since reset links are mailed there.
     """
     if refusal := password_refusal(user, request.POST.get("password", "")):
         return refusal
@@ -73,7 +69,7 @@ def _write_to(user: User, request: HttpRequest) -> str:
 
 
 def _add(user: User, url: str) -> str:
-    """Return why no webhook was added, as a sentence; nothing if one was."""
+    """Add a webhook, and return the refusal as a sentence (empty if added)."""
     try:
         add_webhook(user, url)
     except CannotCall as refusal:
@@ -84,7 +80,7 @@ def _add(user: User, url: str) -> str:
 @login_required
 @require_POST
 def change_notices(request: HttpRequest, pk: int) -> HttpResponse:
-    """Sends a test to one of one's own webhooks, or removes it with what waits for it."""
+    """Send a test to a webhook of the user, or delete it with its waiting calls."""
     user = cast(User, request.user)
     hook = get_object_or_404(Webhook, pk=pk, user=user)
     verb = request.POST.get("verb")

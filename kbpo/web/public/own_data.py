@@ -1,4 +1,4 @@
-"""All that is known of one person, as JSON."""
+"""Collects all data about one person, as JSON."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ ANNOTATOR = (
 
 @dataclass(frozen=True)
 class PersonalTable:
-    """Rows of one table that name somebody in one column, and what of them is told."""
+    """The rows of a table that refer to a person by one column, and the columns to return."""
 
     name: str
     model: type[Model]
@@ -68,11 +68,11 @@ class PersonalTable:
 
     @property
     def label(self) -> str:
-        """Table and column, such as ``accounts.Token.user``."""
+        """Return table and column, such as ``accounts.Token.user``."""
         return f"{self.model._meta.label}.{self.column}"
 
     def rows(self, row: Model) -> list[dict[str, Any]]:
-        """Return what is told, in the order in which it came."""
+        """Return the values of the columns, ordered by primary key."""
         records = self.model._base_manager.filter(**{self.column: row}).order_by("pk")
         return list(records.values(*self.told.split()))
 
@@ -148,7 +148,7 @@ OF_WORKER = (
 
 
 def personal_data(user: User) -> dict[str, Any]:
-    """Return what is known of a person, by what it is about."""
+    """Return all data about a user, by topic."""
     return {
         "account": {name: getattr(user, name) for name in (*ACCOUNT, *ROLES, *NOTICES)},
         "teams": [
@@ -166,7 +166,7 @@ def personal_data(user: User) -> dict[str, Any]:
 
 
 def personal_data_as_json(user: User) -> str:
-    """Return it as text, indented for people."""
+    """Return all data about a user as indented JSON."""
     return (
         json.dumps(personal_data(user), cls=DjangoJSONEncoder, indent=2, ensure_ascii=False) + "\n"
     )

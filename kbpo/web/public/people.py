@@ -1,4 +1,4 @@
-"""Log in and out, one's account, its password and its API tokens."""
+"""Pages for log-in, account, password and API tokens."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ WRONG_PASSWORD = (
 
 
 class LoginForm(AuthenticationForm):
-    """Name and password; after too many wrong ones the right one is not tried either."""
+    """Name and password. After too many wrong passwords even the right one is refused
+    for a while.
+    """
 
     error_messages = {
         "invalid_login": WRONG_PASSWORD,
@@ -78,15 +80,15 @@ class LoginForm(AuthenticationForm):
 
 
 class Login(LoginView):
-    """The log-in page; afterwards one is where one wanted to go."""
+    """The log-in page."""
 
     template_name = "people/login.html"
     authentication_form = LoginForm
     redirect_authenticated_user = True
 
     def get_default_redirect_url(self) -> str:
-        """Admins are led to the desk, researchers of a team to its runs, annotators to their work,
-        who asked to judge to the answer, others to their account.
+        """Return the start page of the user: the desk of admins, the runs of researchers, the
+        questions of annotators, the answer to a volunteer's request, else the account.
         """
         user = self.request.user
         if user.is_staff:
@@ -109,7 +111,7 @@ class Login(LoginView):
 
 
 class PasswordForm(NewPassword, PasswordChangeForm):
-    """The old password and a new one; whoever finds a page open does not guess the old one."""
+    """The old password and a new one. Guesses of the old password are limited."""
 
     def clean_old_password(self) -> str:
         password = str(self.cleaned_data["old_password"])
@@ -119,7 +121,7 @@ class PasswordForm(NewPassword, PasswordChangeForm):
 
 
 class ChangePassword(PasswordChangeView):
-    """The page that changes one's own password; other browsers are logged out by it."""
+    """The page to change one's password, which ends all other sessions."""
 
     form_class = PasswordForm
     template_name = "people/password.html"
@@ -142,7 +144,7 @@ class ChangePassword(PasswordChangeView):
 @never_cache
 @login_required
 def account(request: HttpRequest) -> HttpResponse:
-    """One's own page: teams and tokens."""
+    """Show the user's account: teams and tokens."""
     return _account(request)
 
 
@@ -168,7 +170,7 @@ def _account(request: HttpRequest, *, secret: str = "", refusal: str = "") -> Ht
 @never_cache
 @login_required
 def create_token(request: HttpRequest) -> HttpResponse:
-    """Makes a token. Its secret is in this one answer and nowhere else."""
+    """Create a token. Its secret is shown in this response only."""
     if request.method != "POST":
         return redirect("account")
     user, name = cast(User, request.user), request.POST.get("name", "").replace("\x00", "").strip()
@@ -192,7 +194,7 @@ def create_token(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_POST
 def revoke_token(request: HttpRequest, pk: int) -> HttpResponse:
-    """Revokes one of one's own tokens; what uses it stops working at once."""
+    """Revoke a token of the user."""
     token = get_object_or_404(Token, pk=pk, user=cast(User, request.user))
     if token.revoked_at is None:
         token.revoked_at = clock.now()
@@ -204,7 +206,9 @@ def revoke_token(request: HttpRequest, pk: int) -> HttpResponse:
 @never_cache
 @login_required
 def close_page(request: HttpRequest) -> HttpResponse:
-    """Return what closing an account means; a POST with the word and the password closes it."""
+    """Show the consequences of closing the account; close it after the typed word and
+    the password.
+    """
     user, refusal = cast(User, request.user), ""
     if request.method == "POST":
         refusal = _close(request, user)
@@ -217,7 +221,7 @@ def close_page(request: HttpRequest) -> HttpResponse:
 
 
 def _close(request: HttpRequest, user: User) -> str:
-    """Return why the account was not closed, as a sentence; nothing if it was."""
+    """Close the account, and return the refusal as a sentence (empty if closed)."""
     if not is_armed(request, "close"):
         return "Nothing was closed: type the word close to arm the button."
     if refusal := password_refusal(user, request.POST.get("password", "")):
@@ -232,9 +236,7 @@ def _close(request: HttpRequest, user: User) -> str:
 
 
 def _check_may_leave(team: Team, user: User) -> None:
-    """Raise CannotChange, which names the team, unless the user may leave it: they may belong to
-    several.
-    """
+    """Raise CannotChange, with the name of the team, unless the user may leave it."""
     try:
         teams.check_may_leave(team, user)
     except CannotChange as refusal:
@@ -245,7 +247,7 @@ def _check_may_leave(team: Team, user: User) -> None:
 @login_required
 @export
 def download_own_data(request: HttpRequest) -> HttpResponse:
-    """Return all that is known of whoever asks, as JSON."""
+    """Return all data about the user as a JSON file."""
     text = personal_data_as_json(cast(User, request.user))
     headers = {"Content-Disposition": 'attachment; filename="my-data.json"'}
     return HttpResponse(text, content_type="application/json", headers=headers)

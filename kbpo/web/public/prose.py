@@ -1,4 +1,4 @@
-"""Pages to read: About, Help, Methods, and the API described from its own schema."""
+"""Pages of text: about, help, methods, and the API, generated from its schema."""
 
 from __future__ import annotations
 
@@ -50,13 +50,12 @@ STATES = {
 
 @require_safe
 def about(request: HttpRequest) -> HttpResponse:
-    """Return the page that says what this is, why, and where it comes from."""
     return render(request, "prose/about.html")
 
 
 @require_safe
 def help_page(request: HttpRequest) -> HttpResponse:
-    """Return the page for people who start: roles, formats, states, costs, questions."""
+    """Show the help page: roles, formats, statuses, prices, questions."""
     prices = Price.objects.filter(track__status="open").select_related("track")
     context = {
         "states": [(label, STATES[status]) for status, label in Submission.Status.choices],
@@ -72,13 +71,11 @@ def help_page(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def methods(request: HttpRequest) -> HttpResponse:
-    """Return the page that explains every estimator, each with a figure."""
     return render(request, "prose/methods.html")
 
 
 @require_safe
 def api_page(request: HttpRequest) -> HttpResponse:
-    """Return the page that lists every endpoint."""
     site = settings.SITE_URL.rstrip("/")
     return render(
         request,
@@ -101,7 +98,7 @@ RUN_ADDRESSES = "/api/submissions/"
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One method of one address of the API, as its schema describes it."""
+    """One method of an API address, from the schema."""
 
     method: str
     address: str
@@ -114,16 +111,14 @@ class Endpoint:
 
     @property
     def anchor(self) -> str:
-        """Where the page has it."""
+        """Return the anchor of the endpoint on the page."""
         address = self.address.strip("/").replace("/", "-").replace("{", "").replace("}", "")
         return f"{self.method}-{address}".lower()
 
 
 @cache
 def list_endpoints() -> tuple[Endpoint, ...]:
-    """Return every endpoint of the API, from the schema that programs read, in the order of
-    addresses.
-    """
+    """Return all endpoints of the API from its schema, in the order of addresses."""
     schema = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
     forms = schema.get("components", {}).get("schemas", {})
     return tuple(

@@ -1,4 +1,4 @@
-"""A track's public page: what it is, whether one may use it, how one begins; and its downloads."""
+"""The public page of a track, its guidelines and its downloads."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ MENTIONS_FILE_NAME = "mentions.jsonl.gz"
 
 
 def documents_file_name(track: Track) -> str:
-    """Return what the file of a track's texts is called, by itself and in the zip."""
+    """Return the file name of a track's documents or inputs."""
     return "documents.jsonl.gz" if kind_of(track).words.schema else "inputs.jsonl.gz"
 
 
 def list_tracks(request: HttpRequest) -> HttpResponse:
-    """Return the tracks there are, those that take runs first."""
+    """Show all tracks, open ones first."""
     tracks = Track.objects.exclude(status="draft").select_related("corpus")
     order = {"open": 0, "frozen": 1, "closed": 2}
     ordered = sorted(tracks, key=lambda track: (order[track.status], -track.pk))
@@ -54,7 +54,7 @@ def list_tracks(request: HttpRequest) -> HttpResponse:
 
 @at_one_moment
 def show_track(request: HttpRequest, slug: str) -> HttpResponse:
-    """One track for somebody who has never seen it; admins see what a draft will look like."""
+    """Show the page of a track; admins also see drafts."""
     track = public_track(slug, drafts=getattr(request.user, "is_staff", False))
     everything = "all" in request.GET
     shown = board(track, distribution=track.distribution, criterion=track.criterion)
@@ -110,7 +110,7 @@ def show_track(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _system_row(row: Row, column: str, place: int | str) -> dict[str, Any]:
-    """Return a system with its rank (else its place) and its score, as they stand on the board."""
+    """Return a system with its rank (else its place) and score on the board."""
     figure = row.figure(column)
     return {
         "rank": rank_text(row) or place,
@@ -125,7 +125,7 @@ def _system_row(row: Row, column: str, place: int | str) -> dict[str, Any]:
 
 
 def _list_downloads(track: Track) -> list[dict[str, Any]]:
-    """Return the files that anybody may fetch, each with its name, content, format and address."""
+    """Return the public files of a track, each with name, content, format and address."""
     kind, corpus, files = kind_of(track), track.corpus, list[dict[str, Any]]()
 
     def add(name: str, what: str, form: str, page: str, file: str) -> None:
@@ -166,13 +166,13 @@ def _list_downloads(track: Track) -> list[dict[str, Any]]:
 
 
 def reads_offline(track: Track) -> bool:
-    """Return whether the command line can check a file of this track without the service."""
+    """Return whether the client can validate a file of this track without the service."""
     return recall_of(track) is not None or bool(kind_of(track).words.fields)
 
 
 def baseline_command(track: Track) -> str:
-    """Return how a track's baseline is run beside what is downloaded; empty where there is none, or
-    nothing is to be downloaded.
+    """Return the command that runs the track's baseline on the downloaded files; empty if there is
+    none.
     """
     kind = kind_of(track)
     if kind.baseline() is None or not track.corpus.may_be_downloaded:
@@ -208,7 +208,7 @@ class QuestionKind:
 
 
 def question_kinds(track: Track) -> list[QuestionKind]:
-    """Return the kinds of questions that people are asked on a track."""
+    """Return the kinds of questions that a track asks."""
     kind = kind_of(track)
     guide, extra = kind.guide(), {asking.interface: asking.extra for asking in kind.asking}
     if recall_of(track) is not None:
@@ -229,9 +229,7 @@ def question_kinds(track: Track) -> list[QuestionKind]:
 
 
 def guidelines(request: HttpRequest, slug: str) -> HttpResponse:
-    """Return the instructions of a track as annotators see them, with an example of each page on
-    which they judge.
-    """
+    """Show the instructions for the annotators of a track, with an example of each page."""
     track = public_track(slug)
     kind = kind_of(track)
     catalogue = kind.guide().get("catalogue", ())
@@ -250,7 +248,7 @@ def guidelines(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def download_release(request: HttpRequest, slug: str, number: int) -> FileResponse:
-    """Return the file of a release that is made."""
+    """Return the file of a release."""
     row = public_track(slug).releases.filter(number=number, status="made").first()
     if row is None:
         raise Http404("There is no such release.")

@@ -1,4 +1,4 @@
-"""Why is this wrong: a submission's predictions beside what people said of them."""
+"""The explorer page: the predictions of a run with the judgments of each."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ VERDICT_KEYS = {"right": "r", "wrong": "w", "unjudged": "u"}
 
 
 def explore_run(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """Return the list of what was chosen, and one prediction of it in its text; or all that was
-    chosen as a file.
+    """Show the selected predictions and one of them in its text; with `?format=` return all
+    selected as a file.
     """
     return (_file if "format" in request.GET else _page)(request, pk)
 
@@ -118,9 +118,7 @@ def run_tabs(
     current: str = "Predictions",
     is_cut: bool = False,
 ) -> list[dict[str, Any]]:
-    """Return the ways to look at a run; `is_cut` says whether its scores are cut by slices on the
-    same page.
-    """
+    """Return the tabs of a run's pages; with `is_cut` the page has slices."""
     submission = explorer.submission
     tabs = [("Predictions", reverse("submission-explore", args=[submission.pk]))]
     if is_cut:
@@ -133,8 +131,8 @@ def run_tabs(
 
 
 def prediction_rows(explorer: Explorer, ids: list[int]) -> list[Judged]:
-    """Return predictions ready for a page, with how many other systems on the board predict each;
-    of texts with what metrics and judges say of them.
+    """Return predictions ready for a page, with the number of other systems on the board that
+    predict each; for texts also the scores of metrics and judges.
     """
     judged = explorer.judged.ids
     unjudged = set(ids) - set(judged.tolist())
@@ -165,7 +163,7 @@ def prediction_rows(explorer: Explorer, ids: list[int]) -> list[Judged]:
 def _opened_prediction(
     explorer: Explorer, choice: Choice, predictions: list[Judged]
 ) -> Judged | None:
-    """Return the prediction that is shown in its text: the one that was named, else the first."""
+    """Return the prediction to show in its text: the selected one, else the first."""
     wanted = choice.number("p")
     if not wanted:
         return predictions[0] if predictions else None
@@ -180,7 +178,7 @@ def _opened_prediction(
 def _prediction_context(
     explorer: Explorer, predictions: list[Judged], opened: Judged, next_page: str
 ) -> dict[str, Any]:
-    """Return what is shown of one prediction, with the addresses of its neighbours in the list."""
+    """Return the context of one prediction, with the addresses of its neighbours in the list."""
     numbers = [row.prediction.pk for row in predictions]
     place = numbers.index(opened.prediction.pk) if opened.prediction.pk in numbers else -1
     following = next_page
@@ -199,7 +197,7 @@ def _prediction_context(
 
 
 def _filters(explorer: Explorer, choice: Choice, counts: Counts) -> list[dict[str, Any]]:
-    """Return the filters with their values, how many each would show, and its address."""
+    """Return the filters, each option with its count and address."""
     kind = explorer.kind
     parts = {"any": "Any"} | dict(kind.words.parts) if kind.words.parts else {}
     verdicts = {  # rare ones are shown where there are any
@@ -248,7 +246,7 @@ def _filter(
     anything: str = "",
     short: bool = False,
 ) -> dict[str, Any]:
-    """One filter; with `short` without values that nothing has, the rest folded."""
+    """Return one filter; `short` omits options without predictions and folds long lists."""
     number_of, chosen = counts.get(name, {}), choice[name]
     options = []
     if anything:
@@ -281,7 +279,7 @@ def _option(url: str, text: str, n: int | None, chosen: bool, key: str) -> dict[
 
 @export
 def _file(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """Return all that was chosen, as a file."""
+    """Return all selected predictions as a file."""
     explorer = explorer_for(request, pk)
     try:
         choice = read_choice(filter_parameters(request), explorer.submission)
@@ -301,14 +299,14 @@ def _records(explorer: Explorer, choice: Choice) -> Iterator[dict[str, Any]]:
 
 
 def _first_record(explorer: Explorer) -> dict[str, Any]:
-    """Return the record of the run's first prediction, whose names a file without rows has."""
+    """Return the record of the run's first prediction, for the header of an empty file."""
     first = explorer.submission.predictions.order_by("pk").values_list("pk", flat=True)[:1]
     rows = prediction_rows(explorer, list(first))
     return prediction_record(rows[0]) if rows else {"prediction": None}
 
 
 def prediction_record(row: Judged) -> dict[str, Any]:
-    """Return a prediction for programs: with what the page tells of it besides."""
+    """Return a prediction as JSON, with its dispute and number of other systems."""
     dispute = row.dispute
     return row.as_json() | {
         "dispute": dispute
@@ -323,9 +321,7 @@ def prediction_record(row: Judged) -> dict[str, Any]:
 
 
 def explore_newest(request: HttpRequest) -> HttpResponse:
-    """To the run of one's own of which something happened last: it was drawn, more was ordered for
-    it, or it was scored; else to the newest track's documents.
-    """
+    """Redirect to the user's run that changed last, else to the documents of the newest track."""
     user = request.user
     if isinstance(user, User):
         submissions = Submission.objects.filter(

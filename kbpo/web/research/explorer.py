@@ -1,5 +1,5 @@
-"""Which of a submission's predictions are listed: the choice that an address makes, a page of the
-list, and how many predictions each other choice would list.
+"""Selects the predictions of a run for the explorer: parses filters, lists a page, and counts the
+options of each filter.
 
 A list is either *bounded* (judged predictions, or those found by their text: some thousands, held
 as arrays) or the *whole* run of perhaps a million predictions, whose pages are read off an index
@@ -88,7 +88,7 @@ NOT_YET = (
 
 
 class Unreadable(Exception):
-    """A choice that does not exist; the text is a sentence, `field` the name of the filter."""
+    """An invalid filter or value; the text is a sentence, `field` the name of the filter."""
 
     def __init__(self, name: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -96,7 +96,7 @@ class Unreadable(Exception):
 
 
 def unknown_value(name: str, value: str, choices: Sequence[str]) -> Unreadable:
-    """Return the refusal of a value that a filter does not have; without `choices` it should be the
+    """Return the error for an invalid value of a filter; without `choices` the value should be the
     number of a prediction.
     """
     expected = "the number of a prediction"
@@ -108,7 +108,7 @@ def unknown_value(name: str, value: str, choices: Sequence[str]) -> Unreadable:
 
 @dataclass(frozen=True)
 class Choice:
-    """The filters that somebody chose; `facets` by the values in the database."""
+    """The selected filters; `facets` has the values as the database stores them."""
 
     said: Mapping[str, str] = field(default_factory=dict)
     """The values in the address"""
@@ -119,15 +119,15 @@ class Choice:
         return self.said.get(name, "")
 
     def number(self, name: str) -> int:
-        """Return the number of a prediction that was named; 0 without."""
+        """Return the value of a filter that is a prediction's number; 0 without one."""
         return int(self.said.get(name, 0))
 
     def without(self, name: str) -> Choice:
-        """Return the choice without one of its filters."""
+        """Return the selection without one filter."""
         return replace(self, said={key: value for key, value in self.said.items() if key != name})
 
     def query(self, **changes: str | int) -> str:
-        """Return the address of this choice with changes; it begins at the first page."""
+        """Return the query string of this selection after changes, at the first page."""
         kept = {key: value for key, value in self.said.items() if key not in PREDICTION_NUMBERS}
         chosen = kept | {key: str(value) for key, value in changes.items()}
         if chosen.get("sort") in SORTS_OF_JUDGED and chosen.get("verdict", "") in ("", "unjudged"):
@@ -138,10 +138,10 @@ class Choice:
 def read_choice(
     address: Mapping[str, str], submission: Submission, *, strict: bool = False
 ) -> Choice:
-    """Return the choice that an address makes. Raises Unreadable.
+    """Return the selection that query parameters make. Raises Unreadable.
 
-    An empty value chooses nothing, as an empty field of a form. With `strict`, as for programs, an
-    empty value is refused, and so is every parameter that is no filter.
+    Empty values are ignored, as form fields may be empty. With `strict`, for the API, empty values
+    and unknown parameters are refused.
     """
     sent = {name: value for name, value in address.items() if value or strict}
     kind = kind_of(submission.track)
@@ -195,7 +195,7 @@ def refuse_unknown(items: str, here: Sequence[str], sent: Iterable[str], are: st
 
 
 def _value_of(kind: Kind, facet: Facet, value: str) -> Any:
-    """Return the value of a facet in the database. Raises Unreadable."""
+    """Return the database value of a facet. Raises Unreadable."""
     by_name = {word: key for key, (word, _) in facet.called(kind.corpus).items()}
     if by_name and value not in by_name:
         raise unknown_value(facet.name, value, list(by_name))
@@ -203,14 +203,12 @@ def _value_of(kind: Kind, facet: Facet, value: str) -> Any:
 
 
 def word_filters(kind: Kind) -> list[str]:
-    """Return the names of the filters by free text: words, document and entity."""
+    """Return the names of the filters by text: words, document and entity."""
     return ["q", "document", ENTITY] if kind.words.entity else []
 
 
 def verdict_labels(submission: Submission) -> dict[str, str]:
-    """Return the verdicts of a run's track with their labels; none is right or wrong where people
-    rate.
-    """
+    """Return the labels of the verdicts; without right and wrong if people rate."""
     kind = kind_of(submission.track)
     criterion = kind.measures.criterion(submission.track.criterion)
     if not kind.words.parts and criterion.single == "mean":
@@ -220,7 +218,7 @@ def verdict_labels(submission: Submission) -> dict[str, str]:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Some predictions of a submission by ascending number, with the values of all filters."""
+    """Predictions of a submission in ascending order, with the values of all filters as arrays."""
 
     ids: NDArray[np.int64]
     confidence: NDArray[np.float64]
@@ -234,7 +232,7 @@ class Rows:
     """No other system on the board predicts it"""
 
     def groups(self, disputed: set[int]) -> dict[str, Options]:
-        """Return every filter with its values, and which rows each keeps."""
+        """Return all filters with their values and a mask of rows for each."""
         right, wrong = self.value == 1, self.value == 0
         parts = {name: values == 0 for name, values in self.parts.items()}
         facets = {
@@ -281,7 +279,7 @@ class Page:
 
 
 class Explorer:
-    """The predictions of one submission, as one viewer may see them."""
+    """The predictions of one submission, limited to what one viewer may see."""
 
     def __init__(
         self,
@@ -304,28 +302,28 @@ class Explorer:
 
     @cached_property
     def disputes(self) -> dict[int, ExpertCheck]:
-        """The latest dispute of each target, for the run's team."""
+        """Return the latest dispute of each target, for the run's team."""
         return experts.of_submission(self.submission) if self.own else {}
 
     @cached_property
     def disputed(self) -> set[int]:
-        """The predictions that the run's team disputes or has disputed."""
+        """Return the predictions with a dispute."""
         if not self.disputes:
             return set()
-        # Two narrow questions, whatever the plan of one.
+        # Two narrow queries, whatever the plan of one.
         instances = Instance.objects.filter(target__in=list(self.disputes))
         predictions = self.submission.predictions.filter(instance__in=list(instances))
         return set(predictions.values_list("pk", flat=True))
 
     @cached_property
     def others(self) -> list[int]:
-        """The other systems on the board."""
+        """Return the other systems on the board."""
         board = Submission.objects.filter(track=self.submission.track_id).on_board()
         return sorted(set(board.values_list("pk", flat=True)) - {self.submission.pk})
 
     @cached_property
     def judged(self) -> Rows:
-        """The judged predictions, as far as the viewer may see."""
+        """Return the judged predictions that the viewer may see."""
         submission = self.submission
         newest = Label.objects.order_by("-pk").values_list("pk", flat=True).first()
         states = Track.objects.filter(corpus=submission.track.corpus_id).order_by("pk")
@@ -354,7 +352,7 @@ class Explorer:
         return rows
 
     def _read(self, ids: Sequence[int]) -> Rows:
-        """Return some predictions, without judgments."""
+        """Return predictions without their judgments."""
         columns = [f"p.{facet.column}" for facet in self.kind.facets]
         confidence = "coalesce(p.confidence, -1.0)"
         alone = (
@@ -383,7 +381,9 @@ class Explorer:
         )
 
     def _search(self, choice: Choice) -> Rows | None:
-        """Return the predictions found by words, entity and document; None without any of these."""
+        """Return the predictions that match words, entity and document; None without
+        such a filter.
+        """
         if not (choice["q"] or choice[ENTITY] or choice["document"]):
             return None
         if choice[ENTITY]:
@@ -405,7 +405,7 @@ class Explorer:
         return rows.at(np.flatnonzero(rows.judged)) if self.restricted else rows
 
     def _bounded(self, choice: Choice) -> Rows | None:
-        """Return the rows that a bounded list is chosen from; None for the whole run."""
+        """Return the rows of a bounded list; None for the whole run."""
         found = self._search(choice)
         if found is not None:
             return found
@@ -429,7 +429,7 @@ class Explorer:
         return Page(here, ids.size, after), counts
 
     def everything(self, choice: Choice) -> Iterator[list[int]]:
-        """Yield the numbers of all predictions of the list, some hundreds at a time."""
+        """Yield the numbers of all selected predictions in blocks."""
         size = 10 * PAGE
         rows = self._bounded(choice)
         if rows is not None:
@@ -442,7 +442,7 @@ class Explorer:
             after = ids[:size][-1]
 
     def _page_of_whole(self, choice: Choice, size: int, after: int | None = None) -> list[int]:
-        """Return a page of the whole run, and one prediction more if there are more."""
+        """Return a page of the whole run, with one more prediction if there is a next page."""
         if after is None:
             after = choice.number("after") if choice["after"] else choice.number("p") - 1
         columns = {facet.name: facet.column for facet in self.kind.facets}
@@ -453,7 +453,7 @@ class Explorer:
         return list(predictions.order_by("pk").values_list("pk", flat=True)[: size + 1])
 
     def _ordered(self, choice: Choice, rows: Rows) -> NDArray[np.int64]:
-        """Return the numbers of the rows that a choice lists, in its order."""
+        """Return the numbers of the selected rows in the selected order."""
         groups = rows.groups(self.disputed)
         rows = rows.at(np.flatnonzero(_matching_rows(groups, _active_filters(choice, groups))))
         if choice["sort"] == "worst":
@@ -466,8 +466,8 @@ class Explorer:
         return rows.ids
 
     def _counts(self, choice: Choice, bounded: Rows | None) -> Counts:
-        """Return how many rows each value of each filter would list. Of a whole run the judged
-        predictions alone are counted, and all of them if no facet is chosen.
+        """Return the number of rows for each value of each filter. For a whole run only judged
+        predictions are counted, and the total if no facet is selected.
         """
         rows = self.judged if bounded is None else bounded
         groups = rows.groups(self.disputed)
@@ -489,12 +489,12 @@ class Explorer:
 
 
 def short_hash(version: Sequence[Any]) -> str:
-    """Return a short name for the state that a cached value depends on."""
+    """Return a short hash of the state that a cached value depends on."""
     return sha256(repr(version).encode()).hexdigest()[:32]
 
 
 def _active_filters(choice: Choice, groups: Mapping[str, Options]) -> dict[str, Any]:
-    """Return the filters of a choice that the groups have, with their values."""
+    """Return the selected filters that the groups have, with their values."""
     chosen = {name: choice[name] for name in ("verdict", "part", "votes", "who")}
     return {
         name: value
@@ -504,7 +504,7 @@ def _active_filters(choice: Choice, groups: Mapping[str, Options]) -> dict[str, 
 
 
 def _matching_rows(groups: Mapping[str, Options], chosen: Mapping[str, Any], but: str = "") -> Mask:
-    """Return which rows all chosen filters keep, without the filter `but`."""
+    """Return a mask of the rows that match all selected filters except `but`."""
     size = groups["verdict"]["judged"].size
     kept = np.ones(size, dtype=np.bool_)
     for name, value in chosen.items():
@@ -514,8 +514,8 @@ def _matching_rows(groups: Mapping[str, Options], chosen: Mapping[str, Any], but
 
 
 def _first_place(choice: Choice, ids: NDArray[np.int64]) -> int:
-    """Return the place in a list at which a page begins. A prediction that is not listed stands
-    where its number would.
+    """Return the index at which the page begins. A prediction that is not listed is placed by its
+    number.
     """
     begins = choice.number("after") if choice["after"] else choice.number("p")
     if not begins:
@@ -527,15 +527,15 @@ def _first_place(choice: Choice, ids: NDArray[np.int64]) -> int:
 
 
 def filter_parameters(request: HttpRequest | Request) -> dict[str, str]:
-    """Return the parameters of an address without those that say how much is sent, and how."""
+    """Return the query parameters without those of paging and format."""
     return {
         name: value for name, value in request.GET.dict().items() if name not in PAGING_PARAMETERS
     }
 
 
 def explorer_for(request: HttpRequest | Request, pk: int) -> Explorer:
-    """Return the explorer of a submission for the requester, on a page or over the API. Raises
-    Http404 for those who may not see it.
+    """Return the explorer of a submission for the visitor of a page or the API. Raises Http404 if
+    they may not see it.
     """
     submission = find_run(request, pk)
     if not shows_judgments(submission):

@@ -1,6 +1,4 @@
-"""Follows a submission on its journey: its stages with times and counts, and an honest guess of
-what remains.
-"""
+"""The stages of a run with their times, and an estimate of the time that remains."""
 
 from __future__ import annotations
 
@@ -33,9 +31,8 @@ WITHOUT_DATE = timedelta(hours=12)
 
 
 def time_left(submission: Submission, extent: Extent) -> timedelta | None:
-    """Return how long the judging still takes at the pace of the last hour, or since its sample was
-    drawn if that is shorter: what was judged for others before tells nothing of it. None while
-    nobody can say.
+    """Return the expected time until the sample is judged, from the rate of the last hour (or since
+    the draw, if later). None without an estimate.
     """
     if submission.status != "judging" or not extent.open:
         return None
@@ -53,7 +50,9 @@ def time_left(submission: Submission, extent: Extent) -> timedelta | None:
 
 
 def stage_reached(submission: Submission) -> int:
-    """Return the number of the stage at hand; of one that ended, the last whose moment is known."""
+    """Return the index of the current stage; for a run that ended, of the last stage with a known
+    time.
+    """
     if submission.status in STATUS_ORDER:
         return STATUS_ORDER.index(submission.status)
     return max(
@@ -62,9 +61,8 @@ def stage_reached(submission: Submission) -> int:
 
 
 def journey_stages(submission: Submission, sample: Extent) -> list[dict[str, Any]]:
-    """Return the journey, for the page: what happened when, how long it took, and what comes. Of
-    one that ended the stages behind it (their moment is known, or a later one's is), then how it
-    ended, when, and why, with the way on where there is one.
+    """Return the stages of a run for its page, each with state, time and note. A run that ended has
+    the stages it passed and how, when and why it ended.
     """
     row, at_hand = submission, stage_reached(submission)
     notes = _stage_notes(submission, sample)
@@ -99,19 +97,17 @@ def journey_stages(submission: Submission, sample: Extent) -> list[dict[str, Any
 
 
 def _duration_note(began: datetime | None, ended: datetime | None) -> str:
-    """“in 3 s”; nothing while it is not known, or where it came anew after the other moment moved
-    on.
-    """
+    """Return a duration as “in 3 s”; empty if it is unknown or negative."""
     return f"in {duration_text(ended - began)}" if began and ended and ended >= began else ""
 
 
 def _time_note(when: datetime | None) -> str:
-    """Return a time of today as a clock shows it, an earlier or later one with its date."""
+    """Return a time, with its date unless it is near."""
     return time_text(when, date=abs(clock.now() - when) > WITHOUT_DATE) if when else ""
 
 
 def _stage_notes(submission: Submission, sample: Extent) -> list[str]:
-    """Return what is told beneath each stage."""
+    """Return the note of each stage."""
     row, counts, words = submission, submission.counts, kind_of(submission.track).words
     option = row.plan.get("options", {}).get(row.plan.get("chosen"), {})
     read = f"{row.n_items or 0:,} {words.items} in, {counts.get('set_aside', 0):,} lines set aside"
@@ -144,8 +140,8 @@ def _stage_notes(submission: Submission, sample: Extent) -> list[str]:
 
 
 def _time_left_text(submission: Submission, sample: Extent, option: dict[str, Any]) -> str:
-    """Return how long the judging still takes at the pace of the last hour; without one, how much
-    work it is, and why nobody can say yet when it is done.
+    """Return the expected time until the sample is judged; without an estimate, the work that is
+    left and why there is no estimate.
     """
     left = time_left(submission, sample)
     last = last_answer(submission.track) if left is None else None

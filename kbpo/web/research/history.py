@@ -1,4 +1,4 @@
-"""A run's score over time, from the evaluations that are kept, and how it is cited."""
+"""The scores of a run by evaluation, and how its score is cited."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_POINTS = 200
 
 @dataclass(frozen=True)
 class History:
-    """What a run is ranked by, evaluation by evaluation."""
+    """The main score of a run in each evaluation."""
 
     quantity: Quantity
     figures: list[tuple[Evaluation, Figure]]
@@ -33,7 +33,7 @@ class History:
 
     @property
     def moments(self) -> list[tuple[Any, Interval]]:
-        """As the plot takes it."""
+        """Return the points of the plot."""
         return [
             (evaluation.made_at, Interval.of(figure))
             for evaluation, figure in self.figures[-MOST_POINTS:]
@@ -41,7 +41,7 @@ class History:
 
     @property
     def finding(self) -> str:
-        """What the plot shows, in words."""
+        """Return the plot in words."""
         (first, was), (last, now) = self.figures[0], self.figures[-1]
         if first.number == last.number:
             return f"{self.quantity.label} is {figure_text(now)} in evaluation {last.number}."
@@ -52,8 +52,8 @@ class History:
 
 
 def run_history(latest: Latest) -> History | None:
-    """Return a run's final scores in the evaluations that everybody is told of, of a private run in
-    all that are kept; None before there is one.
+    """Return the final scores of a run in all public evaluations (of a private run in all stored
+    ones); None before the first.
     """
     submission, newest = latest.submission, latest.evaluation
     track, kind = submission.track, kind_of(submission.track)
@@ -74,8 +74,8 @@ def run_history(latest: Latest) -> History | None:
 
 
 def history_context(request: HttpRequest, latest: Latest) -> dict[str, Any]:
-    """Return what a run's page tells of its past, and how the figure is cited that stands on it, or
-    stood there last; nothing before it has a score.
+    """Return the history of a run and the citation of its current or last score; empty before the
+    first score.
     """
     submission = latest.submission
     history = run_history(latest) if submission.has_score else None

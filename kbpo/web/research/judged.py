@@ -1,4 +1,4 @@
-"""A submission's judged predictions, as its kind of track shows them, for those who may see them.
+"""The judged predictions of a run, and who may see them.
 
 Judgments of the development part are public, those of the test part once the track's corpus is
 open; admins and the owners of a study see all of them (`kbpo.pool.visibility`).
@@ -36,22 +36,20 @@ NOT_DISPUTED = {
 
 
 def shows_judgments(submission: Submission) -> bool:
-    """Return whether judgments of a submission are shown: once its sample is drawn, and not after
-    it was withdrawn.
-    """
+    """Return whether a run has judgments to show: its sample is drawn and it is not withdrawn."""
     return submission.status in SHOWING_STATUSES or bool(
         submission.status == "confirmed" and submission.sampled_at
     )
 
 
 def sees_only_public(user: Any, submission: Submission) -> bool:
-    """Return whether a person sees no more of this submission's judgments than everybody does."""
+    """Return whether a user sees only the public judgments of a run."""
     return not sees_all(user, submission.track)
 
 
 def is_restricted(user: Any, submission: Submission) -> bool:
-    """Return whether a person sees of this submission nothing but what has a public judgment: until
-    its track is closed that holds for everybody who is not of its team.
+    """Return whether a user sees only predictions with a public judgment: true before the track is
+    closed, except for the run's team.
     """
     track = submission.track
     is_open = track.status != Track.Status.CLOSED or track.hides_test
@@ -59,12 +57,12 @@ def is_restricted(user: Any, submission: Submission) -> bool:
 
 
 def is_of_team(user: Any, submission: Submission) -> bool:
-    """Return whether a submission is of a team of theirs; admins are of every team."""
+    """Return whether a user belongs to the team of a run; admins belong to every team."""
     return isinstance(user, User) and (user.is_staff or submission.team_id in user.team_keys)
 
 
 def run_verdicts(submission: Submission, *, public: bool) -> Verdicts:
-    """Return what people said of a submission's predictions; of them the public ones, if asked."""
+    """Return the verdicts on a run's predictions; with `public`, only from public judgments."""
     return kind_of(submission.track).verdicts(submission.pk, public=public)
 
 
@@ -75,9 +73,8 @@ def describe_predictions(
     public: bool,
     unjudged: Collection[int] = (),
 ) -> list[Judged]:
-    """Return the predictions with these ids, in order, ready for the page; by their public
-    judgments alone if asked. Of those without a judgment that may be seen nothing is told that
-    people said.
+    """Return predictions ready for a page, in the order of `ids`; with `public`, only from public
+    judgments. For `unjudged` ones no judgment is included.
     """
     kind = kind_of(submission.track)
     return kind.describe(submission.pk, ids, public=public, unjudged=unjudged)
@@ -86,8 +83,8 @@ def describe_predictions(
 def metric_scores(
     track: Track, instances: NDArray[np.int64]
 ) -> tuple[list[tuple[int, str]], NDArray[np.float64]]:
-    """Return the metrics and judges of a track that are in use, by number and name, and what each
-    says of these instances, in a last axis; NaN where it says nothing.
+    """Return the used metrics and judges of a track (number and name) and their scores of these
+    instances, in the last axis; NaN without a score.
     """
     every = np.unique(instances)
     used = scorers_of(track).filter(is_used=True)
@@ -102,8 +99,8 @@ def metric_scores(
 
 
 def dispute(user: User, submission: Submission, prediction: int, note: str) -> ExpertCheck:
-    """Return the entry for an expert, blind, where a member of the team thinks that the judgment of
-    a prediction is wrong. Raises Http404, and CannotAsk with a sentence.
+    """Create a blind expert check for a judgment that a team member doubts. Raises Http404, and
+    CannotAsk with a sentence.
     """
     if not shows_judgments(submission) or not is_of_team(user, submission):
         raise Http404("Judgments are disputed by the submission's own team.")
@@ -123,8 +120,8 @@ def add_disputes(
     own: bool,
     disputes: Mapping[int, ExpertCheck],
 ) -> list[Judged]:
-    """Return the rows, for their own team with what it disputes (by targets) and may dispute (what
-    people judged).
+    """Return the rows, for their own team with disputes (by target) and whether they can be
+    disputed.
     """
     unchecked = kind_of(submission.track).words.unchecked
     return [

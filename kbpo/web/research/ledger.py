@@ -1,4 +1,4 @@
-"""A team's ledger: what was set aside for its runs, spent on answers and given back, by day."""
+"""The ledger of a team: money reserved, spent and released for its runs, by day."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ WORDS = {"reserve": "Set aside", "release": "Given back", "spend": "Spent"}
 
 
 def team_ledger(team: Team, run: Submission | None, request: HttpRequest) -> Table:
-    """Return what moved for the runs of a team, or for one: a row a day, run and direction."""
+    """Return the movements for the runs of a team, or one run: one row for each day, run and
+    direction.
+    """
     moved = by_day("submission", team, run.purpose if run else None)
     columns = [
         Column("on", "Day", cell=lambda row: f"{row['on'].day} {row['on']:%B %Y}"),
@@ -51,7 +53,7 @@ def _link(row: dict[str, Any]) -> str:
 
 
 def _direction_text(row: dict[str, Any]) -> str:
-    """Return what a row is: of what is spent, on how many answers."""
+    """Return the direction of a movement; for spending, with the number of answers."""
     if row["kind"] != "spend":
         return WORDS[row["kind"]]
     return f"Spent on {count_text(row['n'])} answer{'' if row['n'] == 1 else 's'}"
@@ -65,7 +67,7 @@ def _amount_text(row: dict[str, Any]) -> str:
 @for_researchers
 @at_one_moment
 def show_ledger(request: HttpRequest) -> HttpResponseBase:
-    """Return the ledger of a team, of all its runs or of one, and who pays for it; or a file."""
+    """Show the ledger of a team or one of its runs; with `?format=` return it as a file."""
     team = requested_team(request)
     if team is None:  # an admin who belongs to no team
         return render(request, "upload_not_yet.html", {"researcher": True}, status=403)
@@ -85,7 +87,7 @@ def show_ledger(request: HttpRequest) -> HttpResponseBase:
 
 
 def find_run(team: Team, number: str) -> Submission:
-    """Return the run of the team with this number. Raises Http404."""
+    """Return the team's run of this number. Raises Http404."""
     row = None
     if number.isascii() and number.isdecimal() and len(number) < 10:
         runs = Submission.objects.filter(team=team, deleted_at=None)

@@ -1,5 +1,5 @@
-"""What people found true in documents that they read in full and a run does not predict: what
-others found, and what nobody did; chosen by relation, by name, by words of the text.
+"""Facts that readers found in documents and a run does not predict: found by other runs, or by
+none.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ SORTS = {"text": "As in the text", "most": "Found by most first"}
 
 @dataclass(frozen=True)
 class Missed:
-    """What was chosen of it."""
+    """The selected facts that a run does not predict."""
 
     choice: Choice
     facts: Mapping[str, list[Fact]]
@@ -65,12 +65,12 @@ class Missed:
 
     @property
     def who(self) -> str:
-        """Of whose finds there is a list."""
+        """Return the selected group of FINDERS."""
         return self.choice["who"] or "missed"
 
     @property
     def listed(self) -> list[Fact]:
-        """Those, in the order that was chosen."""
+        """Return the facts of that group in the selected order."""
         facts = self.facts[self.who]
         if self.choice["sort"] == "most":
             return sorted(facts, key=lambda fact: -len(fact[1]))
@@ -80,8 +80,8 @@ class Missed:
 def find_missed(
     user: Any, explorer: Explorer, address: Mapping[str, str], *, strict: bool = False
 ) -> Missed:
-    """Return what an address chooses of what a run misses; `strict` is as of `read_choice`. Raises
-    Http404 where no documents are read in full, and Unreadable.
+    """Return the facts that query parameters select; `strict` as in `read_choice`. Raises
+    Unreadable, and Http404 if no documents are read in full.
     """
     kind = recall_of(explorer.submission.track)
     if kind is None:
@@ -118,8 +118,8 @@ def _read_missed_choice(
 
 
 def _facts(user: Any, explorer: Explorer, kind: TrackWithRecall) -> dict[str, list[Fact]]:
-    """Return what others found and this run did not, and what nobody did. Nothing where somebody
-    may not know what was read.
+    """Return the facts that other runs predict and this one does not, and those that no run
+    predicts. Empty if the user may not know which documents were read.
     """
     track = explorer.submission.track
     facts: dict[str, list[Fact]] = {name: [] for name in FINDERS}
@@ -137,8 +137,8 @@ def _facts(user: Any, explorer: Explorer, kind: TrackWithRecall) -> dict[str, li
 def _true_facts(
     explorer: Explorer, kind: TrackWithRecall, runs: list[int], *, public: bool
 ) -> list[tuple[Found, set[int]]]:
-    """Return what is true in all documents that were read, with who predicts it; kept for as long
-    as what is public may be, until there is a new label.
+    """Return all true facts of the documents that were read, with the runs that predict each;
+    cached until there is a new label.
     """
     submission = explorer.submission
     newest = Label.objects.order_by("-pk").values_list("pk", flat=True).first()
@@ -153,7 +153,7 @@ def _true_facts(
 
 
 def _matching_facts(facts: Mapping[str, list[Fact]], choice: Choice) -> dict[str, list[Fact]]:
-    """Return those that a choice leaves."""
+    """Return the facts that match a selection."""
     documents = None
     if choice["q"]:
         read = {fact.document for listed in facts.values() for fact, _ in listed}
@@ -174,12 +174,12 @@ def _matching_facts(facts: Mapping[str, list[Fact]], choice: Choice) -> dict[str
 
 
 def missed_record(fact: Found, runs: list[Submission]) -> dict[str, Any]:
-    """Return a fact that a run does not predict, for programs: with the runs that do."""
+    """Return a fact as JSON, with the runs that predict it."""
     return fact.record | {"found_by": [run.pk for run in runs]}
 
 
 def show_missed(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """Return a page of it, or all of it as a file."""
+    """Show a page of missed facts; with `?format=` return all of them as a file."""
     return (_file if "format" in request.GET else _page)(request, pk)
 
 
@@ -220,9 +220,7 @@ def _page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _filters(explorer: Explorer, missed: Missed) -> list[dict[str, Any]]:
-    """Return the values of each facet with how many there are of them; the one that is chosen leads
-    back.
-    """
+    """Return the filters by facet, each option with its count; the selected option links back."""
     filters = []
     for facet in explorer.kind.facets:
         words = dict(facet.called(explorer.kind.corpus).values())
@@ -243,7 +241,7 @@ def _filters(explorer: Explorer, missed: Missed) -> list[dict[str, Any]]:
 
 @export
 def _file(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """Return the same as a file. Raises Http404 while it may not be told."""
+    """Return all selected facts as a file. Raises Http404 while they are hidden."""
     explorer = explorer_for(request, pk)
     if not may_see_readers(request.user, explorer.submission.track):
         raise Http404(NOT_READ_YET)

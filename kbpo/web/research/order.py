@@ -1,6 +1,4 @@
-"""Ordering more judgments for a scored submission: what narrower intervals cost, and the press that
-buys one.
-"""
+"""Orders more judgments for a scored run, for a narrower interval."""
 
 from __future__ import annotations
 
@@ -23,8 +21,8 @@ from kbpo.web.research.quote import list_quotes
 
 
 def refresh_offer(submission: Submission) -> Further | None:
-    """Return what more would take, of a submission that is scored or judged again, reckoned anew
-    where it is stale; None where nothing can be ordered.
+    """Return the offer of more judgments, computed again if it is stale; None if nothing can be
+    ordered.
     """
     if (
         not can_order(submission)
@@ -38,7 +36,7 @@ def refresh_offer(submission: Submission) -> Further | None:
 def order_context(
     submission: Submission, extent: Extent, further: Further | None
 ) -> dict[str, Any] | None:
-    """Return what can be ordered for a submission, for its page; None where nothing ever can."""
+    """Return the context of the order form; None if nothing can ever be ordered."""
     if further is None:
         waits = submission.status == "judging" and submission.scored_at is None
         return {"ordered": submission.target_half_width} if waits else None
@@ -80,7 +78,7 @@ def order_context(
 
 
 def order_more(request: HttpRequest, submission: Submission) -> HttpResponse:
-    """Order what the slider says. The press that came with the same number changes nothing."""
+    """Order the selected interval. A repeated request with the same number changes nothing."""
     number = request.POST.get("order", "")
     try:
         made_at = parse_datetime(request.POST.get("offer", ""))

@@ -1,5 +1,5 @@
-"""Quotes what judging will cost: the share that is known to be paid for, the price at most, what
-the caps leave.
+"""Prices of a plan: the share that is judged already, the maximum price, and the
+remaining budget.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kbpo.web.components.figures import count_text
 
 @dataclass(frozen=True)
 class Quote:
-    """One half-width of a plan with its price, as it is shown before anybody confirms."""
+    """One half-width of a plan with its price."""
 
     width: str
     half_width: float
@@ -49,12 +49,12 @@ class Quote:
 
     @property
     def share(self) -> float:
-        """The share of the sample that is judged already; all of it where no sample is needed."""
+        """Return the share of the sample that is judged already; 1 for an empty sample."""
         return self.judged / self.targets if self.targets else 1.0
 
     @property
     def new_words(self) -> str:
-        """Return how many new judgments are expected, as text: “100 to judge”, “100 to 125 to
+        """Return the expected number of new judgments as text: “100 to judge”, “100 to 125 to
         judge”.
         """
         if self.new == self.most:
@@ -63,18 +63,18 @@ class Quote:
 
     @property
     def fits(self) -> bool:
-        """Whether the caps allow it."""
+        """Return whether the budget allows it."""
         return self.left is None or self.at_most <= self.left
 
 
 def chosen_width(submission: Submission, asked: str | None) -> str:
-    """Return the half-width that was asked for, if the plan has it; the plan's own otherwise."""
+    """Return the requested half-width if the plan has it, else the plan's default."""
     is_planned = asked is not None and asked in submission.plan.get("options", {})
     return str(asked if is_planned else submission.plan.get("chosen", ""))
 
 
 def plan_with_expected_cost(submission: Submission) -> dict[str, Any]:
-    """Return a submission's plan, with what each option is expected to cost beside the most."""
+    """Return a submission's plan with the expected cost of each option."""
     expected = {quote.width: str(quote.expected) for quote in list_quotes(submission)}
     plan: dict[str, Any] = dict(submission.plan)
     if expected:
@@ -86,8 +86,8 @@ def plan_with_expected_cost(submission: Submission) -> dict[str, Any]:
 
 
 def list_quotes(submission: Submission, options: dict[str, Any] | None = None) -> list[Quote]:
-    """Return every option of the submission's plan (or those given), the widest interval first;
-    none without a plan.
+    """Return the options of the plan (or those given), widest interval first; none
+    without a plan.
     """
     options = submission.plan.get("options", {}) if options is None else options
     if not options:
@@ -125,6 +125,6 @@ def list_quotes(submission: Submission, options: dict[str, Any] | None = None) -
 
 
 def find_quote(submission: Submission, asked: str | None) -> Quote | None:
-    """Return the option that was asked for, or the plan's own; None before there is a plan."""
+    """Return the requested option, or the plan's default; None without a plan."""
     width = chosen_width(submission, asked)
     return next((option for option in list_quotes(submission) if option.width == width), None)

@@ -1,6 +1,4 @@
-"""Your runs: what waits for a team, its runs with their scores, and its money. A researcher's home
-after login.
-"""
+"""The start page of researchers: waiting uploads, runs with scores, and money of a team."""
 
 from __future__ import annotations
 
@@ -50,7 +48,7 @@ LEGENDS: tuple[drawing.Kind, ...] = ("live", "moment", "few")
 
 @dataclass(frozen=True)
 class Run:
-    """One line of the table."""
+    """One row of the table of runs."""
 
     submission: Submission
     interval: drawing.Interval
@@ -68,22 +66,22 @@ class Run:
 
     @property
     def rank_text(self) -> str:
-        """“3”, or the range “1–4”."""
+        """Return the rank as “3” or “1–4”."""
         best, worst = self.rank or ("", "")
         return f"{best}" if best == worst else f"{best}–{worst}"
 
     @property
     def is_rated(self) -> bool:
-        """Whether people rate what it says, so that nothing of it is wrong."""
+        """Return whether people rate its predictions, so that none is wrong."""
         return kind_of(self.submission.track).rates
 
     def is_drawn_as(self, kind: drawing.Kind) -> bool:
-        """Return whether its bar is of that kind."""
+        """Return whether its bar has this style."""
         return self.interval.estimate is not None and self.kind == kind
 
     @property
     def share(self) -> str:
-        """The share of its sample that is judged, as a width."""
+        """Return the judged share of its sample, as a CSS width."""
         sample = self.extent.sample if self.extent else 0
         return f"{100 * (1 - self.extent.open / sample):.3g}%" if self.extent and sample else "0%"
 
@@ -114,8 +112,8 @@ COLUMNS = (
 @for_researchers
 @at_one_moment
 def show_runs(request: HttpRequest) -> HttpResponseBase:
-    """Return the page: it says first what waits, then everything. As a file all runs of the team. A
-    POST does what its form names.
+    """Show the runs of a team; with `?format=` return all of them as a file. A POST deletes a
+    discarded upload.
     """
     if request.method == "POST":
         return act(request, {"delete": delete_discard})
@@ -177,8 +175,8 @@ def _url(team: Team, **changes: str) -> str:
 
 
 def _runs_in_state(team: Team, state: str) -> tuple[QuerySet[Submission], list[int]]:
-    """Return the runs in a state, and how many there are in each. Raises Http404 for a state there
-    is not.
+    """Return the runs in a state, and the number of runs in each state. Raises Http404 for an
+    unknown state.
     """
     submissions = Submission.objects.filter(team=team).runs().select_related("track", "team")
     of_state = {
@@ -195,9 +193,7 @@ def _runs_in_state(team: Team, state: str) -> tuple[QuerySet[Submission], list[i
 
 
 def _waiting_uploads(team: Team) -> list[dict[str, Any]]:
-    """Return the uploads that wait, for us while they are read, else for the team; what limits them
-    is asked once a track.
-    """
+    """Return the unconfirmed uploads of a team, each with its quote."""
     limited = cache(lambda track: no_run_left(track, team))
     waiting = []
     for row in team_drafts(team):
@@ -220,7 +216,7 @@ def _waiting_uploads(team: Team) -> list[dict[str, Any]]:
 
 
 def run_lines(rows: Page[Submission] | QuerySet[Submission]) -> list[Run]:
-    """Return the lines of these submissions, in their order."""
+    """Return the rows of these submissions, in their order."""
     of_track: dict[Track, list[Submission]] = {}
     for row in rows:
         of_track.setdefault(row.track, []).append(row)
@@ -257,8 +253,8 @@ def run_lines(rows: Page[Submission] | QuerySet[Submission]) -> list[Run]:
 def _shown_score(
     row: Submission, headline: tuple[Any, Any] | None, shown: InterimInterval | None
 ) -> tuple[drawing.Interval, str, int, drawing.Kind]:
-    """Return a run's number as it may be shown: while it is judged for the first time the one that
-    may be watched, afterwards the one that it is ranked by.
+    """Return the score to show for a run: the interim interval during the first judging, later the
+    score of its rank.
     """
     if row.has_score and headline is not None:
         quantity, figure = headline

@@ -1,4 +1,4 @@
-"""A submission's scores as tables, with expert checks and the stages of its sample."""
+"""The tables of scores on a run's page, with expert corrections and sampling stages."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ STAGE_REASONS = {
 
 
 def score_tables(latest: Latest, looked: dict[str, Any] | None) -> list[dict[str, Any]]:
-    """Return the scores by criterion: the guaranteed pair first, each with its rows and one axis.
-    `looked` is what may be watched of the submission while it is judged.
+    """Return a table of scores for each criterion, the guaranteed one first. `looked` is the
+    interim interval while the run is judged.
     """
     submission, figures = latest.submission, latest.figures
     kind, guaranteed = kind_of(submission.track), submission.track.criterion
@@ -78,8 +78,8 @@ def _score_rows(
     criterion: str,
     looked: dict[str, Any] | None,
 ) -> list[dict[str, Any]]:
-    """Return the lines of the table of one criterion, each with what experts make of it beneath. An
-    interval that is made for one look is drawn as of the moment until judging ends.
+    """Return the rows of a criterion's table, each followed by its expert correction. Intervals are
+    provisional until judging ends.
     """
     track, rows = submission.track, list[dict[str, Any]]()
     for key, label in _line_labels(track, criterion):
@@ -106,9 +106,7 @@ def _score_rows(
 
 
 def _line_labels(track: Track, criterion: str) -> Iterator[tuple[Key, str]]:
-    """Return what a table has lines for, and their names: F1 says which precision it combines with
-    recall.
-    """
+    """Yield the keys of the table's rows with their labels; F1 names its precision."""
     kinds = sorted(track.distributions, key=lambda kind: kind != track.distribution)
     of_track = kind_of(track)
     for quantity in of_track.measures.quantities:
@@ -126,16 +124,12 @@ def _line_labels(track: Track, criterion: str) -> Iterator[tuple[Key, str]]:
 
 
 def reasons_not_corrected(latest: Latest) -> list[str]:
-    """Return why numbers of a submission are not corrected by expert checks, as sentences; none
-    without any checks.
-    """
+    """Return sentences on why scores are not corrected by expert checks; empty without checks."""
     return list(latest.report.not_corrected.get(latest.submission.pk, ()))
 
 
 def expert_correction(latest: Latest) -> dict[str, Any] | None:
-    """Return the guaranteed number as expert checks correct it, beside what the crowd's judgments
-    alone say; None without any checks.
-    """
+    """Return the guaranteed score with and without expert correction; None without checks."""
     corrected = latest.guaranteed("expert")
     if corrected is None:
         return None
@@ -144,7 +138,7 @@ def expert_correction(latest: Latest) -> dict[str, Any] | None:
 
 
 def sampling_stages(submission: Submission) -> dict[str, Any] | None:
-    """Return the stages in which a submission's sample was drawn; None before it is drawn."""
+    """Return the sampling stages of a submission; None before the first draw."""
     batches: QuerySet[Any] = (
         SampleBatch.objects.filter(submission=submission, design=submission.track.design)
         .select_related("distribution")
@@ -156,9 +150,7 @@ def sampling_stages(submission: Submission) -> dict[str, Any] | None:
 
 
 def _stage_row(submission: Submission, batch: SampleBatch, targets: int) -> dict[str, Any]:
-    """One row: when, why, how much was drawn, and the half-widths that were planned and
-    realised.
-    """
+    """Return one stage: time, reason, size, planned and realised half-width."""
     settings = batch.settings
     planned, came_to = settings.get("planned_variance"), settings.get("came_to")
     return {

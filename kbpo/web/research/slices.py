@@ -1,4 +1,4 @@
-"""Tells a submission's scores by slice, and what may be watched of it while judgments arrive."""
+"""The scores of a run by slice, and its interim interval."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from scoring.report import FEW, Figure, Key
 
 
 def visible_slices(latest: Latest, *, own: bool) -> dict[Key, Figure]:
-    """Return the scores by slice that somebody may read, on a page or over the API: all to its own
-    team and admins, what the page shows to others.
+    """Return the scores by slice that a visitor may see: all for the run's team and admins.
 
-    These see no thin slices while the track is open: one of few judgments would tell what they
-    were.
+    For others, slices with few judgments are hidden while the track is open: they would reveal
+    single judgments.
     """
     found = latest.slices
     if own:
@@ -43,8 +42,8 @@ def visible_slices(latest: Latest, *, own: bool) -> dict[Key, Figure]:
 
 
 def slice_table(latest: Latest, chosen: str, *, own: bool, address: str) -> dict[str, Any]:
-    """Return the table of one group of slices, and the switch between the groups that there are, on
-    the page at that address.
+    """Return the table of one group of slices, and the switch between groups, for the page at
+    `address`.
     """
     submission, track = latest.submission, latest.submission.track
     kind = kind_of(track)
@@ -106,9 +105,7 @@ def slice_table(latest: Latest, chosen: str, *, own: bool, address: str) -> dict
 
 
 def interim_context(submission: Submission) -> dict[str, Any] | None:
-    """Return what may be watched of a submission's guaranteed number as judgments arrive; None
-    before the first.
-    """
+    """Return the interim interval of the guaranteed score for the page; None before the first."""
     intervals = latest.interim_intervals(submission.pk)
     if not intervals:
         return None

@@ -1,5 +1,5 @@
-"""A submission's page: its journey, its scores so far, what it costs, what the reader noticed, what
-people judged.
+"""The page of a run: stages, scores, cost, problems of its file, judged predictions; and changes to
+it.
 """
 
 from __future__ import annotations
@@ -108,9 +108,8 @@ LARGEST = BigIntegerField.MAX_BIGINT
 
 
 def _find_with_news(pk: int) -> tuple[Submission, list[Any]] | None:
-    """Return the submission of that number with its track and team, and what is otherwise as soon
-    as its track is scored again, anything is judged, or a run beside it is drawn, ends or is
-    withdrawn. None if there is none, or it was deleted.
+    """Return the submission with its track and team, and values that change with a new evaluation,
+    a new label or a changed run of the track. None if it does not exist or was deleted.
     """
     evaluations = Evaluation.objects.filter(track=OuterRef("track")).order_by("-number")
     beside = Submission.objects.filter(track=OuterRef("track")).order_by("-status_since")
@@ -128,10 +127,10 @@ Asking = HttpRequest | Request
 
 
 def find_run(request: Asking, pk: int, *, own: bool = False) -> Submission:
-    """Return the submission, if its page may be seen, or the same be read over the API: its own
-    team and admins always, everybody once it is on the board.
+    """Return the submission, if the visitor may see it: its team and admins always, others once it
+    is on the board.
 
-    Raises Http404 for everything else, so that nothing is told about other people's drafts.
+    Raises Http404 otherwise, so that nothing is revealed about other teams' drafts.
     """
     submissions = Submission.objects.select_related("track__corpus", "team", "user")
     row = submissions.filter(pk=pk, deleted_at=None).first()
@@ -141,7 +140,7 @@ def find_run(request: Asking, pk: int, *, own: bool = False) -> Submission:
 
 
 def _check_visible(request: Asking, row: Submission, *, own: bool = False) -> Submission:
-    """Return the same, if it may be seen. Raises Http404."""
+    """Return the submission if the visitor may see it. Raises Http404."""
     if is_own_run(request, row) or (row.is_on_board and not own):
         return row
     if own or not row.was_public_before_withdrawal:
@@ -151,15 +150,14 @@ def _check_visible(request: Asking, row: Submission, *, own: bool = False) -> Su
 
 
 def is_own_run(request: Asking, submission: Submission) -> bool:
-    """Return whether the visitor belongs to its team, or is an admin."""
+    """Return whether the visitor belongs to the run's team or is an admin."""
     user = request.user
     return isinstance(user, User) and (user.is_staff or submission.team_id in user.team_keys)
 
 
 def show_run(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """Return one submission: its own team sees everything, others its scores. With `?part=live` the
-    part that changes, for polling; with `?format=csv` the numbers behind its history. A POST does
-    what its form names.
+    """Show a run; its own team sees more. `?part=live` returns the part that is polled,
+    `?format=csv` its history. A POST performs the action of its form.
     """
     if request.method == "POST":
         return _change_run(request, pk)
@@ -178,7 +176,7 @@ def _change_run(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _history_file(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """Return what the plot is drawn from: every evaluation that is kept, unrounded."""
+    """Return the history of the score as CSV, unrounded."""
     submission = find_run(request, pk)
     history = run_history(Latest.of(submission)) if submission.has_score else None
     rows, name = [], history.quantity.name if history else ""
@@ -189,8 +187,8 @@ def _history_file(request: HttpRequest, pk: int) -> HttpResponseBase:
 
 
 def _refreshed_offer(request: HttpRequest, pk: int) -> Further | None:
-    """Return what more would take, for its own team. It is asked before the page is read at one
-    moment: it may have to be written, and others write it too.
+    """Return the offer of more judgments, for the run's own team. It may write, so it runs before
+    the page's read-only snapshot.
     """
     if not request.user.is_authenticated:
         return None
@@ -220,9 +218,7 @@ def _render_live_part(request: HttpRequest, pk: int, further: Further | None) ->
 
 
 class _Page:
-    """A submission's page for one reader: its parts, and what is read at every request to know
-    whether those that were drawn before are still true.
-    """
+    """The page of a run for one visitor: its cached parts and their cache keys."""
 
     def __init__(self, request: HttpRequest, pk: int, further: Further | None) -> None:
         """Raises Http404 where the reader may not see the submission."""
@@ -239,13 +235,13 @@ class _Page:
 
     @cached_property
     def latest(self) -> Latest:
-        """What the latest evaluation says of it."""
+        """Return the scores of the latest evaluation."""
         return Latest.of(self.submission)
 
     @cached_property
     def _fingerprint_parts(self) -> list[Any]:
-        """What its parts follow from; what moves by itself, as the time that is left and prices of
-        others, does for as long as a part is kept.
+        """Return the state that the cached parts depend on, except what changes by itself, such as
+        the remaining time.
         """
         row = self.submission
         parts = [self.own, self.seen, self.sees_all, self.sums, *self.news]
@@ -257,7 +253,7 @@ class _Page:
         return CACHE_SECONDS_WHILE_JUDGED if self.submission.status in JUDGED_STATUSES else None
 
     def live(self) -> SafeString:
-        """Return the part that changes."""
+        """Return the part that is polled."""
 
         def told() -> dict[str, Any]:
             shown = live_context(
@@ -273,9 +269,7 @@ class _Page:
         )
 
     def rest(self, by: str) -> SafeString:
-        """Return the part that changes with evaluations alone: its past, and its slices by a
-        group.
-        """
+        """Return the part that changes only with evaluations: history, and slices by a group."""
         by = by if by in kind_of(self.submission.track).groups else ""
 
         def told() -> dict[str, Any]:
@@ -297,8 +291,8 @@ def live_context(
     *,
     sees_all: bool = False,
 ) -> dict[str, Any]:
-    """Return what the part of the page that changes tells; more to its own team, which alone is
-    told the sums of what it cost. `sees_all`: hidden judgments are shown, too.
+    """Return the context of the part that changes. `sums`, for the own team, adds the cost;
+    `sees_all` adds hidden judgments.
     """
     submission, own = latest.submission, sums is not None
     sample, looked = extent_of(submission, latest), interim_context(submission)
@@ -347,7 +341,7 @@ def live_context(
 
 
 def _end_reason(latest: Latest) -> dict[str, str]:
-    """Return why judging ended, in a sentence with its tone; nothing before it has."""
+    """Return a sentence on why judging ended, with its tone; empty before the end."""
     submission, printed = latest.submission, latest.guaranteed()
     if submission.status != "scored":
         return {}
@@ -359,7 +353,7 @@ def _end_reason(latest: Latest) -> dict[str, str]:
 
 
 def _rank_text(latest: Latest) -> str:
-    """Return where it stands on the board, “Rank 2–4 of 9”; nothing where it stands on none."""
+    """Return the rank as “Rank 2–4 of 9”; empty without a rank."""
     submission, evaluation = latest.submission, latest.evaluation
     places = ranks(evaluation) if evaluation is not None and submission.is_on_board else {}
     if submission.pk not in places:
@@ -369,12 +363,12 @@ def _rank_text(latest: Latest) -> str:
 
 
 def display_name(submission: Submission, own: bool) -> str:
-    """Team and run: by their true names for its own team and admins."""
+    """Return the names of team and run; for its own team and admins without anonymity."""
     return submission.own_name if own else submission.full_name
 
 
 def _judge_sentences(latest: Latest) -> list[str]:
-    """Return what is said of the judges' error."""
+    """Return sentences on the error of the judges."""
     corrected = latest.guaranteed("expert")
     return sentences_on_run(
         judges_of(latest.evaluation, latest.submission),
@@ -388,22 +382,22 @@ def _judge_sentences(latest: Latest) -> list[str]:
 
 
 def mean_name(submission: Submission) -> str:
-    """Return what the guaranteed number is called within a sentence."""
+    """Return the name of the guaranteed score within a sentence."""
     kind = kind_of(submission.track)
     return kind.measures.printed(kind.measures.mean, submission.track.criterion).in_text
 
 
 def _expected_judgments(submission: Submission, n: int) -> tuple[int, float] | None:
-    """Return how many judgments the plan expects in all, and the half-width that was ordered; None
-    if these are n already.
-    """
+    """Return the planned number of judgments and the ordered half-width; None once n reaches it."""
     chosen = str(submission.plan.get("chosen", ""))
     targets = submission.plan.get("options", {}).get(chosen, {}).get("targets", 0)
     return (targets, float(chosen)) if targets > n else None
 
 
 def cost_context(submission: Submission, sample: Extent, sums: Balance) -> dict[str, Any]:
-    """Return what it cost so far and what is set aside; and who asked about its sample."""
+    """Return the cost so far, the reserved money, and how many questions were shared
+    with others.
+    """
     option = submission.plan.get("options", {}).get(submission.plan.get("chosen"), {})
     asked = share.target_shares(submission)
     spent = Ledger.objects.filter(kind=Ledger.Kind.SPEND, **submission.purpose.at("purpose"))
@@ -421,7 +415,7 @@ def cost_context(submission: Submission, sample: Extent, sums: Balance) -> dict[
 
 
 def problem_summary(submission: Submission) -> list[dict[str, Any]]:
-    """Problems by severity, with the commonest codes."""
+    """Return the problems by severity, with the most frequent codes."""
     problems = Problem.objects.filter(submission=submission).values_list("severity", "code")
     by_severity: dict[str, Counter[str]] = {}
     for severity, code in problems:
@@ -446,13 +440,13 @@ def _count_with_noun(n: int, word: str) -> str:
 
 
 def problem_table(submission: Submission) -> Table:
-    """Return what the reader noticed in a file, by line."""
+    """Return the problems of a file, by line."""
     rows = Problem.objects.filter(submission=submission).order_by("line", "pk")
     return Table(f"problems-{submission.pk}", PROBLEMS, rows)
 
 
 def list_problems(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """Return all problems of an upload, by line, fifty a page, filtered by severity; or the report
+    """Show the problems of an upload, filtered by severity; with `?format=` return them
     as a file.
     """
     submission = find_run(request, pk, own=True)
@@ -476,7 +470,7 @@ def list_problems(request: HttpRequest, pk: int) -> HttpResponseBase:
 def severity_switch(
     submission: Submission, counts: Mapping[str, int], shown: str = ""
 ) -> list[dict[str, Any]]:
-    """Return the switch of the page of problems, with how many there are of each severity."""
+    """Return the switch between severities, each with its count."""
     address = reverse("submission-problems", args=[submission.pk])
     every, counted = sum(counts.values()), [name for name in SEVERITIES if counts.get(name)]
     return [
@@ -493,7 +487,7 @@ def severity_switch(
 
 
 def problem_rows(rows: Any) -> list[dict[str, Any]]:
-    """Problems as the component shows them."""
+    """Return problems as the component takes them."""
     return [
         {
             "line": row.line,
@@ -509,7 +503,7 @@ def problem_rows(rows: Any) -> list[dict[str, Any]]:
 
 
 class RunForm(forms.Form):
-    """What a team says of its run; an admin says, too, what it is on the board."""
+    """The description of a run, and who may see it; admins also set its role on the board."""
 
     name = forms.CharField(
         max_length=80,
@@ -569,7 +563,7 @@ class RunForm(forms.Form):
         self.submission, self.who = submission, who
 
     def save(self) -> bool:
-        """Return whether it is said; else the form has the reason."""
+        """Store the form, and return whether that worked; else the form has the error."""
         cleaned = dict(self.cleaned_data)
         role = cleaned.pop("role", None)
         try:
@@ -585,7 +579,7 @@ class RunForm(forms.Form):
 
 @login_required
 def edit_run(request: HttpRequest, pk: int) -> HttpResponse:
-    """Rename and describe a submission, and say who sees it."""
+    """Show and store the description of a run."""
     submission = find_run(request, pk, own=True)
     form = RunForm(request.POST or None, submission=submission, who=request.user)
     if request.method != "POST":
@@ -603,7 +597,7 @@ def edit_run(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def withdraw_run(request: HttpRequest, submission: Submission) -> HttpResponse:
-    """Withdraw a submission, if the word was typed; what was not spent is given back."""
+    """Withdraw a run after the typed word; unspent money is released."""
     pk = submission.pk
     if not is_armed(request, "withdraw"):
         messages.error(request, "Nothing was withdrawn: type the word withdraw to arm the button.")
@@ -620,7 +614,7 @@ def withdraw_run(request: HttpRequest, submission: Submission) -> HttpResponse:
 
 
 def retry_run(request: HttpRequest, submission: Submission) -> HttpResponse:
-    """Put a submission that was given up back where it was."""
+    """Retry a failed run."""
     try:
         resume_failed(submission, cast(User, request.user))
     except (CannotChange, OverBudget) as refusal:
@@ -630,9 +624,8 @@ def retry_run(request: HttpRequest, submission: Submission) -> HttpResponse:
 
 @transaction.atomic
 def resume_failed(submission: Submission, who: User) -> bool:
-    """Return whether a submission was given up: it stands again where it was, with the money that
-    was given back since, and is tried at once. Raises OverBudget, or CannotChange once the track is
-    closed, and then it stays given up.
+    """Move a failed run back to its last stage, with the money that was released, and return
+    whether it had failed. Raises OverBudget, and CannotChange if the track is closed.
     """
     locked = Submission.objects.select_for_update(of=("self",), no_key=True)
     row = locked.filter(pk=submission.pk, status="failed").first()

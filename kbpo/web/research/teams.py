@@ -1,6 +1,4 @@
-"""Teams: who belongs to one, what it submitted and spent; and the invitation links that make
-members.
-"""
+"""Team pages: members, roles, money, and invitation links."""
 
 from __future__ import annotations
 
@@ -53,7 +51,7 @@ ONLY_OWNERS = "Only owners of the team give roles and remove members."
 
 
 class JoinForm(SignUpForm):
-    """What an account needs, and from researchers a yes to what happens with their files."""
+    """The form for a new account; researchers also accept how their files are used."""
 
     terms = forms.BooleanField(
         error_messages={"required": "Say that you agree; without it we cannot make an account."}
@@ -66,16 +64,14 @@ class JoinForm(SignUpForm):
 
 
 def usable_invitations() -> QuerySet[Invitation]:
-    """Invitations that may still be used."""
+    """Return the invitations that can still be used."""
     in_time = Q(expires_at=None) | Q(expires_at__gt=clock.now())
     return Invitation.objects.filter(in_time, uses_left__gt=0)
 
 
 @never_cache
 def join_team(request: HttpRequest, code: str) -> HttpResponse:
-    """Return an invitation: a form that makes an account, or one button for somebody who has
-    one.
-    """
+    """Show an invitation: a form for a new account, or a button for a user who is logged in."""
     invitation = usable_invitations().select_related("team").filter(code=code).first()
     if invitation is None:
         return render(request, "people/join.html", {"refusal": USED_UP}, status=410)
@@ -107,8 +103,8 @@ def join_team(request: HttpRequest, code: str) -> HttpResponse:
 
 @transaction.atomic
 def accept(invitation: Invitation, who: User | JoinForm) -> User | None:
-    """Return the user with the invitation's role; None if somebody else has just taken its last
-    use.
+    """Give the user the role of the invitation and return them; None if its last use was just
+    taken.
     """
     if not usable_invitations().filter(pk=invitation.pk).update(uses_left=F("uses_left") - 1):
         return None
@@ -128,7 +124,7 @@ def accept(invitation: Invitation, who: User | JoinForm) -> User | None:
 def invite(
     role: str, made_by: User, *, team: Team | None = None, uses: int = 1, why: str = ""
 ) -> Invitation:
-    """Return a new invitation that runs out in a fortnight."""
+    """Return a new invitation, which expires after two weeks."""
     expires = clock.now() + timedelta(days=INVITATION_DAYS)
     row = Invitation.objects.create(
         role=role, team=team, made_by=made_by, uses_left=uses, expires_at=expires
@@ -140,7 +136,7 @@ def invite(
 
 @transaction.atomic
 def withdraw(rows: QuerySet[Invitation], who: User, why: str) -> None:
-    """Invitations work no more."""
+    """Make invitations unusable."""
     for row in rows.filter(uses_left__gt=0).select_for_update(of=("self",)):
         note(
             "withdraw invitation",
@@ -155,7 +151,7 @@ def withdraw(rows: QuerySet[Invitation], who: User, why: str) -> None:
 
 
 def links(request: HttpRequest, rows: QuerySet[Invitation]) -> list[dict[str, Any]]:
-    """Invitations with their whole address, to be copied."""
+    """Return invitations with their full addresses."""
     return [
         {
             "invitation": row,
@@ -167,12 +163,12 @@ def links(request: HttpRequest, rows: QuerySet[Invitation]) -> list[dict[str, An
 
 
 def open_invitations(team: Team) -> QuerySet[Invitation]:
-    """Invitations of a team that may still be used."""
+    """Return the invitations of a team that can still be used."""
     return usable_invitations().filter(team=team)
 
 
 def find_team(request: HttpRequest | Request, slug: str) -> Team:
-    """Return the team, for its members and for admins. Raises Http404 for everybody else."""
+    """Return the team, for its members and admins. Raises Http404 for others."""
     user = cast(User, request.user)
     candidates = Team.objects.filter(slug=slug)
     team = (candidates if user.is_staff else candidates.filter(members=user)).first()
@@ -184,7 +180,7 @@ def find_team(request: HttpRequest | Request, slug: str) -> Team:
 @never_cache
 @login_required
 def show_team(request: HttpRequest, slug: str) -> HttpResponse:
-    """Return a team's page, for its members. A POST does what its form names."""
+    """Show a team to its members. A POST performs the action of its form."""
     team, user = find_team(request, slug), cast(User, request.user)
     if request.method == "POST":
         actions = {"invite": invite_member, "member": change_member, "take-back": revoke_invitation}
@@ -219,7 +215,7 @@ class Purse:
 
 
 def team_purses(team: Team) -> list[Purse]:
-    """Return a team's money on every open track and wherever it has spent some."""
+    """Return the money of a team on every open track and every track on which it has spent."""
     tracks = Track.objects.filter(Q(status="open") | Q(ledger__team=team)).distinct()
     purses = []
     for track in tracks.order_by("name"):
@@ -232,7 +228,7 @@ def team_purses(team: Team) -> list[Purse]:
 
 
 def team_cap(track: Track, team: Team) -> Decimal | None:
-    """Return what a team's own budget on a track is; None where it has none."""
+    """Return the budget of a team on a track; None without one."""
     caps = Budget.objects.filter(
         Q(team=team) | Q(team=None), track=track, scope="team"
     ).values_list("cap", flat=True)
@@ -240,7 +236,7 @@ def team_cap(track: Track, team: Team) -> Decimal | None:
 
 
 def invite_member(request: HttpRequest, team: Team) -> HttpResponse:
-    """Make an invitation for one researcher of the team."""
+    """Create an invitation for one researcher."""
     why = why_of(request, "Invited from the team’s page.")
     invite("researcher", cast(User, request.user), team=team, why=why)
     messages.success(
@@ -250,8 +246,8 @@ def invite_member(request: HttpRequest, team: Team) -> HttpResponse:
 
 
 def change_member(request: HttpRequest, team: Team) -> HttpResponse:
-    """Give a member a role or remove them, for an owner; or let a member leave, if the word was
-    typed.
+    """Change the role of a member or remove them (owners), or leave the team after the
+    typed word.
     """
     user, verb = cast(User, request.user), request.POST.get("verb")
     person = get_object_or_404(team.members, pk=pk_of(request))
@@ -278,8 +274,8 @@ def change_member(request: HttpRequest, team: Team) -> HttpResponse:
 
 
 def check_may_leave(team: Team, user: User) -> None:
-    """Raise CannotChange unless a member may leave: the others need an owner, and a last member
-    must not leave runs that are judged or paid.
+    """Raise CannotChange unless a member may leave: a team needs an owner, and its last member may
+    not leave runs in progress or reserved money.
     """
     teams.check_leaves_an_owner(team, user)
     if team.members.exclude(pk=user.pk).exists():
@@ -290,7 +286,7 @@ def check_may_leave(team: Team, user: User) -> None:
 
 
 def _why_cannot_leave(team: Team, user: User) -> str:
-    """Return why a member may not leave now, as a sentence; nothing if they may."""
+    """Return a sentence on why a member may not leave; empty if they may."""
     try:
         check_may_leave(team, user)
     except teams.CannotChange as refusal:
@@ -299,7 +295,7 @@ def _why_cannot_leave(team: Team, user: User) -> str:
 
 
 def revoke_invitation(request: HttpRequest, team: Team) -> HttpResponse:
-    """Make an invitation of the team work no more."""
+    """Make an invitation of the team unusable."""
     invitations = Invitation.objects.filter(pk=pk_of(request), team=team)
     withdraw(
         invitations, cast(User, request.user), why_of(request, "Taken back from the team’s page.")

@@ -1,5 +1,5 @@
-"""Submitting a system: file, check, describe, confirm. The last page spends, and says how much at
-most.
+"""The four steps of an upload: file, check, description, confirmation. Only the last one spends
+money.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ ENDINGS = (".gz", ".tsv", ".txt", ".kb", ".jsonl", ".json")
 def for_researchers(
     view: Callable[Concatenate[HttpRequest, P], HttpResponseBase],
 ) -> Callable[Concatenate[HttpRequest, P], HttpResponseBase]:
-    """Return the view, for researchers who have a team; everybody else reads what to do."""
+    """Return the view, limited to researchers with a team; others see how to get one."""
 
     @wraps(view)
     @login_required
@@ -85,8 +85,8 @@ def for_researchers(
 
 
 def receive_run(track: Track, team: Team, user: User, file: Readable, **options: Any) -> Submission:
-    """Return the new submission. Raises CannotReceive where `kbpo.submissions.receive` does, on a
-    study of another team, and where a member of the team has judged on the track.
+    """Return the new submission. Raises CannotReceive like `kbpo.submissions.receive`, on a study
+    of another team, and if a member of the team has judged on the track.
     """
     if track.is_study and track.owner_id != team.pk and not user.is_staff:
         raise CannotReceive(
@@ -103,7 +103,7 @@ def receive_run(track: Track, team: Team, user: User, file: Readable, **options:
 
 @for_researchers
 def upload_page(request: HttpRequest) -> HttpResponse:
-    """Return the first step: a track and a file. A POST keeps the file and goes on to its check."""
+    """Show step 1: track and file. A POST stores the file and leads to the check."""
     user = cast(User, request.user)
     team = requested_team(request)
     if team is None:  # an admin who belongs to no team
@@ -122,8 +122,8 @@ def upload_page(request: HttpRequest) -> HttpResponse:
 
 
 def requested_team(request: HttpRequest) -> Team | None:
-    """Return the team that the form or the address names, or the user's first team. Raises Http404
-    for another team.
+    """Return the team in the form or address, or the user's first team. Raises Http404 for a team
+    of others.
     """
     slug, user = request.POST.get("team") or request.GET.get("team", ""), cast(User, request.user)
     team = user.team(slug)
@@ -157,9 +157,7 @@ def _receive_upload(
 
 
 def _upload_key(request: HttpRequest, file: UploadedFile[Any]) -> str | None:
-    """Return the form's own key with the file's content: the same press twice is one upload,
-    another file is another.
-    """
+    """Return the idempotency key: the key of the form with a hash of the file."""
     form = request.POST.get("key", "")[:32]
     if not form:
         return None
@@ -171,9 +169,7 @@ def _upload_key(request: HttpRequest, file: UploadedFile[Any]) -> str | None:
 
 
 def name_of_file(file_name: str) -> str:
-    """Return the file's name without its endings: what a run is called until somebody says
-    otherwise.
-    """
+    """Return the file name without its extensions, the default name of a run."""
     name = file_name.replace("\\", "/").rsplit("/", 1)[-1]
     while ending := next(
         (suffix for suffix in ENDINGS if name.lower().endswith(suffix) and len(name) > len(suffix)),
@@ -204,7 +200,7 @@ def _file_page(
     refusal: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    """Return the first step. A track that takes nothing is not shown, and no other one for it."""
+    """Show step 1. A track that takes no runs is not selected."""
     track = next((choice for choice in tracks if choice == track), None)
     kind = kind_of(track) if track is not None else None
     inputs = n_inputs_of(tracks)
@@ -229,15 +225,15 @@ def _file_page(
 
 
 def team_drafts(team: Team) -> QuerySet[Submission]:
-    """Return the team's uploads that nobody has confirmed, newest first."""
+    """Return the unconfirmed uploads of a team, newest first."""
     submissions = Submission.objects.filter(team=team).drafts().select_related("track", "team")
     return submissions.order_by("-pk")
 
 
 @for_researchers
 def check_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """Return the second step: what was understood, and what it will cost. It follows the reading by
-    itself: `?part=live` is what changes. A POST discards the draft.
+    """Show step 2: the contents of the file and the price. `?part=live` returns the part that is
+    polled. A POST discards the draft.
     """
     if request.method == "POST":
         return act(request, {"discard": discard_draft}, find_run(request, pk, own=True))
@@ -294,8 +290,8 @@ def _check_context(request: HttpRequest, submission: Submission) -> dict[str, An
 
 
 def _error_text(submission: Submission) -> str:
-    """Return how many lines of a file have errors, and how many errors are of none; empty if it has
-    none.
+    """Return the number of lines with errors and of errors about the whole file; empty without
+    errors.
     """
     whole = submission.counts.get("file_errors", 0)
     lines = submission.counts.get("errors", 0) - whole
@@ -310,9 +306,7 @@ def _error_text(submission: Submission) -> str:
 
 
 def _problem_context(submission: Submission) -> dict[str, Any]:
-    """Return the first ten problems, errors before warnings before notes, each by line; and how
-    many there are of each severity.
-    """
+    """Return the first ten problems, most severe first, and the count of each severity."""
     problems = Problem.objects.filter(submission=submission).order_by("line", "pk")
     kept = Counter(problems.values_list("severity", flat=True))
     counts = {name: max(kept[name], submission.counts.get(f"{name}s", 0)) for name in SEVERITIES}
@@ -331,7 +325,7 @@ def _problem_context(submission: Submission) -> dict[str, Any]:
 
 
 def identical_upload(submission: Submission) -> Submission | None:
-    """Another submission of the team with the very same file; None if there is none."""
+    """Return another submission of the team with the same file; None without one."""
     submissions = Submission.objects.filter(
         team=submission.team_id, track=submission.track_id, file_digest=submission.file_digest
     )
@@ -342,7 +336,7 @@ def identical_upload(submission: Submission) -> Submission | None:
 
 @for_researchers
 def describe_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """Return the third step: a name and a sentence about the system."""
+    """Show step 3: name and description of the run."""
     submission = find_run(request, pk, own=True)
     if submission.status != "planned" or submission.track.refusal:
         return redirect("upload-check", pk=pk)
@@ -372,22 +366,20 @@ def describe_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _suggested_name(submission: Submission) -> str:
-    """Return the name so far: the run id that the file gives itself, unless somebody has chosen
-    another.
-    """
+    """Return the current name; if it is the default, the run id in the file."""
     unchanged = submission.name == name_of_file(submission.file_name)
     return (submission.run_id if unchanged else "") or submission.name
 
 
 def _query_of_choices(request: HttpRequest) -> str:
-    """Return the choices of the second step, carried on in the URL."""
+    """Return the query string with the choices of step 2."""
     kept = {key: request.GET[key] for key in ("target", "lines") if key in request.GET}
     return f"?{urlencode(kept)}" if kept else ""
 
 
 @for_researchers
 def confirm_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """Return the last step, the one that spends. A second press changes nothing."""
+    """Show step 4, which spends money. A repeated press changes nothing."""
     submission = find_run(request, pk, own=True)
     if submission.confirmed_at:
         return redirect("submission", pk=pk)
@@ -429,7 +421,7 @@ def confirm_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _confirm(request: HttpRequest, submission: Submission, width: str | None) -> str:
-    """Return why it was not confirmed, as a sentence; nothing if it was."""
+    """Confirm the plan, and return the refusal as a sentence (empty if confirmed)."""
     if (same := identical_upload(submission)) is not None and "again" not in request.POST:
         return (
             f"Your team has submitted this very file already, as {same.name}. Say below that you"
@@ -454,16 +446,14 @@ def _confirm(request: HttpRequest, submission: Submission, width: str | None) ->
 
 
 def _count(number: str) -> int | None:
-    """Return a whole number of the page; None without one, and −1 for what is none."""
+    """Return a whole number from the form; None without one, −1 for an invalid one."""
     if not number.strip():
         return None
     return int(number) if number.isascii() and number.isdigit() and len(number) < 7 else -1
 
 
 def _dollars(amount: str) -> Decimal | None:
-    """Return an amount of the page that was looked at; None without one. What is none is held to be
-    nothing.
-    """
+    """Return an amount from the form; None without one, 0 for an invalid one."""
     try:
         return cast("Decimal | None", forms.DecimalField(required=False).clean(amount))
     except forms.ValidationError:
@@ -471,7 +461,7 @@ def _dollars(amount: str) -> Decimal | None:
 
 
 def discard_draft(request: HttpRequest, submission: Submission) -> HttpResponse:
-    """Throw a draft away; nothing was spent on it."""
+    """Discard a draft; nothing was spent on it."""
     pk = submission.pk
     if submission.confirmed_at:
         messages.error(request, f"{submission.name} is confirmed. Withdraw it on its own page.")
@@ -486,7 +476,7 @@ def discard_draft(request: HttpRequest, submission: Submission) -> HttpResponse:
 
 
 def example(request: HttpRequest, slug: str) -> HttpResponse:
-    """Return a small file that the track accepts, to try the way in."""
+    """Return a small valid file for the track."""
     track = get_object_or_404(
         Track.objects.exclude(status="draft").select_related("corpus"), slug=slug
     )
@@ -500,7 +490,7 @@ def example(request: HttpRequest, slug: str) -> HttpResponse:
 
 @for_researchers
 def download(request: HttpRequest, pk: int) -> FileResponse:
-    """Return the file as it was uploaded, for its own team."""
+    """Return the uploaded file, for the run's own team."""
     submission = find_run(request, pk, own=True)
     return FileResponse(
         submission.file.open("rb"), as_attachment=True, filename=submission.file_name
