@@ -72,7 +72,7 @@ def load_data(track: Track) -> Data:
 
 
 def waiting_targets(track: Track, drawn: dict[int, list[int]]) -> set[int]:
-    """Return the drawn targets that are still unanswered for a submission that takes part."""
+    """Return the drawn targets that are still unanswered for a confirmed submission."""
     gone = set(
         Submission.objects.filter(pk__in=drawn, status__in=GONE).values_list("pk", flat=True)
     )

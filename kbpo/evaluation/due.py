@@ -118,7 +118,7 @@ def state_of(track: Track, labels: list[int | None] | None = None) -> dict[str, 
     return ({} if track.hides_test else {"labels": labels}) | {
         "batches": [batches["n"], batches["last"]],
         "scores": _scored(track),
-        "taking_part": _taking_part(track),
+        "taking_part": _confirmed_runs(track),
         "documents": DocumentSample.objects.filter(track=track, settled_at__isnull=False).count(),
         "checks": ExpertCheck.objects.filter(
             track=track, kind="check", answered_at__isnull=False
@@ -128,9 +128,9 @@ def state_of(track: Track, labels: list[int | None] | None = None) -> dict[str, 
     }
 
 
-def _taking_part(track: Track) -> list[list[Any]]:
-    """Return the id of each run that takes part and whether it is private. A count would miss that
-    one run replaces another.
+def _confirmed_runs(track: Track) -> list[list[Any]]:
+    """Return the id of each confirmed run and whether it is private. A count would miss that one
+    run replaces another.
     """
     runs = Submission.objects.filter(track=track).confirmed().order_by("pk")
     return [[pk, is_private] for pk, is_private in runs.values_list("pk", "is_private")]

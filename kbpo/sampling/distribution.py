@@ -82,7 +82,9 @@ def make_overlaps(submission: Submission) -> None:
     kinds = submission.track.distributions
     distributions = kind_of(submission.track).measures.distributions
     weights = [distributions[kind].weight for kind in kinds]
-    products = ", ".join(f"sum(({_as(weight, 'p')}) * ({_as(weight, 'o')}))" for weight in weights)
+    products = ", ".join(
+        f"sum(({_with_alias(weight, 'p')}) * ({_with_alias(weight, 'o')}))" for weight in weights
+    )
     products_of = fetch(
         f"SELECT o.submission_id, {products} FROM submissions_prediction p"
         " JOIN submissions_prediction o ON o.instance_id = p.instance_id"
@@ -104,6 +106,6 @@ def make_overlaps(submission: Submission) -> None:
         mine.save(update_fields=["overlaps"])
 
 
-def _as(weight: str, alias: str) -> str:
+def _with_alias(weight: str, alias: str) -> str:
     """Return the weight's SQL over another alias than `p`."""
     return weight.replace("p.", f"{alias}.")

@@ -33,7 +33,9 @@ def _sample(submissions: list[Submission]) -> None:
         for submission in of_track:
             if submission.sampled_at is None:
                 draw_development(submission)
-                recompute_distributions(kind_of(submission.track).joined(submission.pk))
+                recompute_distributions(
+                    kind_of(submission.track).find_affected_submissions(submission.pk)
+                )
         design_of(of_track[0].track).sample_together(of_track)
         for submission in of_track:
             submission.move("judging", sampled_at=submission.sampled_at or clock.now())

@@ -182,7 +182,7 @@ class Lesson:
 
 
 def claims(pool: Pool, at: Ids) -> Claims:
-    """What the model is told of some rows of a pool."""
+    """Return the features of some rows of a pool."""
     return Claims(
         membership=pool.member[at],
         target=_codes(pool.target[at]),

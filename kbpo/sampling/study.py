@@ -74,10 +74,10 @@ def study_of(kind: Kind, criterion: str, told: Worth) -> Study | None:
         return None
     r = (told.together.r if told.together is not None else None) or 0.0
     explained = r * r * (sigma_f2 + sigma_a2)
-    return Study(components, _without_noise(explained, components.sigma_f2), False, leans)
+    return Study(components, _disattenuated(explained, components.sigma_f2), False, leans)
 
 
-def _without_noise(explained: float, sigma_f2: float) -> float:
+def _disattenuated(explained: float, sigma_f2: float) -> float:
     """Return the correlation with mean human judgments, at most 1, of a predictor that explains
     this much of the variance of single judgments. It can be computed where too few items were
     judged twice to measure ρ directly.

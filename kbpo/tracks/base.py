@@ -403,7 +403,7 @@ class Track(ABC):
         rolls back.
         """
 
-    def joined(self, submission_id: int) -> list[int]:
+    def find_affected_submissions(self, submission_id: int) -> list[int]:
         """Return the submissions that predict more now, since this one is about to be sampled;
         itself may be among them.
         """

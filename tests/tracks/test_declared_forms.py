@@ -333,7 +333,7 @@ def test_a_run_counts_the_pairs_that_another_one_brings(tmp_path: Path) -> None:
         rows.append(receive(track, team, user, lines, name=word, file_name="a.jsonl"))
     call_command("tick", "--until-idle", verbosity=0)
     Submission.objects.update(status="confirmed", confirmed_at=clock.now())
-    recompute_distributions(kind_of(track).joined(rows[1].pk))
+    recompute_distributions(kind_of(track).find_affected_submissions(rows[1].pk))
     for row in rows:
         row.refresh_from_db()
         assert row.n_items == row.predictions.count() > len(INPUTS)

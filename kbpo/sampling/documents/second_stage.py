@@ -58,7 +58,7 @@ def draw_second_stage(track: Track, *, seed: int | None = None) -> DocumentBatch
     """Return the second stage; None while the first is not annotated, or where there is one
     already.
     """
-    if not _due(track):
+    if not _is_due(track):
         return None
     when, seed = clock.now(), secrets.randbelow(2**31) if seed is None else seed
     document_batch = DocumentBatch.objects.get(track=track, design=TWO_STAGE, stage=1)
@@ -72,7 +72,7 @@ def draw_second_stage(track: Track, *, seed: int | None = None) -> DocumentBatch
     )  # reads all texts: not while the track is locked
     with transaction.atomic():
         Track.objects.select_for_update().only("pk").get(pk=track.pk)
-        if not _due(track) or _drawn(track) != before:
+        if not _is_due(track) or _drawn(track) != before:
             return None
         batch = DocumentBatch.objects.create(
             track=track,
@@ -141,7 +141,7 @@ def _probabilities(
     return documents, proportional(weight, size, uniform=uniform), settings
 
 
-def _due(track: Track) -> bool:
+def _is_due(track: Track) -> bool:
     """Return whether the first stage is annotated as far as possible and the second is not
     drawn.
     """

@@ -152,7 +152,7 @@ class PreferenceTrack(TextTrack):
             for text in texts[written.key]:
                 yield _pair(written.key, written.text, text, written.line)
 
-    def joined(self, submission_id: int) -> list[int]:
+    def find_affected_submissions(self, submission_id: int) -> list[int]:
         submissions = (
             Submission.objects.filter(track=self.track).confirmed().exclude(pk=submission_id)
         )

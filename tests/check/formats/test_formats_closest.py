@@ -41,7 +41,7 @@ def rule(subject: Span, object_: Span) -> tuple[bool, int, Span, Span]:
     return sentence(subject) != sentence(object_), gap, first, second
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     st.lists(spans, min_size=1, max_size=8, unique=True),
     st.lists(spans, min_size=1, max_size=8, unique=True),
