@@ -30,7 +30,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.texts.load import load_inputs
 from rehearsal.browser import Browser, Page
-from rehearsal.opinions import Shown, checking
+from rehearsal.opinions import PassageVerdict, check_fields
 from scoring.report import Figure
 from tests.reports import figure_of, figures_of
 from tests.tracks.test_generation import Reader, rate
@@ -45,10 +45,10 @@ WHY = {"why": ["To know how often people are taken in."]}
 class Expert(Reader):
     """Knows which passages lie."""
 
-    def check(self, question: str, answer: str, passage: str) -> Shown:
+    def check(self, question: str, answer: str, passage: str) -> PassageVerdict:
         said = super().check(question, answer, passage)
         wrong = any(f"{town} " in f"{question} " for town in LIED) and said.says == "correct"
-        return Shown("incorrect", said.words) if wrong else said
+        return PassageVerdict("incorrect", said.words) if wrong else said
 
 
 class Played:
@@ -117,7 +117,7 @@ def send(browser: Browser, page: Page, field: str, **fields: list[str]) -> Page:
 def answered(browser: Browser, page: Page) -> Page:
     """The page after an expert's answer to the one that is shown."""
     form = page.form("answer")
-    fields = checking(page, form, Expert(), False, random.Random(0))
+    fields = check_fields(page, form, Expert(), False, random.Random(0))
     return browser.submit(form, form.values() | fields)
 
 
