@@ -18,7 +18,7 @@ from typing import Protocol
 
 from rehearsal import reading
 from rehearsal.browser import Browser, Form, Page
-from rehearsal.opinions import SAYS, Opinions
+from rehearsal.opinions import FIELDS_BY_INTERFACE, Opinions
 
 Span = tuple[int, int]
 
@@ -104,7 +104,7 @@ class Crowd:
         self.work_done = Work()
         self.finds, self.mention_recall = finds, mention_recall
         self.opinions, self.tell = opinions, tell
-        able = {OF_RELATIONS: knows, OF_NAMES: finds, tuple(SAYS): opinions}
+        able = {OF_RELATIONS: knows, OF_NAMES: finds, tuple(FIELDS_BY_INTERFACE): opinions}
         self.judges = [name for names, how in able.items() if how is not None for name in names]
         self.judges_all = None not in able.values()
         if strange := set(kinds) - {ANY_KIND, *self.judges}:
@@ -158,7 +158,7 @@ class Crowd:
             try:
                 has_answered = worker.answer_next()
             except LoginRefused as refused:
-                self._end_of(worker, refused)
+                self._record_refusal(worker, refused)
                 break
             except Exception as error:  # told to whoever runs the crowd; the other workers go on
                 self.note(worker, error)
@@ -183,7 +183,7 @@ class Crowd:
             self.work_done.errors.append(said)
             del self.work_done.errors[:-MOST_ERRORS]
 
-    def _end_of(self, worker: Worker, refused: LoginRefused) -> None:
+    def _record_refusal(self, worker: Worker, refused: LoginRefused) -> None:
         """Record and report that a worker could not log in."""
         with self._lock:
             self.tell(str(refused))
@@ -236,21 +236,21 @@ class Worker:
         """
         return [self.kind] if self.kind or self.crowd.judges_all else self.crowd.judges
 
-    def _found(self) -> Page | None:
+    def _next_page(self) -> Page | None:
         """Return the page of a question that this worker can answer, after terms and tutorials."""
         page, self.page = self.page, None
         kinds = self._kinds()
-        if page is not None and (self._is_mine(page := self._learn(page)) or len(kinds) == 1):
-            return page if self._is_mine(page) else None
+        if page is not None and (self._can_answer(page := self._learn(page)) or len(kinds) == 1):
+            return page if self._can_answer(page) else None
         for self.wanted in kinds:
             page = self._learn(self.browser.get(self._next))
-            if page.has_form("answer") and not self._is_mine(page):
-                page = self._instead_of(page)
-            if self._is_mine(page):
+            if page.has_form("answer") and not self._can_answer(page):
+                page = self._return_and_learn(page)
+            if self._can_answer(page):
                 return page
         return None
 
-    def _instead_of(self, page: Page) -> Page:
+    def _return_and_learn(self, page: Page) -> Page:
         """Return a question that this worker cannot answer, and return the page of the tutorial of
         the wanted kind.
         """
@@ -262,7 +262,7 @@ class Worker:
         form = page.form("answer")
         self.browser.send(Form("", f"{page.path}return/", {}), form.values())
 
-    def _is_mine(self, page: Page) -> bool:
+    def _can_answer(self, page: Page) -> bool:
         """Return whether this worker can answer the question of a page."""
         if not page.has_form("answer"):
             return False
@@ -284,20 +284,20 @@ class Worker:
         """Answer the next question, or return it to the queue; False if there is none."""
         if not self.known:
             self.log_in()
-        page = self._found()
+        page = self._next_page()
         if page is None:
             return False
-        self.page = self._answered(page)
+        self.page = self._send_answer(page)
         if self.page is None:
             self._give_back(page)
         return True
 
-    def _answered(self, page: Page) -> Page | None:
+    def _send_answer(self, page: Page) -> Page | None:
         """Send an answer, and return the next page; None if the answer was refused."""
         form = page.form("answer")
         wrong = self.rng.random() >= self.accuracy
         try:
-            values = form.values() | self._answer_to(page, form, wrong)
+            values = form.values() | self._answer_fields(page, form, wrong)
         except Exception as error:  # a page of which a simulated worker knows nothing yet
             self.crowd.note(self, error)
             return None
@@ -321,7 +321,7 @@ class Worker:
             elif page.has_form("begin") and self.kind and self.kind not in page.path:
                 # Of another kind, of which there is more just now: this worker never wants it.
                 page = self.browser.get(f"/annotate/tutorial/{self.kind}/")
-            elif page.has_form("begin") and self._teaches_strange(page):
+            elif page.has_form("begin") and self._teaches_unknown_kind(page):
                 break
             elif page.has_form("begin"):
                 page = self.browser.submit(page.form("begin"), page.form("begin").values())
@@ -333,17 +333,17 @@ class Worker:
                     page = self.browser.get(self._next)
             elif page.has_form("answer") and "tutorial" in page.form("answer").data:
                 form = page.form("answer")
-                page = self.browser.submit(form, form.values() | self._tried(page, form))
+                page = self.browser.submit(form, form.values() | self._tutorial_answer(page, form))
             else:
                 break
         return page
 
-    def _teaches_strange(self, page: Page) -> bool:
+    def _teaches_unknown_kind(self, page: Page) -> bool:
         """Return whether a tutorial is of a kind that this worker cannot answer."""
         lesson = page.path.partition("/tutorial/")[2].strip("/")
         return bool(lesson) and lesson not in self.crowd.judges
 
-    def _tried(self, page: Page, form: Form) -> dict[str, list[str]]:
+    def _tutorial_answer(self, page: Page, form: Form) -> dict[str, list[str]]:
         """Return the fields of an answer in a tutorial: the right ones, or a guess for an unknown
         tutorial.
         """
@@ -359,20 +359,22 @@ class Worker:
             "none": ["1"]
         }
 
-    def _answer_to(self, page: Page, form: Form, wrong: bool) -> dict[str, list[str]]:
+    def _answer_fields(self, page: Page, form: Form, wrong: bool) -> dict[str, list[str]]:
         """Return the fields of an answer to the page's kind of question."""
         document = form.data["document"]
         if form.data.get("interface", "relation") == "relation":
             return self.answer_pair(form, wrong)
-        if (says := SAYS.get(form.data["interface"])) is not None:
+        if (says := FIELDS_BY_INTERFACE.get(form.data["interface"])) is not None:
             assert self.crowd.opinions is not None
             return says(page, form, self.crowd.opinions, wrong, self.rng)
         shown = json.loads(page.data["document-data"])
         if form.data["interface"] == "relations_exhaustive":
             holds = lambda key, a, b: self._truth(key, a, b).holds  # noqa: E731
-            return {"pairs": [reading.pairs(shown, document, holds, self.accuracy, self.rng)]}
+            return {
+                "pairs": [reading.pair_answers(shown, document, holds, self.accuracy, self.rng)]
+            }
         assert self.crowd.finds is not None
-        marks = reading.marks(
+        marks = reading.marked_mentions(
             shown,
             document,
             self.crowd.finds,
@@ -391,42 +393,42 @@ class Worker:
         a, b = (_span(form.data.get(side, form.data["a"])) for side in ("a", "b"))
         truth = self._truth(form.data["document"], a, b)
         if "b" not in form.data:
-            alone = self._links(form, truth)
-            return self._other_links(form, alone, 1.0) if wrong else alone
+            alone = self._referents(form, truth)
+            return self._wrong_referents(form, alone, 1.0) if wrong else alone
         options = form.options("holds")
         true = {f"{name}{direction}" for name, direction in truth.holds}
         holds = [option for option in options if true.intersection(option.split())]
-        answer = self._links(form, truth)
+        answer = self._referents(form, truth)
         if wrong:
-            holds = reading.mistaken(options, holds, self.rng)
-            answer = self._other_links(form, answer, 0.5)
+            holds = reading.wrong_relations(options, holds, self.rng)
+            answer = self._wrong_referents(form, answer, 0.5)
         return answer | ({"holds": holds, "none": []} if holds else {"holds": [], "none": ["1"]})
 
-    def _links(self, form: Form, truth: Truth) -> dict[str, list[str]]:
+    def _referents(self, form: Form, truth: Truth) -> dict[str, list[str]]:
         """Return the chosen referent of each name that has candidates."""
         links = {
             "a": (truth.subject_canonical, getattr(truth, "subject_name", "")),
             "b": (truth.object_canonical, getattr(truth, "object_name", "")),
         }
         return {
-            side: [self._link(form, side, span, words or form.data.get(f"{side}-words", ""))]
+            side: [self._referent(form, side, span, words or form.data.get(f"{side}-words", ""))]
             for side, (span, words) in links.items()
             if form.options(side)
         }
 
-    def _other_links(
+    def _wrong_referents(
         self, form: Form, answer: dict[str, list[str]], often: float
     ) -> dict[str, list[str]]:
         """Return the referents, each replaced by a wrong one with this probability."""
         return {
-            side: [reading.other_link(form.options(side), chosen[0], self.rng)]
+            side: [reading.wrong_referent(form.options(side), chosen[0], self.rng)]
             if self.rng.random() < often
             else chosen
             for side, chosen in answer.items()
         }
 
     @staticmethod
-    def _link(form: Form, side: str, span: Span, name: str) -> str:
+    def _referent(form: Form, side: str, span: Span, name: str) -> str:
         """Return the canonical mention, else a candidate with the same words, else "not listed"."""
         value, options = f"{span[0]}-{span[1]}", form.options(side)
         if value in options:

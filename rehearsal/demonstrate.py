@@ -67,7 +67,7 @@ RATER = "simulated-rater"
 """Login of the first simulated annotator who rates texts"""
 SIMULATED = ("annotators", "raters")
 """The processes that are simulated people: they write errors, and as they leave what they did"""
-MOST_TOLD = 20
+MOST_PRINTED = 20
 """Lines of theirs that are said; their logs have the rest"""
 MARKET = 10
 """The marketplace of `--platform mturk` listens so many ports above the site."""
@@ -78,7 +78,7 @@ ABOUT = {
 }
 """What the demo's tracks of texts are, by kind"""
 WAITING = ("received", "read", "planned", "confirmed", "judging")
-LOOKS = 1.0
+POLL_SECONDS = 1.0
 """Seconds between two looks at whether all that was started still runs"""
 LINES_OF_LOG, MOST_OF_LOG = 20, 8_000
 """Lines that are printed of the log of a process that ended, and bytes that are read for them"""
@@ -172,7 +172,7 @@ class Demo:
         """Create corpora, tracks and users in a migrated database."""
         study = self.study
         every = [*study.systems, *(system for texts in study.texts for system in texts.systems)]
-        people(every, study.annotators, raters=len(self._rated_by()))
+        create_users(every, study.annotators, raters=len(self._rater_interfaces()))
         for texts in study.texts:  # the site opens with the newest track's board: the relations'
             self._prepare_texts(texts)
         if not Corpus.objects.filter(name=NAME).exists():
@@ -190,9 +190,9 @@ class Demo:
                 platform=study.platform,
             )
             open_track(track)
-            judged_by_programs(self.track)
+            switch_off_exclusion(self.track)
             self._import()
-            describe(self.track, "News of a harbour town: who works, lives and owns what.")
+            describe_track(self.track, "News of a harbour town: who works, lives and owns what.")
 
     def _prepare_texts(self, texts: TextStudy) -> None:
         """Load the inputs of a study of texts, and create its track."""
@@ -209,8 +209,8 @@ class Demo:
                 owner=Team.objects.filter(slug=slugify(texts.owner)).first(),
             )
             open_track(track)
-            judged_by_programs(track)
-            describe(track, ABOUT[texts.kind])
+            switch_off_exclusion(track)
+            describe_track(track, ABOUT[texts.kind])
 
     def _import(self) -> None:
         study = self.study
@@ -232,7 +232,7 @@ class Demo:
     @contextmanager
     def running(self) -> Iterator[None]:
         """Start the web server and a worker with the clock, and stop them at the end."""
-        if not _free(self.port):
+        if not _is_port_free(self.port):
             raise DemoFailed(
                 f"Port {self.port} is taken. Stop what listens there (`make stop`"
                 " if it is an earlier demo), or say ARGS='--port 8001'."
@@ -247,17 +247,18 @@ class Demo:
         """Print errors of the simulated annotators. Raises DemoFailed with the end of the log of a
         process that stopped.
         """
-        self._hear()
+        self._print_new_lines()
         for name, process in self._up.items():
             code = process.poll()
             if code is not None:
                 log = self.directory / "log" / f"{name}.log"
                 raise DemoFailed(
-                    f"The process {name} of the demo ended by itself ({_ended(code)}), so all is"
-                    f" stopped. `make demo` goes on from here. The end of {log}:\n\n{_end_of(log)}"
+                    f"The process {name} of the demo ended by itself ({_exit_reason(code)}), so all"
+                    " is stopped. `make demo` goes on from here. The end of"
+                    f" {log}:\n\n{_log_tail(log)}"
                 )
 
-    def _hear(self) -> None:
+    def _print_new_lines(self) -> None:
         """Print new lines of the logs of simulated annotators."""
         for name in self._heard.keys() & set(SIMULATED):
             log = self.directory / "log" / f"{name}.log"
@@ -267,9 +268,9 @@ class Demo:
             self._heard[name] += len(whole) + 1 if whole else 0
             for line in whole.decode("utf-8", "replace").splitlines():
                 self._score_line += 1
-                if self._score_line <= MOST_TOLD:
+                if self._score_line <= MOST_PRINTED:
                     self.say(f"  {name}: {line}")
-                elif self._score_line == MOST_TOLD + 1:
+                elif self._score_line == MOST_PRINTED + 1:
                     self.say(f"  More of this kind stands in {log}")
 
     @contextmanager
@@ -292,7 +293,7 @@ class Demo:
         """Wait until a process ends, and raise DemoFailed."""
         while True:
             self.check()
-            time.sleep(LOOKS)
+            time.sleep(POLL_SECONDS)
 
     def judge_all(self) -> None:
         """Submit the systems and have simulated annotators answer. The last systems are submitted
@@ -519,7 +520,7 @@ class Demo:
                 "--seed",
                 str(SEED),
                 *(["--market", self.market] if at_market else []),
-                *(self._thinks() if study.texts else []),
+                *(self._truth_options() if study.texts else []),
                 *(["--kind", "relation"] if study.texts else []),
             ],
             "raters": [
@@ -527,11 +528,11 @@ class Demo:
                 "manage.py",
                 "simulate",
                 self.url,
-                *(self._thinks() if study.texts else []),
+                *(self._truth_options() if study.texts else []),
                 "--kind",
-                *self._rated_by(),
+                *self._rater_interfaces(),
                 "--workers",
-                str(len(self._rated_by())),
+                str(len(self._rater_interfaces())),
                 "--user",
                 RATER,
                 "--password",
@@ -543,7 +544,7 @@ class Demo:
             ],
         }
 
-    def _rated_by(self) -> list[str]:
+    def _rater_interfaces(self) -> list[str]:
         """Return the wanted interface of each simulated rater."""
         return [
             class_of(texts.kind).asking[0].interface
@@ -551,7 +552,7 @@ class Demo:
             for _ in range(RATERS[texts.kind])
         ]
 
-    def _thinks(self) -> list[str]:
+    def _truth_options(self) -> list[str]:
         """Return the options that give simulated annotators the truth about texts."""
         return ["--thinks", str(self.study.texts[0].inputs.parent / TRUTH)]
 
@@ -590,25 +591,25 @@ class Demo:
         """Wait until the site answers. Raises DemoFailed if it does not."""
         deadline = time.monotonic() + 300  # a busy machine takes its time
         while self.web.poll() is None and time.monotonic() < deadline:
-            if not _free(self.port):
+            if not _is_port_free(self.port):
                 return
             time.sleep(0.1)
         raise DemoFailed(f"The site did not start; see {self.directory / 'log'}.")
 
 
-def _ended(code: int) -> str:
+def _exit_reason(code: int) -> str:
     """Return how a process ended."""
     return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
 
 
-def _end_of(log: Path) -> str:
+def _log_tail(log: Path) -> str:
     """Return the last lines of a log."""
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - MOST_OF_LOG))
         return "\n".join(file.read().decode("utf-8", "replace").splitlines()[-LINES_OF_LOG:])
 
 
-def judged_by_programs(track: Track) -> None:
+def switch_off_exclusion(track: Track) -> None:
     """Switch off automatic exclusion on a track: simulated annotators err at random, and need no
     time to read.
     """
@@ -616,7 +617,9 @@ def judged_by_programs(track: Track) -> None:
     set_exclude_for(track, [], None, why, timed=False)
 
 
-def people(systems: list[dict[str, str]], simulated: int = ANNOTATORS, *, raters: int = 0) -> None:
+def create_users(
+    systems: list[dict[str, str]], simulated: int = ANNOTATORS, *, raters: int = 0
+) -> None:
     """Create users with one password: a researcher for each team, an annotator, simulated
     annotators, an admin.
     """
@@ -649,7 +652,7 @@ def give_role(submission: int, role: str) -> None:
         time.sleep(pause)
 
 
-def describe(track: Track, what: str) -> None:
+def describe_track(track: Track, what: str) -> None:
     """Set the texts of a track's page."""
     track.description = what
     track.who_pays = (
@@ -711,7 +714,7 @@ def _multipart(fields: dict[str, str], path: Path) -> tuple[bytes, str]:
     return body, f"multipart/form-data; boundary={boundary}"
 
 
-def _free(port: int) -> bool:
+def _is_port_free(port: int) -> bool:
     with socket.socket() as probe:
         probe.settimeout(0.5)
         return probe.connect_ex(("127.0.0.1", port)) != 0

@@ -59,8 +59,8 @@ class _MarketWorker(Worker):
 
     def _do(self, page: Page, hit: str, work: Page) -> bool:
         after: Page | None = self._learn(page)
-        while after is not None and self._is_mine(after):
-            after = self._answered(after)
+        while after is not None and self._can_answer(after):
+            after = self._send_answer(after)
         if after is None or not after.has_form("send"):
             self.refused.add(hit)
             form = work.form("return")

@@ -14,7 +14,7 @@ Fields = dict[str, list[str]]
 
 
 @dataclass(frozen=True)
-class Rated:
+class TrueRating:
     """The true rating of a text: the position of the option for each facet, from 1, and the
     corrected text.
     """
@@ -24,7 +24,7 @@ class Rated:
 
 
 @dataclass(frozen=True)
-class Shown:
+class PassageVerdict:
     """What a passage says about an answer (correct, incorrect or neither), and the words that show
     it.
     """
@@ -36,14 +36,16 @@ class Shown:
 class Opinions(Protocol):
     """The answers of a perfect annotator."""
 
-    def rate(self, text: str) -> Rated: ...
+    def rate(self, text: str) -> TrueRating: ...
 
-    def check(self, question: str, answer: str, passage: str) -> Shown: ...
+    def check(self, question: str, answer: str, passage: str) -> PassageVerdict: ...
 
     def is_plausible(self, question: str, answer: str) -> bool: ...
 
 
-def rating(page: Page, form: Form, opinions: Opinions, wrong: bool, rng: random.Random) -> Fields:
+def rating_fields(
+    page: Page, form: Form, opinions: Opinions, wrong: bool, rng: random.Random
+) -> Fields:
     """Return the fields of a rating; a wrong one has one facet off by a step. A text below the best
     option is corrected.
     """
@@ -62,7 +64,9 @@ def rating(page: Page, form: Form, opinions: Opinions, wrong: bool, rng: random.
     return fields
 
 
-def checking(page: Page, form: Form, opinions: Opinions, wrong: bool, rng: random.Random) -> Fields:
+def check_fields(
+    page: Page, form: Form, opinions: Opinions, wrong: bool, rng: random.Random
+) -> Fields:
     """Return the fields of a check of an answer; a wrong one reverses one passage."""
     shown = json.loads(page.data["document-data"])
     question, answer = shown["question"], shown["text"]
@@ -84,5 +88,5 @@ def checking(page: Page, form: Form, opinions: Opinions, wrong: bool, rng: rando
     return fields
 
 
-SAYS = {"language_quality": rating, "answer_correctness": checking}
+FIELDS_BY_INTERFACE = {"language_quality": rating_fields, "answer_correctness": check_fields}
 """Interface -> what somebody with opinions sends through it"""

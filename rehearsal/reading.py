@@ -32,7 +32,7 @@ Holds = Callable[[str, Span, Span], Iterable[tuple[str, str]]]
 """document, A, B -> what holds: (predicate, ">" from A to B or "<")"""
 
 
-def marks(
+def marked_mentions(
     page: Mapping[str, Any],
     document: str,
     finds: Finds,
@@ -89,7 +89,7 @@ def _mention(
     return mention
 
 
-def pairs(
+def pair_answers(
     page: Mapping[str, Any],
     document: str,
     holds: Holds,
@@ -107,18 +107,20 @@ def pairs(
         offered = [option["part"] for option in page["options"][options]]
         chosen = [part for part in offered if true.intersection(part.split())]
         if rng.random() >= accuracy:
-            chosen = mistaken(offered, chosen, rng)
+            chosen = wrong_relations(offered, chosen, rng)
         chosen_of[str(number)] = chosen
     return json.dumps(chosen_of)
 
 
-def mistaken(offered: Sequence[str], holds: Collection[str], rng: random.Random) -> list[str]:
+def wrong_relations(
+    offered: Sequence[str], holds: Collection[str], rng: random.Random
+) -> list[str]:
     """Return a wrong answer about a pair: another relation, one too many or one too few."""
     part = rng.choice(offered)
     return [relation for relation in offered if (relation in holds) != (relation == part)]
 
 
-def other_link(candidates: Sequence[str], chosen: str, rng: random.Random) -> str:
+def wrong_referent(candidates: Sequence[str], chosen: str, rng: random.Random) -> str:
     """Return a wrong candidate for a referent, if there is one."""
     wrong = [candidate for candidate in candidates if candidate != chosen]
     return rng.choice(wrong) if wrong else chosen

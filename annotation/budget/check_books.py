@@ -22,10 +22,10 @@ from kbpo.queue import nudge
 log = logging.getLogger(__name__)
 
 MOST = 50
-"""Sentences of one kind: the rest is counted."""
+"""Sentences of one kind that are listed; the others are counted"""
 EVERY = timedelta(minutes=10)
 KEPT = timedelta(days=30)
-"""Results are kept so long, so that one can see since when something disagrees."""
+"""Results are stored so long, to show since when books disagree"""
 
 CHECKS: dict[str, str] = {
     "overspent": (

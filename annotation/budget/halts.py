@@ -60,7 +60,7 @@ def resume(track: Track | None, who: User | None, why: str, *, payer: Purpose | 
     all tracks together), where stops of single batches stay. Raises ValueError.
     """
     if not why.strip():
-        raise ValueError("Say why it may go on; it stands in the log.")
+        raise ValueError("Say why it may go on; it is logged.")
     stops = Halt.objects.filter(lifted_at=None)
     stops = (
         stops.filter(**payer.at("payer")) if payer else stops.filter(track=track, payer_kind=None)

@@ -26,7 +26,7 @@ from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 
 DECIDED = 300
-"""Characters of a message that are kept for what was decided, and how pay goes on"""
+"""Characters of a message reserved for the decision"""
 
 
 def answer_appeal(appeal_pk: int, who: User, text: str, *, reinstate: bool) -> Appeal:

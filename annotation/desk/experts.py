@@ -45,7 +45,7 @@ share of its scale"""
 BROUGHT = (
     "This was judged elsewhere and brought here. You can dispute what people judged here, not that."
 )
-"""Why nobody can dispute what was imported"""
+"""Refusal of a dispute about an imported judgment"""
 
 
 class CannotAsk(ValueError):

@@ -56,7 +56,7 @@ def can_retry(kind: str, status: str) -> bool:
 
 GIVEN_UP = ("failed", "unanswered")
 LISTED = timedelta(days=14)
-"""What was given up longer ago needs nobody any more; money that was not paid always does."""
+"""Failures older than this are hidden, except unpaid money"""
 NAMES = {
     "question": "Question",
     "hit": "HIT",

@@ -228,7 +228,7 @@ class BookDisagreement:
     """Why its books cannot be read; empty if they were"""
     differences: list[str]
     off: Decimal
-    """By how much its balance differs from what our payments explain"""
+    """Its balance minus the one that our payments imply"""
 
 
 def book_disagreements() -> list[BookDisagreement]:

@@ -54,11 +54,11 @@ class Ratings:
 
 @dataclass(frozen=True)
 class Trail:
-    """All that is known about an answered check or dispute."""
+    """An answered check or dispute, with the crowd's answers."""
 
     row: ExpertCheck
     disputes: list[ExpertCheck]
-    """Those of other teams that the same answer closed"""
+    """Disputes of other teams that the same answer closed"""
     title: str
     asked: int | None
     """The question that people answered about it alone, if there was one"""
@@ -74,7 +74,7 @@ class Trail:
     """(name, what it refers to as it counts now, what it refers to as the expert says, whether
     that is the same)"""
     ratings: list[Ratings]
-    """Of a text: what people said under each criterion"""
+    """The ratings of a text under each criterion"""
 
     @property
     def rows(self) -> list[tuple[str, int, bool | None, bool]]:

@@ -102,7 +102,7 @@ NOT_READ = """
               AND reads.status <> 'returned'
           OFFSET 0)
 """
-"""What a document's readers were divided about is for somebody else."""
+"""Excludes ties from the document's own readers"""
 OF_TRACKS = "AND h.track_id = ANY(%(tracks)s)"
 NOT_OF_TEAMS = "AND NOT EXISTS ({stake} OFFSET 0)"
 """Asked only of whom it concerns: to plan these conditions takes longer than all the
@@ -192,7 +192,7 @@ EARNS = f"""
     SELECT greatest(0, coalesce(sum(n), 0)), greatest(0.00, coalesce(sum(reward), 0)),
         greatest(0, coalesce(sum(seconds), 0)) FROM told
 """
-"""How many HITs are open, what they earn, how long they take: gold in hand as above."""
+"""Number, reward and expected time of open HITs"""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from kbpo.accounts.mail import send
 
 MOST_OFTEN = timedelta(days=1)
 AWAY = timedelta(hours=1)
-"""Who was here within this time knows what is open"""
+"""Workers seen within this time need no mail"""
 MOST = 50
 MANY = 200
 SUBJECT = "There is work for you"

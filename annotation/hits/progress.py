@@ -15,7 +15,7 @@ from kbpo.tracks.models import Track
 
 WINDOW = timedelta(hours=1)  # of answers, from which the rate is told
 BASE = timedelta(minutes=1)
-"""For which people must have answered before that tells a pace"""
+"""Least period of answers for a pace"""
 IDLE, GAPS = timedelta(minutes=2), 5
 """A pace holds no longer once nobody answered for so long, and for so many of its usual gaps"""
 

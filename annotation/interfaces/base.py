@@ -29,7 +29,7 @@ class Statement:
     key: tuple[str, ...]
     words: str
     places: tuple[tuple[int, int], ...] = ()
-    """Where it stands in the text that the page shows"""
+    """Its places in the text of the page"""
     optional: bool = False
     """An answer without it is as good, a title of Wikipedia, say"""
 
@@ -98,15 +98,15 @@ class Terms:
     """The title under which an interface is offered, and its default price."""
 
     offered_as: str
-    """In words that strangers at a marketplace choose by; at most 128 characters."""
+    """Title of its HITs on a marketplace; at most 128 characters"""
     reward: Decimal
     seconds: int
     extra: Decimal = Decimal("0.00")
-    """What is paid besides for an answer that took more work (`Interface.earns_extra`)."""
+    """Extra pay for an answer that took more work (`Interface.earns_extra`)"""
     extra_reason: str = "Your answer took more work"
-    """What a worker of a marketplace reads of being paid that"""
+    """Reason of the extra pay for workers of a marketplace"""
     seconds_each: float = 0.0
-    """Expected for each of the things that a document is paid by (`units_paid`)"""
+    """Expected seconds for each paid unit of a document (`units_paid`)"""
     lease_minutes: int = 0
     """How long a question stays with somebody at least; 0 leaves it to the setting
     LEASE_MINUTES."""
@@ -121,7 +121,7 @@ class Agreement:
     against them. None: answers are neither compared nor measured, since `units` does not take
     them apart."""
     names: Mapping[str, str] = field(default_factory=dict)
-    """What agreement is told of, by what its units are about, in words for admins"""
+    """Kind of unit -> its name for admins"""
     published: Mapping[str, tuple[str, float]] = field(default_factory=dict)
     """What agreement the literature reached with three people, by what its units are about: the
     measure and its value"""
@@ -132,7 +132,7 @@ class Interface(ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
-    """What it asks, in words for annotators"""
+    """Its question, in words for annotators"""
     folder: ClassVar[str] = ""
     """The directory; empty: the one of its name"""
     terms: ClassVar[Terms]

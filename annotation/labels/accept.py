@@ -23,7 +23,7 @@ MET_BEFORE = "This worker had judged it before."
 PUT_AWAY = ("disposed", "failed")
 DONE = ("accepted", "approved", "paid")
 Parsed = list[tuple[Question, ParsedResponse]]
-"""What one answer says, question by question"""
+"""The responses of one answer by question"""
 Meeting = tuple[int, int, str, int]
 """Worker, target of a question, interface, round: who answers that twice counts once. What an
 answer says besides, of the mentions of a pair, is no meeting with a question about these alone."""

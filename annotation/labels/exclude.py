@@ -29,7 +29,7 @@ from kbpo.accounts.models import Audit, User
 ACTIVE = timedelta(days=7)
 A_DAY = timedelta(days=1)
 MOST_A_DAY = 0.1
-"""Share of the active workers whom signals alone exclude within a day; one at least"""
+"""Greatest share of active workers that signals exclude in a day; at least one worker"""
 EXCLUDE = "leave out"
 LEAST_LEFT = 4  # active workers: signals alone never leave fewer, or a batch would stand still
 
@@ -52,7 +52,7 @@ class Undecided:
     worker: Worker
     flags: list[Flag]
     why: str
-    """Why they are not excluded by themselves, as a sentence"""
+    """Why they are not excluded automatically, as a sentence"""
 
     @property
     def reason(self) -> str:
@@ -190,7 +190,7 @@ def _active_workers() -> set[int]:
 def keep(worker: Worker, who: User, why: str) -> None:
     """Note that an admin reviewed the evidence against a worker and kept them."""
     if not why.strip():
-        raise ValueError("Say why they stay: it stands in the log.")
+        raise ValueError("Say why they stay: it is logged.")
     row = Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
     if row.excluded_at is not None:
         raise ValueError("They are excluded by now: reinstate them instead.")

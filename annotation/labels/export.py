@@ -17,7 +17,7 @@ from kbpo.tracks.models import Track
 
 Row = list[Any]
 CHUNK = 200
-"""Rows that are read at once: each may carry a whole document"""
+"""Rows read at once, since each may have a whole document"""
 ANSWERS = [
     "answer",
     "question",
@@ -117,7 +117,7 @@ EXPORTS: dict[str, tuple[list[str], Callable[[Track], Iterator[Row]]]] = {
     "answers": (ANSWERS, answers),
     "labels": (LABELS, labels),
 }
-"""What can be exported: its columns, and what yields the rows"""
+"""Name of an export -> its columns and its rows"""
 
 
 class SingleRating(NamedTuple):

@@ -43,9 +43,9 @@ class Again:
     """The effect of changed answers on settled questions."""
 
     changed: int = 0
-    """Labels that say something else now"""
+    """Changed labels"""
     asked: int = 0
-    """Questions that went back to people; their labels stay until somebody answers"""
+    """Questions that are asked again; their labels stay until somebody answers"""
     stayed: int = 0
     """Labels' questions that stay as they were: too few answers are left, and nobody can be
     asked"""

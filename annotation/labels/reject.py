@@ -104,7 +104,7 @@ def undo(assignment: Assignment, who: User, why: str, *, is_answer: bool = False
     if assignment.status != "rejected":
         raise CannotReject("This answer is not rejected.")
     if not why.strip():
-        raise CannotReject("Nothing was undone: say why. It stands in the log.")
+        raise CannotReject("Nothing was undone: say why. It is logged.")
     _report_decision(assignment, why, approve=True)
     return _undo(assignment, who, why, is_answer=is_answer)
 

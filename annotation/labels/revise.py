@@ -48,13 +48,13 @@ class Votes:
     question: Question
     target: int
     sentences: Mapping[str, Sequence[str]]
-    """What was asked yes or no -> the parts that it stands for"""
+    """Yes-or-no statement -> the parts that it represents"""
     shown: Sequence[str]
     """What is settled, in the order of the page: one sentence stands for all parts that say the
     same"""
     workers: tuple[int, ...]
     yes: Mapping[str, frozenset[int]]
-    """Sentence -> who said that it holds, where anybody did"""
+    """Statement -> the workers who affirmed it"""
     holds: tuple[str, ...] = ()
 
     def parts_held(self, held: Collection[str]) -> tuple[str, ...]:
@@ -161,11 +161,11 @@ class Revision:
 
     method: str
     judgments: int
-    """Targets, asked about alone or in documents"""
+    """Number of targets"""
     labels: list[NewLabel]
-    """Those that say something else than the latest labels"""
+    """Number of changed labels"""
     reasons: list[str]
-    """Why the model was not fitted to an interface, which then keeps the majority"""
+    """Why an interface keeps the majority"""
 
 
 def revision(track: Track, method: str, number: int) -> Revision:

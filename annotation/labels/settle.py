@@ -53,7 +53,7 @@ from kbpo.queue import work, work_together
 
 BATCH = 200
 ALL_EXCLUDED = "All answers were excluded; it is asked again."
-"""As far as the money reaches, and the number of answers that one question may have"""
+"""Reason of a question that is asked again"""
 AT_ITS_END = datetime(9000, 1, 1, tzinfo=UTC)
 """When a question that was given up, and labelled so, is looked at again; a late answer or Retry
 sets another time."""

@@ -35,7 +35,7 @@ UNPAID = ("owed", "sent", "unknown")
 
 
 HELD = timedelta(minutes=5)
-"""How long a platform is looked at by one process that does not say that it goes on."""
+"""Time after which the lock of a reconciliation expires"""
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 OFFERED_FOR = timedelta(days=90)
 """A month less than the platform keeps a HIT for"""
 LATER = BACKOFF * 2**8
-"""About twenty minutes"""
+"""Wait before a retry, about twenty minutes"""
 BATCH = 200
 NEVER_TAKEN = f"Its worker has not taken it in {OFFERED_FOR.days} days."
 

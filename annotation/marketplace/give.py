@@ -121,7 +121,7 @@ def set_qualification(handle: str, who: User, why: str, *, held: bool = True) ->
     """
     worker = _platform_worker(handle)
     if not why.strip():
-        raise ValueError("Nothing was changed: say why. It stands in the log.")
+        raise ValueError("Nothing was changed: say why. It is logged.")
     Qualification.objects.update_or_create(
         worker=worker, name="tutorial", defaults={"wanted": held, "wanted_at": clock.now()}
     )

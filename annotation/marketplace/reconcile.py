@@ -102,7 +102,7 @@ CHECK_ANYWAY = timedelta(minutes=15)
 seems to be new."""
 MOST_LOOKUPS = 100
 HITS_A_HOLD = 10
-"""After so many HITs a look says that it goes on: their calls take some seconds each."""
+"""HITs after which the lock is extended: each takes some seconds"""
 
 
 def tick() -> int:

@@ -31,7 +31,7 @@ class Bonus(Moving):
         FAILED = "failed"
 
     asked_before: bool = False
-    """While it is being paid: an earlier call may have reached the platform"""
+    """Whether an earlier call may have reached the platform (while it is paid)"""
 
     track = models.ForeignKey("tracks.Track", on_delete=models.PROTECT, related_name="bonuses")
     worker = models.ForeignKey(

@@ -29,7 +29,7 @@ ANSWERABLE = ("waiting", "published")
 UNSETTLED = (*ANSWERABLE, "answered")
 """Statuses of questions whose labels are still to come."""
 FIRST = 2
-"""People who are asked first, where a third is asked only if they differ"""
+"""Number of people who are asked first, where a third is asked only if they differ"""
 MOST_PRICE = F("price") * (
     F("answers_wanted") + Case(When(staged=True, answers_wanted=FIRST, then=1), default=0)
 )
@@ -37,7 +37,7 @@ MOST_PRICE = F("price") * (
 UNPROVEN = "unproven"
 """The field of a raw answer that did not come from our page: it is kept, and cannot be used."""
 UNLISTED = ("leased", "returned")
-"""Statuses of assignments that only our own page tells of: their platform has not listed them."""
+"""Statuses of assignments that their platform has not listed"""
 
 
 class Considered(models.Model):
@@ -514,7 +514,7 @@ class Payment(Moving):
         WAIVED = "waived"  # its worker gave it up when they left
 
     asked_before: bool = False
-    """While it is being paid: an earlier call may have reached the platform"""
+    """Whether an earlier call may have reached the platform (while it is paid)"""
 
     assignment = models.OneToOneField(
         Assignment, null=True, on_delete=models.PROTECT, related_name="payment"

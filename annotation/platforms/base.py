@@ -61,15 +61,15 @@ class Capabilities:
     """Name and abilities of a platform."""
 
     title: str = ""
-    """In words for administrators"""
+    """Name for admins"""
     rejects: bool = True
     messages: bool = False
     worker_id: str = ""
     """Pattern of the platform's own ids of workers; they cannot be taken for ours"""
     max_assignments: int = 9
-    """On one HIT; who wants more gets sibling HITs."""
+    """Assignments of one HIT; more need further HITs"""
     questions_per_hit: int = 1
-    """Of one document; a HIT is priced by their sum."""
+    """Questions of one HIT about one document; a HIT costs their sum"""
     fee_rate: Decimal = Decimal("0")
     least_fee: Decimal = Decimal("0.00")
     frame_sites: tuple[str, ...] = ()
@@ -79,11 +79,11 @@ class Capabilities:
     teaches_in_frame: bool = True
     """Workers do the tutorial in the frame before they judge."""
     admits: bool = False
-    """Only whom we gave the qualification of the tutorial may accept a HIT."""
+    """Only workers with the qualification of the tutorial may accept a HIT."""
     offered_for: timedelta = timedelta(0)
     """How long a HIT is offered."""
     looked_at_every: timedelta = timedelta(0)
-    """How long its lists are believed."""
+    """How long its lists are taken as current"""
     answers_within: timedelta = timedelta(0)
     """How long one of its calls may take."""
 
@@ -99,12 +99,12 @@ class Seen:
 
     external_id: str
     token: str
-    """Ours, as it was published with; empty for a HIT that is not from here."""
+    """Our token; empty for a HIT of others"""
     status: str
     """open, busy (no free place), done (nobody works on it any more), gone"""
     max_assignments: int
     sent: int
-    """Assignments that were sent in, decided or not, as far as the platform's counts tell."""
+    """Number of submitted assignments by the platform's counts"""
     expires_at: datetime
     created_at: datetime
 
@@ -118,9 +118,9 @@ class Advert:
     work_seconds: int
     """For all its questions, as expected"""
     lease_seconds: int
-    """That a worker has from accepting it to sending it in"""
+    """Time limit from acceptance to submission"""
     before: str = ""
-    """What is said of an hour's pay, and of the tutorial: how long it is, and what it pays"""
+    """Sentences on hourly pay and on the tutorial"""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ OUR_PAGES = {
     "pool": "annotation.platforms.pool.platform.Pool",
     "simulated": "annotation.platforms.simulated.platform.Simulated",
 }
-"""A HIT is up as soon as its row says so: there is nothing to call"""
+"""Platforms that are our own pages, with nothing to call"""
 MARKETPLACES = {
     "mturk": "annotation.platforms.mturk.platform.MTurk",
 }

@@ -34,10 +34,10 @@ RESAMPLES = 300
 SEED = 20_180_321
 LEVELS = (0.80, 0.95)
 CHOICE, TICKS = "choice", ("yes", "no")
-"""What a question's ticks are called together, and how one is told"""
+"""Name of all ticks of a question as one choice, and of one tick"""
 HELD = 600  # seconds that a measure of the same answers is kept
 AT_ONCE = 500
-"""Questions that are read at once: each carries what its page showed"""
+"""Questions read at once, since each has a large payload"""
 
 
 @dataclass(frozen=True)

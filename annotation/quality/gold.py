@@ -47,7 +47,7 @@ from kbpo.tracks.models import Track
 MOST = 30_000  # places of a gold question's HIT; it is retired long before
 MOST_RATE = 0.5
 NOTHING = ("", "no")
-"""What is said of a unit that is not marked"""
+"""The value of a unit that is not marked"""
 DICE = random.SystemRandom()
 
 NEXT_GOLD = """
@@ -354,7 +354,7 @@ def set_aside(track: Track, amount: Decimal, who: User, why: str, *, key: str) -
 def _check_reason(why: str, request: str) -> None:
     """Raise CannotMake with this request if no reason is given."""
     if not why.strip():
-        raise CannotMake(f"{request}. It stands in the log.")
+        raise CannotMake(f"{request}. It is logged.")
 
 
 def grade(assignment: Assignment) -> bool | None:

@@ -13,11 +13,11 @@ from annotation.quality.signals import TOO_FAST
 from kbpo.tracks.models import Track
 
 LATEST = 2000
-"""Answers that are measured: the latest"""
+"""Number of latest answers that are measured"""
 FEWEST = 5
-"""With fewer answers nothing is said of the pace"""
+"""Least number of answers for a pace"""
 FLOOR, ADVICE = Decimal("8"), Decimal("12")
-"""Dollars an hour: the least that Prolific allows, and what it advises"""
+"""Dollars an hour: the minimum and the recommendation of Prolific"""
 HOUR = 3600
 CENT = Decimal("0.01")
 

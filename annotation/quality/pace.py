@@ -16,11 +16,11 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
 LATEST = 2000
-"""Answers that are measured: the latest"""
+"""Number of latest answers that are measured"""
 FEWEST = 20
-"""With fewer answers nothing is said of the pace"""
+"""Least number of answers for a pace"""
 KEPT_SECONDS = 60
-"""So often at most a track's pace is measured"""
+"""Seconds for which a pace is cached"""
 MEASURE = """
     WITH latest AS MATERIALIZED (
         SELECT a.hit_id, a.seconds FROM annotation_assignment a

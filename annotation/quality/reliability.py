@@ -31,7 +31,7 @@ class Reliability:
 
 
 NOT_KEPT = Reliability(None, 0, None)
-"""What is told beside a board of the past: nobody kept what was known then"""
+"""Shown on a board of the past, whose reliability was not stored"""
 
 
 def reliability(track: Track) -> Reliability:

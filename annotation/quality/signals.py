@@ -27,11 +27,11 @@ from annotation.models import (
 )
 
 TOO_FAST = 0.15
-"""Of the expected time"""
+"""Share of the expected time"""
 FASTEST = 15.0
 """Words a second: people read four, and skim eight; and they have to press buttons besides"""
 FEWEST_WORDS = 10
-"""Of a shorter text the time tells little"""
+"""Shorter texts are not checked"""
 
 FLAGS = """
     SELECT a.worker_id, s.kind, count(*) FILTER (WHERE s.against), count(*)

@@ -92,7 +92,7 @@ def set_exclude_for(
     if unknown := sorted(set(kinds) - set(SIGNALS)):
         raise ValueError(f"There is no signal “{unknown[0][:40]}”; there are {', '.join(SIGNALS)}.")
     if not why.strip():
-        raise ValueError("Nothing was changed: say why. It stands in the log.")
+        raise ValueError("Nothing was changed: say why. It is logged.")
     policy, _ = Policy.objects.get_or_create(track=track)
     before, policy.exclude_for = policy.exclude_for, [one for one in SIGNALS if one in kinds]
     policy.timed = policy.timed if timed is None else timed

@@ -16,18 +16,18 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
 MOST_ANSWERS = 9
-"""To one question, in all: beyond, a marketplace's fee doubles."""
+"""Answers to one question in all: beyond, a marketplace's fee doubles"""
 MOST_IF_UNSURE = 5
-"""To one question, however divided people are."""
+"""Answers to one question that is divided"""
 THREE = 3
-"""Where so many people answer a question, the third is asked only if the first two differ."""
+"""Number of people of whom the third is asked only if the first two differ"""
 USUAL_SHARE = Decimal("0.15")
 """of questions take a third person where people are right nine times of ten"""
 MOST_BESIDE_READERS = 2
-"""To one about what readers of a document were divided about: people beside them."""
+"""Answers to a question about a tie between readers of a document"""
 NOBODY_BESIDE = "Nobody else is there who may answer it and has not read its document."
 LATELY = timedelta(days=1)
-"""Who was seen within this time may answer one more question."""
+"""Workers seen within this time are available"""
 
 
 def max_people_asked(question: Question) -> int:

@@ -48,9 +48,9 @@ class Plan:
     """The documents of an order, their cost in dollars, and the prices."""
 
     waiting: list[int]
-    """Documents that are drawn and wait"""
+    """Drawn documents that wait"""
     new: list[int]
-    """Documents that are drawn with the order, with `seed`"""
+    """Documents to draw with the order, with `seed`"""
     seed: int
     tokens: int
     workers: int
@@ -112,7 +112,7 @@ def order_documents(
     OverBudget if a cap forbids it, and then nothing has changed.
     """
     if who is not None and not why.strip():
-        raise CannotOrder("Nothing was ordered: say what they are read for. It stands in the log.")
+        raise CannotOrder("Nothing was ordered: say what they are read for. It is logged.")
     Track.objects.select_for_update(of=("self",)).get(
         pk=track.pk
     )  # two orders must not draw the same documents
@@ -190,7 +190,7 @@ def add_money(order: DocumentOrder, *, who: User | None = None, why: str = "") -
     missing. Raises OverBudget, or CannotOrder without a reason.
     """
     if who is not None and not why.strip():
-        raise CannotOrder("Nothing was added: say why it may cost more. It stands in the log.")
+        raise CannotOrder("Nothing was added: say why it may cost more. It is logged.")
     order = (
         DocumentOrder.objects.select_for_update(of=("self",))
         .select_related("track")

@@ -32,7 +32,7 @@ class CannotPay(Exception):
 
 @dataclass(frozen=True)
 class Owed:
-    """What one annotator is owed. `upto` is the last payment included."""
+    """The debt to one annotator. `upto` is the last included payment."""
 
     worker: Worker
     amount: Decimal

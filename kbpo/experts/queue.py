@@ -57,7 +57,7 @@ def free_for(expert: User) -> Q:
     )
 
 
-def open_to(track: Track, expert: User, judged: Q = NOBODY) -> QuerySet[ExpertCheck]:
+def checks_for_expert(track: Track, expert: User, judged: Q = NOBODY) -> QuerySet[ExpertCheck]:
     """Return the checks that an expert may be given now."""
     return askable(track, expert, judged).filter(free_for(expert))
 
@@ -65,7 +65,7 @@ def open_to(track: Track, expert: User, judged: Q = NOBODY) -> QuerySet[ExpertCh
 @transaction.atomic
 def take(track: Track, expert: User, judged: Q = NOBODY) -> ExpertCheck | None:
     """Give the next check to an expert and return it; None if there is none for them."""
-    checks = open_to(track, expert, judged)
+    checks = checks_for_expert(track, expert, judged)
     row = checks.select_for_update(skip_locked=True, of=("self",)).first()
     if row is not None:
         _give(row, expert)

@@ -72,7 +72,7 @@ def set_cap(
     if (team is not None) and scope != Budget.Scope.TEAM:
         raise BadCap("Only a team's cap names a team.")
     if not why.strip():
-        raise BadCap("Say why: it stands in the log.")
+        raise BadCap("Say why: it is logged.")
     if cap is not None and not (
         cap.is_finite() and 0 <= cap <= HIGHEST and cap == cap.quantize(Decimal("0.01"))
     ):

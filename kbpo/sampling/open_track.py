@@ -148,7 +148,7 @@ def _move(track: Track, status: str, who: User | None, why: str, **fields: Any) 
     if row.status not in MOVES[status]:
         raise CannotMove(f"The track {row.name} is {row.status}: it cannot become {status}.")
     if who is not None and row.status != Track.Status.DRAFT and not why.strip():
-        raise CannotMove("Nothing was changed: say why. It stands in the log.")
+        raise CannotMove("Nothing was changed: say why. It is logged.")
     note(
         f"make {status}",
         f"track:{row.slug}",

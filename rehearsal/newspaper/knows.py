@@ -33,7 +33,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Known:
+class GoldMention:
     """A mention of the gold standard: its type, its cluster within the document, its canonical
     mention and link.
     """
@@ -49,11 +49,11 @@ class Knowledge:
     """All gold mentions and relations of a corpus."""
 
     def __init__(self, mentions: Path, gold: Path) -> None:
-        self.mentions: dict[tuple[str, Span], Known] = {}
+        self.mentions: dict[tuple[str, Span], GoldMention] = {}
         for row in rows(mentions):
             span = int(row["begin"]), int(row["end"])
             canonical = int(row["canonical_begin"]), int(row["canonical_end"])
-            mention = Known(
+            mention = GoldMention(
                 row["type"],
                 int(row["entity"]),
                 canonical,
@@ -61,7 +61,7 @@ class Knowledge:
                 row.get("gloss", ""),
             )
             self.mentions[row["doc_id"], span] = mention
-        self._by_document: dict[str, dict[Span, Known]] = defaultdict(dict)
+        self._by_document: dict[str, dict[Span, GoldMention]] = defaultdict(dict)
         self.relations: dict[tuple[str, Span, Span], set[str]] = defaultdict(set)
         for row in rows(gold):
             subject = int(row["subj_begin"]), int(row["subj_end"])
@@ -92,16 +92,16 @@ class Knowledge:
             *names,
         )
 
-    def mentions_of(self, document_id: str) -> dict[Span, Known]:
+    def mentions_of(self, document_id: str) -> dict[Span, GoldMention]:
         """Return all mentions of a document."""
         if not self._by_document:
             for (document, span), mention in self.mentions.items():
                 self._by_document[document][span] = mention
         return self._by_document.get(document_id, {})
 
-    def mention(self, document_id: str, span: Span) -> Known:
+    def mention(self, document_id: str, span: Span) -> GoldMention:
         """Return the gold mention at a span; an untyped one if there is none."""
-        return self.mentions.get((document_id, span)) or Known("", -1, span, "")
+        return self.mentions.get((document_id, span)) or GoldMention("", -1, span, "")
 
 
 def rows(path: Path) -> Iterator[dict[str, str]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
-from rehearsal.opinions import Rated, Shown
+from rehearsal.opinions import PassageVerdict, TrueRating
 
 SUMMARIES, ANSWERS = "Harbour Wire summaries", "Harbour Wire answers"
 TRUTH = "texts.json"
@@ -61,20 +61,20 @@ class Written:
         truth = json.loads(path.read_text(encoding="utf-8"))
         self.ratings, self.questions = truth["ratings"], truth["questions"]
 
-    def rate(self, text: str) -> Rated:
+    def rate(self, text: str) -> TrueRating:
         """Return the true rating of a text."""
         rating = self.ratings[text]
-        return Rated(rating["facets"], rating["mended"])
+        return TrueRating(rating["facets"], rating["mended"])
 
     def is_plausible(self, question: str, answer: str) -> bool:
         """Return whether an answer could be right."""
         return bool(answer != self.questions[question]["absurd"])
 
-    def check(self, question: str, answer: str, passage: str) -> Shown:
+    def check(self, question: str, answer: str, passage: str) -> PassageVerdict:
         """Return what a passage says about an answer, with the words that show it."""
         known_answer = self.questions[question]
         if passage != known_answer["passage"]:
-            return Shown("neither")
-        return Shown(
+            return PassageVerdict("neither")
+        return PassageVerdict(
             "correct" if known_answer["answer"] in answer else "incorrect", known_answer["answer"]
         )

@@ -112,11 +112,11 @@ def test_nobody_answers_what_they_raised_or_judged(
     judged: Submission, root: User, clients: list[Client]
 ) -> None:
     experts.dispute(judged, target_of(judged), root, DOUBT)
-    assert not queue.open_to(judged.track, root, judged_by(root)).exists()
+    assert not queue.checks_for_expert(judged.track, root, judged_by(root)).exists()
     ada = User.objects.get(username="ada")
-    assert not queue.open_to(judged.track, ada, judged_by(ada)).exists()
+    assert not queue.checks_for_expert(judged.track, ada, judged_by(ada)).exists()
     other = User.objects.create_user("other", is_staff=True)
-    assert queue.open_to(judged.track, other, judged_by(other)).count() == 1
+    assert queue.checks_for_expert(judged.track, other, judged_by(other)).count() == 1
 
 
 def test_what_no_people_judged_is_not_disputed(

@@ -103,7 +103,7 @@ def test_a_gold_answer_is_checked_like_any_answer(made: Gold, admin: User) -> No
         lambda: gold.set_rate(source.track, 0.1, admin, ""),
         lambda: gold.set_aside(source.track, Decimal("1.00"), admin, "", key="2"),
     ):
-        with pytest.raises(gold.CannotMake, match="It stands in the log"):
+        with pytest.raises(gold.CannotMake, match="It is logged"):
             unsaid()
     assert (
         not Gold.objects.exclude(retired_at=None).exists()

@@ -163,7 +163,7 @@ def test_more_are_asked_as_far_as_the_money_reaches_which_is_counted_once(
         counted.append(payer)
         return committed_money(payer)
 
-    monkeypatch.setattr(ask_again, "committed", count)
+    monkeypatch.setattr(ask_again, "committed_money", count)
     monkeypatch.setattr(ask_again, "has_other_worker", lambda question: True)
     settle.tick()
     assert Question.objects.filter(status="published").count() == published

@@ -80,7 +80,7 @@ def test_draw_answer_read(crowd: Crowd, admin: Client, monkeypatch: pytest.Monke
     assert (
         "The crowd says" in page
         and f"{n} judgments checked" in page
-        and "as the crowd says" in page
+        and "crowd and corrected" in page
     )
     row = crowd.rows[1]
     line = f"An expert checked {n} of these judgments, chosen at random: corrected precision"

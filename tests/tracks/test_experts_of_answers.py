@@ -30,7 +30,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.texts.load import load_inputs
 from rehearsal.browser import Browser, Page
-from rehearsal.opinions import Shown, checking
+from rehearsal.opinions import PassageVerdict, check_fields
 from scoring.report import Figure
 from tests.reports import figure_of, figures_of
 from tests.tracks.test_generation import Reader, rate
@@ -45,10 +45,10 @@ WHY = {"why": ["To know how often people are taken in."]}
 class Expert(Reader):
     """Knows which passages lie."""
 
-    def check(self, question: str, answer: str, passage: str) -> Shown:
+    def check(self, question: str, answer: str, passage: str) -> PassageVerdict:
         said = super().check(question, answer, passage)
         wrong = any(f"{town} " in f"{question} " for town in LIED) and said.says == "correct"
-        return Shown("incorrect", said.words) if wrong else said
+        return PassageVerdict("incorrect", said.words) if wrong else said
 
 
 class Played:
@@ -117,7 +117,7 @@ def send(browser: Browser, page: Page, field: str, **fields: list[str]) -> Page:
 def answered(browser: Browser, page: Page) -> Page:
     """The page after an expert's answer to the one that is shown."""
     form = page.form("answer")
-    fields = checking(page, form, Expert(), False, random.Random(0))
+    fields = check_fields(page, form, Expert(), False, random.Random(0))
     return browser.submit(form, form.values() | fields)
 
 
@@ -175,7 +175,7 @@ def test_a_round_goes_from_the_desk_over_the_experts_page_to_the_board(played: P
     assert "corrected “Some passage shows it”" in " ".join(mine.split())
     assert "What readers found" not in mine
     desk = root.get(f"/desk/tracks/{slug}/experts/")
-    assert "Some passage shows it: as the crowd says it, and corrected" in desk.text
+    assert "Some passage shows it: crowd and corrected" in desk.text
     assert "of all you would say just what people said" in desk.text
     assert "There is no judgment that was not checked yet." in _drawn_again(root, desk, played)
 
@@ -241,7 +241,6 @@ def test_a_dispute_is_answered_blind_told_to_its_team_and_moves_no_score(played:
     mails = told.filter(address="mine@example.org")
     assert any("An expert says otherwise" in row.body["text"] for row in mails)
     assert told.exclude(hook=None).count() == 1
-    assert "The score keeps what people said" in owner.get("/runs/").text
     labels, ratings = Label.objects.count(), Response.objects.count()
     evaluate(played.track)
     assert (Label.objects.count(), Response.objects.count()) == (labels, ratings)

@@ -37,7 +37,7 @@ from kbpo.tracks.texts.models import Input
 from kbpo.tracks.texts.shipped import AnswersTrack, GenerationTrack
 from rehearsal.annotators import Crowd
 from rehearsal.browser import Browser
-from rehearsal.opinions import Rated, Shown
+from rehearsal.opinions import PassageVerdict, TrueRating
 from tests.tracks.test_toy_kind import PASSWORD, call, researcher, upload
 
 INPUTS = tuple(f"article {number}" for number in range(6))
@@ -219,18 +219,20 @@ def test_bad_outputs_are_told_on_the_page_and_over_the_api_and_the_good_ones_sta
 class Reader:
     """Thinks that a text is good where it says that it reads well, and else wholly bad."""
 
-    def rate(self, text: str) -> Rated:
+    def rate(self, text: str) -> TrueRating:
         good = "reads well" in text
         facets = {one.name: 3 if good else 1 for one in GenerationTrack.form.questions}
-        return Rated(facets, text if good else text.replace("does not", "reads well"))
+        return TrueRating(facets, text if good else text.replace("does not", "reads well"))
 
     def is_plausible(self, question: str, answer: str) -> bool:
         return answer != "a stone"
 
-    def check(self, question: str, answer: str, passage: str) -> Shown:
+    def check(self, question: str, answer: str, passage: str) -> PassageVerdict:
         if "says nothing" in passage:
-            return Shown("neither")
-        return Shown("correct" if answer in passage else "incorrect", passage.split(".")[0])
+            return PassageVerdict("neither")
+        return PassageVerdict(
+            "correct" if answer in passage else "incorrect", passage.split(".")[0]
+        )
 
 
 def rate(url: str, *names: str, kind: str = "") -> int:

@@ -38,9 +38,9 @@ SAYS = (
 )
 SHOWS = {says: f"{words}{end}".lower() for says, _, words, end in SAYS}
 LETTERS = "abcdefghij"
-"""Of the passages: no more are shown"""
+"""Labels of the passages; no more are shown"""
 MOST_MARKS = 50
-"""In one passage"""
+"""Greatest number of marks in one passage"""
 Span = tuple[int, int]
 
 

@@ -41,7 +41,7 @@ NAMES = {
     "MISC": ("Other name", "m"),
 }  # fmt: skip
 TAKEN = set("jzywcfenudx")
-"""Keys that do something else on the page."""
+"""Keys with another function on the page"""
 
 
 class Entities(Interface):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 LONGEST = 5000
-"""Characters of free words"""
+"""Greatest number of characters of free text"""
 
 
 class Option(TypedDict):
@@ -46,7 +46,7 @@ class Field(TypedDict):
     name: str
     ask: str
     options: list[Option]
-    """None: free words are asked for, which are kept and not aggregated"""
+    """None for free text, which is stored and not aggregated"""
     label: NotRequired[str]
     kind: NotRequired[str]
     required: NotRequired[bool]
@@ -61,9 +61,9 @@ class FormPayload(TypedDict):
     guide: NotRequired[list[str]]
     """Sentences of the instructions"""
     texts: NotRequired[list[str]]
-    """Two texts that are compared; `text` has both then"""
+    """Two compared texts; `text` has both then"""
     beside: NotRequired[list[dict[str, str]]]
-    """What is shown besides, each with a `label` and its `text`"""
+    """Additional texts, each with a `label` and its `text`"""
 
 
 class Form(Interface):

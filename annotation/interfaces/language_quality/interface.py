@@ -28,20 +28,20 @@ if TYPE_CHECKING:
     from annotation.models import Question, Response
 
 EDIT = "edit"
-"""Both the criterion and the form's field with the mended text"""
+"""The criterion and the form field of the corrected text"""
 HTER = "hter"
 """The criterion of the words that were edited, from the same answer"""
 SLACK = 1000
 """A mended text may be this much longer than twice the text."""
 FEWEST = 5
-"""Characters: an edit of fewer mends next to nothing."""
+"""Least number of changed characters of an edit"""
 UNTOUCHED = (
     "You rated it below the best, but mended nothing. Improve the text as much as you can, or rate"
     " it best everywhere."
 )
 EMPTY = "The mended text is empty. Improve what is there, or flag a problem."
 UNSEEN = ("Cc", "Cf")
-"""Categories of characters that nobody sees: they mend nothing."""
+"""Categories of invisible characters, which do not count as a change"""
 
 
 class LanguageQuality(Form):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Answer = Sequence[Judgment]
 Mark = tuple[int, int, str] | tuple[int, int, str, str]
-"""Begin, end, role, and the numbers of the lines that are about it"""
+"""Begin, end, role, and the numbers of its lines"""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class SideBySide:
     numbered: bool
     """Whether the marks carry the numbers of the lines"""
     of: int = 0
-    """How many others answered"""
+    """Number of other answers"""
     knows_right: bool = False
     title: str = ""
 

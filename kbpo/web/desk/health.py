@@ -23,7 +23,7 @@ PATIENCE = 1.0
 """Seconds in which workers answer a call"""
 COUNT_KEPT = "health.workers"
 COUNTED = 30
-"""Seconds for which the number of workers is believed: each count takes PATIENCE"""
+"""Seconds for which the number of workers is cached: each count takes PATIENCE"""
 STILL = timedelta(minutes=3)
 """A clock that has not beaten for longer stands still"""
 LEAST_FREE = 0.05

@@ -274,7 +274,7 @@ def keep_shown_workers(request: HttpRequest) -> HttpResponse:
     """Keep all workers that the page showed as undecided: current signals do not count any more."""
     why, kept = why_of(request), 0
     if not why:
-        messages.error(request, "Nothing is decided yet: say why they stay. It stands in the log.")
+        messages.error(request, "Nothing is decided yet: say why they stay. It is logged.")
         return redirect("desk")
     seen = request.POST.getlist("worker")
     for case in exclude.undecided_workers():
@@ -311,7 +311,7 @@ def resume(request: HttpRequest) -> HttpResponse:
     user, why = admin_of(request), why_of(request)
     tracks = {halt.track for halt in current_halts() if not halt.payer}
     if tracks and not why:
-        messages.error(request, "Nothing goes on yet: say why it may. It stands in the log.")
+        messages.error(request, "Nothing goes on yet: say why it may. It is logged.")
         return redirect("desk")
     lifted = sum(lift_halts(track, user, why) for track in tracks)
     messages.success(request, "Publishing goes on." if lifted else "Nothing was stopped.")

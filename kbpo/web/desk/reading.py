@@ -162,7 +162,7 @@ def _draw(track: Track, request: HttpRequest) -> str:
         return f"{field.replace('_', ' ').capitalize()}: {errors[0]}"
     cleaned = form.cleaned_data
     if not (why := why_of(request)):
-        return "Nothing was drawn: say what the documents are for. It stands in the log."
+        return "Nothing was drawn: say what the documents are for. It is logged."
     try:
         batch = draw_documents(
             track,

@@ -84,7 +84,7 @@ class TrackForm(forms.Form):
     corpus = forms.ModelChoiceField(
         Corpus.objects.order_by("name"), to_field_name="slug", empty_label=None
     )
-    name = forms.CharField(max_length=120, help_text="It stands on the board.")
+    name = forms.CharField(max_length=120, help_text="Shown on the board.")
     description = forms.CharField(required=False, widget=forms.Textarea(attrs={"rows": 3}))
     kind = forms.ChoiceField()
     distribution = forms.ChoiceField(
@@ -151,7 +151,7 @@ class TrackForm(forms.Form):
         min_value=1, max_value=36000, label="Expected seconds for one answer"
     )
 
-    why = forms.CharField(max_length=500, label="What it is for", help_text="It stands in the log.")
+    why = forms.CharField(max_length=500, label="What it is for", help_text="It is logged.")
 
     def __init__(self, data: Any, *, kind: str, initial: dict[str, Any]) -> None:
         super().__init__(data, initial=initial | {"kind": kind})

@@ -119,7 +119,7 @@ def write(request: HttpRequest) -> HttpResponse:
                 raise speak.CannotSay(f"There is no annotator “{to[:40]}” with an account.")
             speak.write(workers[0], subject, text, admin)
             notice = (
-                "It stands on their page."
+                "It is shown on their page."
                 if workers[0].user_id
                 else "The marketplace is asked to hand it over."
             )
@@ -162,7 +162,7 @@ def admit(request: HttpRequest) -> HttpResponse:
         messages.info(request, "That was decided already.")
     else:
         done = "admitted" if row.admitted else "turned away"
-        messages.success(request, f"{row.user.get_username()} is {done}, and told so.")
+        messages.success(request, f"{row.user.get_username()} is {done}, and notified.")
     return redirect("desk-requests")
 
 
@@ -173,7 +173,7 @@ def another_attempt(request: HttpRequest) -> HttpResponse:
     run = _failed_tutorials().filter(worker=worker, interface=interface).first()
     if not (why := why_of(request)):
         messages.error(
-            request, "They may not try it again yet: say why you let them. It stands in the log."
+            request, "They may not try it again yet: say why you let them. It is logged."
         )
     elif run is not None and teach.forget(worker, teach.tutorials()[interface]):
         note(
@@ -224,7 +224,7 @@ def _new_terms(request: HttpRequest) -> str:
     if text == holds.text.strip():
         return "Nothing was changed: this is the text that holds."
     if not why_of(request):
-        return "Nothing was changed: say what is new in it, and why. It stands in the log."
+        return "Nothing was changed: say what is new in it, and why. It is logged."
     try:
         with transaction.atomic():
             row = Terms.objects.create(
@@ -251,7 +251,7 @@ def set_intake(request: HttpRequest) -> HttpResponse:
     track = get_object_or_404(Track, slug=slug) if slug else None
     name, subject = (track.name, f"track:{track.slug}") if track else ("the service", "service")
     if not why_of(request):
-        messages.error(request, "Nothing was changed: say why. It stands in the log.")
+        messages.error(request, "Nothing was changed: say why. It is logged.")
         return redirect("desk-rules")
     if track is not None and request.POST.get("mode") == "":
         Intake.objects.filter(track=track).delete()

@@ -122,7 +122,7 @@ def _end(track: Track, request: HttpRequest) -> str:
     """End the open round, and return why not, as a sentence; empty if it was ended."""
     why = why_of(request)
     if not why:
-        return "Nothing was ended: say why. It stands in the log."
+        return "Nothing was ended: say why. It is logged."
     if row := open_round(track):
         end_round(row, admin_of(request), why)
         messages.success(
@@ -149,7 +149,7 @@ def _ask_for_round(track: Track, request: HttpRequest) -> str:
     if not (budget.isascii() and budget.isdecimal() and 1 <= int(budget[:9]) <= MOST):
         return f"Say how many judgments are to be checked: a number between 1 and {MOST:,}."
     if not why:
-        return "Nothing was drawn: say what the check is for. It stands in the log."
+        return "Nothing was drawn: say what the check is for. It is logged."
     if open_round(track) is not None:
         return "The last round is still open: answer it or end it first."
     Inquiry.ask(track, WHAT, admin_of(request), budget=int(budget), why=why)
