@@ -1,4 +1,4 @@
-"""Speaks to an on-demand evaluation service: submit, watch, read scores."""
+"""Client of an on-demand evaluation service: submit runs, follow them, read scores."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ __all__ = ["Client", "Refused", "Unreachable"]
 
 
 def __getattr__(name: str) -> Any:
-    """Return what the package offers, loaded where it is asked for: else the command line could not
-    be stopped while it begins.
+    """Return a name of the package, imported on first use, so that the command line starts fast and
+    can be interrupted.
     """
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -38,9 +38,8 @@ MOST_WAITS = 5
 
 
 class Refused(Exception):
-    """The service understood the request and declined it; the text is its sentence.
-
-    `code` is the service's word for the reason, `status` that of HTTP.
+    """The service refused the request; the text is its sentence. `code` is the reason of the
+    service, `status` the HTTP status.
     """
 
     def __init__(self, detail: str, code: str = "", status: int = 0) -> None:
@@ -50,7 +49,7 @@ class Refused(Exception):
 
 
 class _Watched:
-    """A file whose reader tells how many bytes were taken from it."""
+    """A file that reports how many bytes were read from it."""
 
     def __init__(self, file: BinaryIO, tell: Callable[[int], None]) -> None:
         self._file, self._tell = file, tell
@@ -63,7 +62,7 @@ class _Watched:
 
 
 class Unreachable(Exception):
-    """The service did not answer; the text says how that showed."""
+    """The service did not answer; the text describes the failure."""
 
 
 class Client:
@@ -102,47 +101,47 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Closes the connection."""
+        """Close the connection."""
         self._http.close()
 
     def tracks(self) -> Table:
-        """Return the tracks there are."""
+        """Return all tracks."""
         return self._table(self._get("tracks/")["tracks"])
 
     def track(self, slug: str) -> Json:
-        """One track, with its corpus and where its documents can be had."""
+        """Return a track with its corpus and the links to its documents."""
         return self._get(f"tracks/{slug}/")
 
     def schema(self, slug: str) -> Json:
-        """Return the schema of a track's corpus, as in its file."""
+        """Return the schema of a track's corpus."""
         return self._get(f"tracks/{slug}/schema/")
 
     def board(self, slug: str, **switches: str) -> Json:
-        """Return the leaderboard; `distribution`, `criterion`, `population` and `sort` choose
+        """Return the leaderboard; `distribution`, `criterion`, `population` and `sort` select
         another view.
         """
         return self._get(f"tracks/{slug}/board/", **switches)
 
     def scores(self, slug: str, **switches: str) -> Table:
-        """Return the systems of a leaderboard with their numbers, a row each."""
+        """Return the systems of a leaderboard with their figures, one row each."""
         return self._table(self.board(slug, **switches)["systems"])
 
     def compare(self, slug: str, a: int, b: int, **switches: str) -> Json:
-        """Return how two systems of a board differ, each difference with its interval; by relation;
-        and what both predict or one alone. `evaluation` chooses an earlier state.
+        """Return the differences between two systems of a board with intervals, by relation, and
+        their overlap. `evaluation` selects an earlier state.
         """
         return self._get(f"tracks/{slug}/compare/", a=a, b=b, **switches)
 
     def submissions(self, **switches: Any) -> Table:
-        """Return the runs of your teams, the latest first; `track` and `status` choose."""
+        """Return the runs of your teams, the latest first, filtered by `track` and `status`."""
         return self._table(self._pages("submissions/", of="submissions", **switches))
 
     def submission(self, number: int) -> Json:
-        """One submission: where it is, its plan, its scores so far."""
+        """Return a submission: its status, plan and scores."""
         return self._get(f"submissions/{number}/")
 
     def problems(self, number: int) -> Table:
-        """Return what the reader noticed in a submission's file."""
+        """Return the problems in the file of a submission."""
         return self._table(self._pages(f"submissions/{number}/problems/"))
 
     def predictions(self, number: int, **filters: str) -> Iterator[Json]:
@@ -156,44 +155,48 @@ class Client:
         yield from self._after(f"submissions/{number}/predictions/", **filters)
 
     def judgments(self, number: int, *, verdict: str = "judged", **filters: str) -> Table:
-        """Return a submission's judged predictions; `verdict` and the filters of `predictions`
-        choose.
+        """Return the judged predictions of a submission, filtered by `verdict` and the filters of
+        `predictions`.
         """
         return self._table(self.predictions(number, verdict=verdict, **filters))
 
     def errors(self, number: int, **filters: str) -> Table:
-        """Return the judged predictions that people found wrong, in whole or in a part; where
-        people rate, all that they rated, the worst first.
+        """Return the judged predictions that are wrong, in whole or in a part; if people rate, all
+        that they rated, the worst first.
         """
         chosen = {"sort": "worst"} if self._is_rated(number) else {"part": "any"}
         return self.judgments(number, **(chosen | filters))
 
     def _is_rated(self, number: int) -> bool:
-        """Return whether people rate a submission's predictions, so that none is right or wrong."""
+        """Return whether people rate the predictions of a submission, so that none is right or
+        wrong.
+        """
         track = self.track(self.submission(number)["track"])
         single = {criterion["name"]: criterion["single"] for criterion in track["criteria"]}
         return bool(single[track["criterion"]] == "mean")
 
     def dispute(self, number: int, prediction: int, note: str) -> Json:
-        """Says that a judgment of a prediction of yours is wrong: an expert is asked, blind."""
+        """Dispute the judgment of a prediction of yours: an expert judges it blind."""
         address = f"submissions/{number}/predictions/{prediction}/dispute/"
         return cast(Json, self._send("POST", address, json={"note": note}).json())
 
     def slices(self, number: int) -> Table:
-        """Return a submission's scores by slice: by relation, by class of entity, and so on."""
+        """Return the scores of a submission by slice: by relation, by class of entity,
+        and so on.
+        """
         return self._table(self._get(f"submissions/{number}/slices/")["slices"])
 
     def metrics(self, slug: str, figure: str = "worth", criterion: str = "") -> Table:
-        """Return what the metrics and judges of a track are worth, all together first. `figure`
-        chooses another table of the page: `prompts` (what each question is worth), `systems`,
-        `width`, `judgments`; `criterion` what is judged.
+        """Return the worth of the metrics and judges of a track, all together first. `figure`
+        selects another table (`prompts`, `systems`, `width`, `judgments`), `criterion` another
+        criterion.
         """
         chosen = {"criterion": criterion} if criterion else {}
         return self._table(self._pages(f"tracks/{slug}/metrics/", figure=figure, **chosen))
 
     def missed(self, number: int, *, who: str = "missed", **filters: str) -> Table:
-        """Return what people found true in documents that they read in full and a submission does
-        not state: what others found, or with `who="nobody"` what no system did. Filters:
+        """Return the true facts of fully read documents that a submission does not predict: those
+        that other systems predict, or with `who="nobody"` those that none does. Filters:
         `relation`, `entity`, `q`, `document`, `sort`.
         """
         chosen = {name: value for name, value in filters.items() if value}
@@ -241,19 +244,19 @@ class Client:
         return cast(Json, answer.json())
 
     def edit(self, number: int, **said: Any) -> Json:
-        """Says of a submission what is given: `name`, `description`, `paper`, `code`, `private`,
-        `anonymous`. The rest stays as it is.
+        """Change the given fields of a submission: `name`, `description`, `paper`, `code`,
+        `private`, `anonymous`.
         """
         return cast(Json, self._send("PATCH", f"submissions/{number}/", json=said).json())
 
     def publish(self, number: int) -> Json:
-        """Shows a private submission to everybody. That stays."""
+        """Make a private submission public. This cannot be undone."""
         return self.edit(number, private=False)
 
     def confirm(self, number: int, **choices: Any) -> Json:
-        """Confirms a plan, which reserves its price; `half_width`, `good_lines_only` and
-        `development` (how many development predictions are judged) choose.
-        What costs more by now than `at_most`, as "12.50", is not confirmed.
+        """Confirm a plan, which reserves its price, with `half_width`, `good_lines_only` and
+        `development` (the number of judged development predictions). A price above `at_most`, as
+        "12.50", is refused.
         """
         answer = self._send("POST", f"submissions/{number}/confirm/", json=choices)
         return cast(Json, answer.json())
@@ -267,8 +270,8 @@ class Client:
         *,
         at_most: str | None = None,
     ) -> Json:
-        """Orders more judgments for a narrower interval. What costs more by now than `at_most`, as
-        "12.50", is not ordered.
+        """Order more judgments for a narrower interval. A price above `at_most`, as "12.50", is
+        refused.
         """
         said = {"half_width": half_width, "order": order, "made_at": made_at, "at_most": at_most}
         choices = {name: value for name, value in said.items() if value is not None}
@@ -276,32 +279,34 @@ class Client:
         return cast(Json, answer.json())
 
     def withdraw(self, number: int) -> Json:
-        """Takes a submission back. What people have judged is kept and paid."""
+        """Withdraw a submission. Existing judgments are kept and paid."""
         return cast(Json, self._send("POST", f"submissions/{number}/withdraw/").json())
 
     def retry(self, number: int) -> Json:
-        """Puts a submission that was given up back where it was; it is tried again at once."""
+        """Retry a failed submission."""
         return cast(Json, self._send("POST", f"submissions/{number}/retry/").json())
 
     def delete(self, number: int) -> None:
-        """Deletes a refused upload or a discarded draft, with its file; a run is withdrawn."""
+        """Delete a refused upload or a discarded draft with its file. Runs are
+        withdrawn instead.
+        """
         self._send("DELETE", f"submissions/{number}/")
 
     def judges(self, track: str) -> list[Json]:
-        """Return the metrics and judges of a track, and how much of it each has scored."""
+        """Return the metrics and judges of a track, each with the number of its scores."""
         return list(self._get(f"tracks/{track}/judges/")["judges"])
 
     def unscored(self, track: str, judge: Json, *, after: int = 0, limit: int = 100) -> Json:
-        """Return what a judge (its name, version and prompt) has not scored yet: `results`, and the
-        `count` of all that is left. For admins.
+        """Return the items that a judge (its name, version and prompt) has not scored: `results`,
+        and the `count` of all. For admins.
         """
         return self._get(f"tracks/{track}/unscored/", **judge, after=after, limit=limit)
 
     def bring_scores(
         self, track: str, judge: Json, scores: list[Json], *, not_tuned: bool = False
     ) -> Json:
-        """Brings what a judge says: a list of `id` and `value`. All is stored, or nothing.
-        `not_tuned` states that no judgment of the track tuned the judge.
+        """Store the scores of a judge, a list of `id` and `value`; all or none. `not_tuned` states
+        that the judge was not tuned on judgments of the track.
         """
         body = {**judge, "scores": scores, "not_tuned": not_tuned}
         answer = self._send("POST", f"tracks/{track}/scores/", json=body)
@@ -310,8 +315,8 @@ class Client:
     def import_scores(
         self, track: str, path: str | Path, judge: Json, *, not_tuned: bool = False
     ) -> Json:
-        """Brings a file of scores: it is stored whole, or not at all. `not_tuned` states that no
-        judgment of the track tuned the judge.
+        """Store a file of scores; all or none. `not_tuned` states that the judge was not tuned on
+        judgments of the track.
         """
         path, judge = Path(path), {**judge, "not_tuned": not_tuned}
         with path.open("rb") as file:
@@ -328,10 +333,9 @@ class Client:
         tell: Callable[[Json], None] | None = None,
         tell_trouble: Callable[[str], None] | None = None,
     ) -> Json:
-        """Return the submission once it waits for nobody but you; `tell` is called at every look.
-
-        A service that has answered and then is away is asked again, at growing distances, for a
-        quarter of an hour; `tell_trouble` hears of it.
+        """Return the submission once it waits for you or has ended; `tell` is called after each
+        request. If the service is away, requests are repeated at growing intervals for a quarter of
+        an hour, and `tell_trouble` is called.
         """
         answered_at, pause = None, seconds
         while True:
@@ -362,9 +366,8 @@ class Client:
         what: str = "documents",
         tell: Callable[[int], None] | None = None,
     ) -> Path:
-        """Writes the documents of a track's corpus to a file, whole or not at all.
-
-        `what` may be "mentions" for the types of its mentions; `tell` hears of every block's size.
+        """Write the documents of a track's corpus to a file; all or nothing. `what` may be
+        "mentions" for the types of its mentions; `tell` is called with the size of each block.
         """
         return self._save(f"tracks/{slug}/{what}/", Path(path), tell)
 
@@ -375,16 +378,14 @@ class Client:
     def download_release(
         self, release: Json, path: str | Path, *, tell: Callable[[int], None] | None = None
     ) -> Path:
-        """Writes the file of a release, whole and as it was published, or not at all. Raises
-        Refused if it is another.
-        """
+        """Write the file of a release; all or nothing. Raises Refused if its SHA-256 differs."""
         return self._save(release["link"], Path(path), tell, wanted=release["digest"])
 
     def _save(
         self, url: str, path: Path, tell: Callable[[int], None] | None, *, wanted: str = ""
     ) -> Path:
-        """Writes what stands at an address to a file, which stays as it was if that fails or has
-        not the SHA-256 that is `wanted`.
+        """Write the content of an address to a file. The file is unchanged if that fails or the
+        SHA-256 is not `wanted`.
         """
         part = path.with_name(path.name + ".part")
         for attempt in range(MOST_WAITS + 1):
@@ -418,7 +419,7 @@ class Client:
         return path
 
     def _table(self, records: Iterable[Json]) -> Table:
-        """Return records as a table. In a frame each part of a nested value is a column, as
+        """Return records as a table. In a data frame each part of a nested value is a column, as
         `f1_value`.
         """
         if not self._frames:
@@ -439,7 +440,7 @@ class Client:
                 return
 
     def _after(self, path: str, **filters: str) -> Iterator[Json]:
-        """Yield the rows of all pages, each of which says where the next one begins."""
+        """Yield the rows of all pages of a list with `next`."""
         after = ""
         while True:
             asked = {"limit": 500, "after": after, **filters}
@@ -450,7 +451,7 @@ class Client:
             after = parse_qs(urlsplit(page["next"]).query)["after"][0]
 
     def _send(self, method: str, path: str, **options: Any) -> httpx.Response:
-        """Return the answer. What the service asks to come later with is sent again, a few
+        """Return the response. Requests that the service asks to repeat later are repeated a few
         times.
         """
         for attempt in range(MOST_WAITS + 1):
@@ -465,7 +466,7 @@ class Client:
         raise _refusal(answer)
 
     def _came_later(self, answer: httpx.Response, attempt: int) -> bool:
-        """Return whether the service asked to be asked again soon, and that is now."""
+        """Wait if the service asked to repeat the request soon, and return whether it did."""
         seconds = _later(answer)
         if seconds is None or seconds > LONGEST_WAIT or attempt == MOST_WAITS:
             return False
@@ -476,20 +477,18 @@ class Client:
 
 
 def _later(answer: httpx.Response) -> float | None:
-    """In how many seconds the service asks to be asked again; None where it does not."""
+    """Return the seconds after which the service asks to retry; None if it does not."""
     later = answer.headers.get("Retry-After", "")
     return float(later) if answer.status_code in (BUSY, 503) and later.isdecimal() else None
 
 
 def _asked_again(trouble: Exception, seconds: float) -> str:
-    """Return why a request failed, and when it is repeated."""
+    """Return a sentence on why a request failed and when it is repeated."""
     return f"{trouble} It is asked again in {seconds:.0f} s."
 
 
 def _checked_answer(answer: httpx.Response) -> httpx.Response:
-    """Return the answer. Raises Unreachable where what answers well is another service than
-    this.
-    """
+    """Return the response. Raises Unreachable if it is not from this service."""
     if answer.headers.get("Content-Type", "").startswith("text/"):  # ours is JSON
         host = answer.url.host
         raise Unreachable(f"{host} answers, but not as KBP Online does. {ASK_ADDRESS}")
@@ -497,7 +496,7 @@ def _checked_answer(answer: httpx.Response) -> httpx.Response:
 
 
 def _refusal(answer: httpx.Response) -> Exception:
-    """Return the refusal of the service; of what stands before it if it is not in its words."""
+    """Return the exception for a refusal, by the service or by a proxy."""
     if answer.has_redirect_location:
         there = answer.url.join(answer.headers["Location"])
         return Unreachable(f"{answer.url.host} leads to {there}. {ASK_ADDRESS}")
@@ -509,8 +508,8 @@ def _refusal(answer: httpx.Response) -> Exception:
 
 
 def _not_ours(answer: httpx.Response) -> Exception:
-    """Return what to make of a refusal that is not in the words of the service: of something before
-    it.
+    """Return the exception for a refusal that is not from the service but from a proxy
+    before it.
     """
     status, host = answer.status_code, answer.url.host
     if status >= AWAY:
@@ -530,7 +529,7 @@ def _not_ours(answer: httpx.Response) -> Exception:
 
 
 def _failure_text(error: httpx.HTTPError, url: httpx.URL) -> str:
-    """Return why nothing answered and what to do, as a sentence."""
+    """Return a sentence on why there was no answer and what to do."""
     site = str(url).removesuffix("api/").rstrip("/")
     if isinstance(error, httpx.UnsupportedProtocol):
         return f"{site} is no address of a service: it begins with https:// or http://."
@@ -542,9 +541,7 @@ def _failure_text(error: httpx.HTTPError, url: httpx.URL) -> str:
 
 
 def _digest(file: BinaryIO, *words: object) -> str:
-    """Return a key that is the same for the same upload, so that a repeat makes no second
-    submission.
-    """
+    """Return the same key for the same upload, so that a repeat creates no second submission."""
     digest = hashlib.sha256("\0".join(map(str, words)).encode())
     for block in iter(lambda: file.read(BLOCK), b""):
         digest.update(block)

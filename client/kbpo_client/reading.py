@@ -1,4 +1,4 @@
-"""Reads a run as the service would: the same readers, the same messages, without a connection."""
+"""Reads a run offline with the readers and messages of the service."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SCHEMA = "schema.json"
 
 @dataclass
 class Reading:
-    """What a reader made of a file."""
+    """The result of reading a file."""
 
     items: str
     """What a line says: relations, or outputs"""
@@ -43,8 +43,8 @@ class Reading:
 
 
 def read_run(path: Path, folder: Path) -> Reading:
-    """Return what the service would make of a run, by what `kbpo download` wrote into a folder.
-    Raises OSError and FormatError; FileNotFoundError where there is nothing to read it by.
+    """Return the result of reading a run with the files that `kbpo download` stored in a folder.
+    Raises OSError and FormatError; FileNotFoundError without these files.
     """
     if (folder / INPUTS).exists():
         return _read_outputs(path, folder / INPUTS)
@@ -70,9 +70,7 @@ def _read_outputs(path: Path, inputs: Path) -> Reading:
 
 
 def _inputs(path: Path, limits: Limits) -> dict[str, int]:
-    """Return the id of each input -> how many passages it has. Raises OSError where it is no such
-    file.
-    """
+    """Return the number of passages of each input. Raises OSError for an invalid file."""
     report = Report()
     inputs = read_inputs(open_text(path, limits.for_corpus(), report), limits, report)
     passages_of = {row.input_id: len(row.passages) for row in inputs}
@@ -82,7 +80,7 @@ def _inputs(path: Path, limits: Limits) -> dict[str, int]:
 
 
 def _reading(items: str, read: Iterable[object], report: Report) -> Reading:
-    """Return what a file comes to, read to its end."""
+    """Read a file to its end and return the result."""
     usable = sum(1 for _ in read)
     return Reading(
         items=items,
@@ -94,7 +92,7 @@ def _reading(items: str, read: Iterable[object], report: Report) -> Reading:
 
 
 def _mention_types(path: Path) -> dict[str, dict[tuple[int, int], str]]:
-    """Document -> span -> type of the mention that came with the corpus."""
+    """Return the types of the corpus's mentions by document and span."""
     types: dict[str, dict[tuple[int, int], str]] = {}
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         for line in lines:
@@ -106,7 +104,7 @@ def _mention_types(path: Path) -> dict[str, dict[tuple[int, int], str]]:
 def _documents(
     path: Path, limits: Limits, types: dict[str, dict[tuple[int, int], str]]
 ) -> Iterator[DocumentView]:
-    """Yield the documents of a corpus file. Raises OSError where it is not one."""
+    """Yield the documents of a corpus file. Raises OSError for an invalid file."""
     report, large = Report(), limits.for_corpus()
     for record in read_corpus(open_text(path, large, report), large, report):
         yield DocumentView.of(record, types.get(record.id))

@@ -1,4 +1,4 @@
-"""Where the client keeps which service it speaks to, and the token for it."""
+"""Stores the tokens of services."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def settings_directory() -> Path:
 
 
 def tokens() -> dict[str, str]:
-    """Address of a service -> token; empty where nobody has logged in."""
+    """Return the token of each service by address; empty before the first log-in."""
     try:
         kept = json.loads((settings_directory() / "tokens.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -23,7 +23,7 @@ def tokens() -> dict[str, str]:
 
 
 def save_token(url: str, token: str) -> Path:
-    """Return the file in which the token is kept from now on; nobody else may read it."""
+    """Store a token in a file that only its owner can read, and return the path."""
     folder = settings_directory()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     path = folder / "tokens.json"

@@ -1,4 +1,4 @@
-"""Begins the command line; whoever stops it meanwhile is told so in a line."""
+"""Starts the command line; an interrupt ends it with one line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 
 def run() -> None:
-    """Runs the command that was said."""
+    """Run the command line."""
     try:
         from kbpo_client.commands import main
 

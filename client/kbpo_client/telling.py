@@ -1,4 +1,4 @@
-"""Says where a run is, on one screen: its state, its scores, its rank, and what to do next."""
+"""Formats a run for one screen: its status, scores, rank, and the next step."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def share_in_percent(share: float | str, decimals: int | None = None) -> str:
 
 
 def progress_text(submission: Json) -> str:
-    """Return where a submission is, as “Being judged, 131 of 160”."""
+    """Return the status of a submission, as “Being judged, 131 of 160”."""
     status, judging = str(submission["status_text"]), submission["judging"]
     reason = submission.get("reason", "")
     if submission["status"] == "received" and reason:
@@ -82,7 +82,7 @@ def summary_lines(submission: Json, board: Json | None, *, with_next: bool = Tru
 
 
 def _figure_lines(figures: list[tuple[str, Json | None]], n_labels: int) -> Iterator[str]:
-    """Yield each figure in a line, by its label; one that there is not with what is said of it."""
+    """Yield each figure in a line with its label; for a missing one its note."""
     if any(figure and figure.get("value") is not None for _, figure in figures):
         yield f"By {n_labels:,} judgments, each figure with its 80 % interval:"
     widest = max((len(label) for label, _ in figures), default=0)
@@ -136,7 +136,7 @@ def _rank(submission: Json, system: Json | None, n_ranked: int) -> str:
 
 
 def _next(submission: Json) -> Iterator[str]:
-    """Return what its owner can do now, a command each."""
+    """Yield the commands that its owner can run now."""
     number, track, status = submission["id"], submission["track"], submission["status"]
     if not submission.get("own", True):
         whose = "anonymous" if submission.get("anonymous") else f"of {submission['team']}"

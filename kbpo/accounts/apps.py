@@ -1,4 +1,4 @@
-"""Django app."""
+"""The Django app of accounts."""
 
 from django.apps import AppConfig
 

@@ -1,4 +1,4 @@
-"""Asking for an account from outside, and what admins decide."""
+"""Requests for accounts and teams, and their acceptance or refusal by admins."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ INVITATION_DAYS = 14
 
 
 class CannotAsk(Exception):
-    """No request was made; the text is a sentence for whoever asked."""
+    """The request was not stored; the text is a sentence for the sender."""
 
 
 class JoinsTeam(Exception):
-    """Nobody was accepted: the team that was asked for has members; a sentence for admins."""
+    """The request was not accepted: its team already has members. The text is a sentence for
+    admins.
+    """
 
 
 @transaction.atomic
@@ -39,11 +41,11 @@ def ask(
     network: str,
     user: User | None = None,
 ) -> AccountRequest:
-    """Return the request, which waits for an admin, beside others under its address: whoever knows
-    an address may write it. The very same one is asked once, also by a double click.
+    """Store a request, which waits for an admin, and return it. An identical waiting request is
+    returned as it is.
 
-    `user`: who asks, if they are logged in; `network`: from where. Raises CannotAsk where too many
-    wait.
+    `user` is the sender, if they are logged in; `network` their network. Raises CannotAsk if too
+    many requests wait.
     """
     waiting = AccountRequest.objects.filter(decided_at=None)
     fields = {
@@ -62,9 +64,9 @@ def ask(
     return AccountRequest.objects.create(**fields, network=network)
 
 
-def invitation_url(invitation: Invitation, user: User) -> None:
+def link_account(invitation: Invitation, user: User) -> None:
     """Link a new account to the accepted request whose link it used, and to earlier requests of the
-    address that the link was sent to.
+    same address.
     """
     asked = AccountRequest.objects.filter(invitation=invitation).first()
     if asked is not None:
@@ -76,10 +78,9 @@ def invitation_url(invitation: Invitation, user: User) -> None:
 
 @transaction.atomic
 def accept(request: AccountRequest, who: User, *, joins: bool = False) -> Invitation | None:
-    """Return the link that makes the account, also sent by mail; None if it was decided before.
-
-    `joins`: yes, into a team that is there already, whose runs and money they will see. Raises
-    JoinsTeam where that was not said.
+    """Accept a request and return its invitation, which is also mailed; None if it was decided
+    before. `joins` confirms that the person joins an existing team and will see its runs and money.
+    Raises JoinsTeam without that confirmation.
     """
     request = AccountRequest.objects.select_for_update(of=("self",)).get(pk=request.pk)
     if request.decided_at is not None:
@@ -116,7 +117,7 @@ def decline(request: AccountRequest, who: User, why: str) -> None:
 
 
 def _next_step_text(request: AccountRequest) -> str:
-    """Return what somebody does who is let in: who has an account keeps it."""
+    """Return the next step of an accepted person: make an account, or log in."""
     if request.user is None:
         return "you can make your account now:"
     name = request.user.get_username()
@@ -124,7 +125,7 @@ def _next_step_text(request: AccountRequest) -> str:
 
 
 def _mail_answer(request: AccountRequest, subject: str, text: str) -> None:
-    """Mail an answer to the person who asked. It is deleted together with the request."""
+    """Mail the answer to the sender. It is deleted together with the request."""
     text = f"Hello {request.name},\n\n{text}\n"
     send(request.email, subject, text, user=request.user, request=request)
 
@@ -145,7 +146,7 @@ def _decide(
 
 
 def find_or_create_team(name: str) -> Team:
-    """Return the team of this name, made if it is new: in capitals or not, it is the same."""
+    """Return the team of this name, in any case; it is created if it is new."""
     name = " ".join(name.split())[:80]
     team = Team.objects.filter(name__iexact=name).first()
     if team is not None:

@@ -1,4 +1,4 @@
-"""Notes who changed what, and why, in the transaction that changes it."""
+"""The audit log: who changed what, and why, written in the transaction of the change."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def note(
     after: str = "",
     track: str = "",
 ) -> Audit:
-    """Return the entry. Without `who` the service itself did it; `about` names the row, e.g.
-    ``submission:12``.
+    """Write an entry and return it. Without `who` the service itself made the change; `about` names
+    the row, e.g. ``submission:12``.
     """
     person = who if who is not None and who.pk else None
     return Audit.objects.create(
@@ -39,15 +39,13 @@ def note(
 
 
 def forget(about: str, instead: str) -> int:
-    """Return how many entries about somebody who is erased lost their old name, and what was
-    written of them in words. That something was done, by whom and when, stays.
+    """Remove the old name and all free text about a person from the log, and return the number of
+    changed entries. Actions, actors and times stay.
     """
     return Audit.objects.filter(about=about).update(about=instead, before="", why=ERASED)
 
 
 def was_dismissed(kind: str) -> Exists:
-    """Return whether a row that failed was dismissed since it did: a filter for rows of this kind,
-    which have a status.
-    """
+    """Return a condition for rows with a status that were dismissed after they failed."""
     about = Concat(Value(f"{kind}:"), Cast(OuterRef("pk"), CharField()), output_field=CharField())
     return Exists(Audit.objects.filter(what=DISMISS, about=about, at__gte=OuterRef("status_since")))

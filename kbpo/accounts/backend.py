@@ -1,4 +1,4 @@
-"""Says who is logged in: by a statement that is planned once, since every page of theirs asks."""
+"""The authentication backend, which reads the user of a session with one prepared statement."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ KNOWN = Prepared(f"SELECT {USER.sql} FROM accounts_user u WHERE u.id = %(user)s"
 
 
 class PlannedBackend(ModelBackend):
-    """Names and passwords of our own, as Django has them."""
+    """Django's own backend with a prepared query for the user."""
 
     def get_user(self, user_id: int) -> User | None:
-        """Return the person of a session; None where they are gone, or may not log in any more."""
+        """Return the user of a session; None if they are gone or inactive."""
         row = KNOWN.first(user=user_id)
         user = None if row is None else USER.row(row)
         return user if user is not None and self.user_can_authenticate(user) else None

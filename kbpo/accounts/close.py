@@ -1,4 +1,4 @@
-"""Closes accounts. What belongs to somebody goes; what they did stays, under a number."""
+"""Closes accounts: personal data is deleted, actions stay under a number."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def forget(user: User) -> None:
 
 
 def forget_requests(email: str) -> None:
-    """Delete the decided requests of an address that no account came of. A waiting one stays:
-    anybody may have written the address, and an admin still has to answer.
+    """Delete the decided requests of an address without an account. Waiting requests stay, since
+    anybody may have written the address.
     """
     if email:
         asked = AccountRequest.objects.filter(email__iexact=email, decided_at__isnull=False)
@@ -85,7 +85,7 @@ def _delete_requests(asked: QuerySet[AccountRequest]) -> None:
 
 
 def relations(model: type[Model]) -> Iterator[ManyToOneRel]:
-    """Yield every foreign key that leads to a table, those of tables between two others as well."""
+    """Yield every foreign key to a table, including those of many-to-many tables."""
     for relation in model._meta.get_fields(include_hidden=True):
         if isinstance(relation, ManyToOneRel):
             yield relation
@@ -97,13 +97,13 @@ def column_label(relation: ManyToOneRel) -> str:
 
 
 def rows_of(relation: ManyToOneRel, row: Model) -> QuerySet[Any]:
-    """Return the rows that name this one in this column."""
+    """Return the rows that refer to this one by the column of a relation."""
     return relation.related_model._base_manager.filter(**{relation.field.name: row})
 
 
 def delete_belongings(row: Model, *, but: Container[str] = ()) -> None:
-    """Delete what would be deleted with the row, except rows in the columns `but`. The row itself
-    stays, and so does what only refers to it.
+    """Delete all rows that would be deleted with this one, except those of the columns in `but`.
+    The row itself stays.
     """
     for relation in relations(type(row)):
         if relation.on_delete is CASCADE and column_label(relation) not in but:

@@ -39,9 +39,8 @@ NOT_SENT = "Not sent: this site sends no mail. It was written to its log."
 
 
 def tick() -> int:
-    """Return how many mails were tried. Deletes what is long done.
-
-    A mail server that cannot be reached is tried once a round.
+    """Send due mails and delete old ones; return the number of attempts. If the mail server is
+    away, only one mail is tried.
     """
     tried, is_up, end = 0, True, time.monotonic() + A_ROUND_SECONDS
     while is_up and tried < A_ROUND and time.monotonic() < end and (row := _claim_mail()):
@@ -56,7 +55,7 @@ def tick() -> int:
 
 
 def tick_calls() -> int:
-    """Return how many webhooks were called; those that are paused are not."""
+    """Call due webhooks that are not paused; return the number of calls."""
     tried, end = 0, time.monotonic() + A_ROUND_SECONDS
     while tried < A_ROUND and time.monotonic() < end and (row := _claim_call()):
         began = time.monotonic()
@@ -77,7 +76,7 @@ def _claim_call() -> Delivery | None:
 
 @transaction.atomic
 def _claim(which: Q) -> Delivery | None:
-    """Return the next one of these that is due, which nobody else tries meanwhile."""
+    """Return the next due row that no other process is handling."""
     deliveries = Delivery.objects.select_for_update(skip_locked=True, of=("self",), no_key=True)
     row = deliveries.due("waiting").filter(which).select_related("hook").first()
     if row is not None:
@@ -88,9 +87,7 @@ def _claim(which: Q) -> Delivery | None:
 
 
 def _try_delivery(row: Delivery) -> bool:
-    """Return False where the mail server could not be reached:
-    no other mail is tried this round.
-    """
+    """Send a row, and return whether the mail server could be reached."""
     trouble, is_up = "", True
     try:
         if row.hook is None:
@@ -127,13 +124,13 @@ def _note_speed(row: Delivery, seconds: float) -> None:
 
 
 def _final_status(row: Delivery) -> str:
-    """Return what became of what was taken: a mail reaches nobody where the site sends none."""
+    """Return the status of a row that was sent: mails are only printed if the site sends none."""
     return "sent" if row.hook is not None or goes_out() else "printed"
 
 
 def _body_to_keep(row: Delivery, status: str) -> dict[str, Any]:
-    """Return what is kept of it: of a mail that is sent its subject, for its text may hold a link
-    that lets people in.
+    """Return the body to keep: of a mail only its subject, since its text may have a
+    log-in link.
     """
     is_over = row.hook is None and status in ("sent", "printed")
     return {"subject": row.body["subject"]} if is_over else row.body

@@ -1,4 +1,4 @@
-"""Counts what one address, or one name, may do in a while, in a table that all processes share."""
+"""Rate limits by address or name, counted in a table that all processes share."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ COUNT = Prepared("""
 
 @dataclass(frozen=True)
 class Limit:
-    """At most so many of something in so many seconds, for each of its keys."""
+    """At most `most` actions in some seconds for each key."""
 
     what: str
     most: int
     seconds: int
 
     def count(self, *who: str) -> bool:
-        """Count one more; return whether it was still within the limit."""
+        """Count an action, and return whether it was within the limit."""
         now = clock.now()
         ends = now + timedelta(seconds=self.seconds)
         row = COUNT.first(key=self._key(who), now=now, ends=ends)
@@ -46,23 +46,21 @@ class Limit:
         return int(row[0]) <= self.most
 
     def pause(self, *who: str) -> int:
-        """Return the seconds until the next one is let in; 0 where it is now."""
+        """Return the seconds until the next action is allowed; 0 if it is allowed now."""
         now = clock.now()
         counted = LimitCount.objects.filter(key=self._key(who), n__gte=self.most, ends_at__gt=now)
         row = counted.first()
         return 0 if row is None else max(1, ceil((row.ends_at - now).total_seconds()))
 
     def wait(self, *who: str) -> int:
-        """Return the seconds until one who was refused may come again: at least 1, since the count
-        may have ended meanwhile.
-        """
+        """Return the seconds until a refused action may be repeated: at least 1."""
         return max(1, self.pause(*who))
 
     def forget(self, *who: str) -> None:
-        """Forget what was counted."""
+        """Reset the count of a key."""
         LimitCount.objects.filter(key=self._key(who)).delete()
 
     def _key(self, who: tuple[str, ...]) -> str:
-        """Return a hash: the table names nobody."""
+        """Return a hash, so that the table has no names."""
         joined = "|".join(part.strip().lower() for part in who)
         return f"{self.what}.{hashlib.sha256(joined.encode(errors='replace')).hexdigest()[:32]}"

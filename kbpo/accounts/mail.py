@@ -1,5 +1,5 @@
-"""Writes mails: each waits, noted in the transaction that it tells of, and goes out afterwards
-(`kbpo.accounts.deliver`), never in the way of what it tells of.
+"""Queues mails in the transaction that they report; `kbpo.accounts.deliver` sends them
+afterwards.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kbpo.queue import nudge
 
 
 class CannotSend(Exception):
-    """The mail server did not take a mail; the text is a sentence for whoever waits for it."""
+    """The mail server refused a mail; the text is a sentence."""
 
     def __init__(self, sentence: str, code: int | None) -> None:
         super().__init__(sentence)
@@ -24,7 +24,7 @@ class CannotSend(Exception):
 
 
 def goes_out() -> bool:
-    """Return whether mails reach anybody; without a mail server they are written to the log."""
+    """Return whether the site sends mail; without a mail server mails are written to the log."""
     return bool(settings.MAIL_URL)
 
 
@@ -48,7 +48,7 @@ def send(
 
 
 def letter(address: str, subject: str, text: str, *, event: str, user: User | None) -> Delivery:
-    """Return the mail as it waits to go out; it is not stored yet."""
+    """Return the mail as an unsaved row."""
     body = {"subject": " ".join(subject.split()), "text": text}
     return Delivery(address=address, user=user, event=event, body=body, status="waiting")
 
@@ -76,7 +76,7 @@ def post(row: Delivery) -> None:
 
 
 def _code_of(problem: Exception) -> int | None:
-    """Return what the mail server answered; None where there was no answer."""
+    """Return the status of the mail server; None without an answer."""
     refused = getattr(problem, "recipients", {}).values()
     codes = [getattr(problem, "smtp_code", None), *(code for code, _ in refused)]
     return next((code for code in codes if isinstance(code, int) and code > 0), None)

@@ -1,4 +1,4 @@
-"""People: users with their roles, teams, API tokens, invitations."""
+"""Users with their roles, teams, API tokens, invitations, notices, and the audit log."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MEMBER_OF = Prepared("SELECT team_id FROM accounts_team_members WHERE user_id = 
 
 
 class User(AbstractUser):
-    """A person. Roles are independent: `is_researcher` uploads, `is_annotator` judges, `is_staff`
+    """A user. Roles are independent: `is_researcher` uploads, `is_annotator` judges, `is_staff`
     administers.
     """
 
@@ -55,8 +55,8 @@ class User(AbstractUser):
         db_table_comment = "People who log in; roles are flags"
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Saves the row. Where its password is another one, by a page or in a shell, all tokens are
-        revoked: whoever changes a password has a reason.
+        """Save the row. If the password changed, by a page or in a shell, all tokens
+        are revoked.
         """
         changes = self.pk is not None and getattr(self, "_password", None) is not None
         with transaction.atomic():
@@ -66,19 +66,19 @@ class User(AbstractUser):
 
     @cached_property
     def team_keys(self) -> frozenset[int]:
-        """The teams of this person when first asked for: each request reads its own."""
+        """Return the primary keys of the user's teams, read once for each request."""
         return frozenset(team for (team,) in MEMBER_OF.rows(user=self.pk))
 
     def team(self, slug: str = "") -> Team | None:
-        """Return this person's team with that slug; without one, the first that was made. None if
-        there is no such team.
+        """Return the user's team of that slug; without one, the oldest. None if there is no such
+        team.
         """
         teams = self.teams.order_by("pk")
         return (teams.filter(slug=slug[:80].replace("\x00", "")) if slug else teams).first()
 
 
 class Team(models.Model):
-    """Who submits, pays and sees: the unit of visibility and of the team budget."""
+    """The unit that submits and pays, and of visibility."""
 
     name = models.CharField(max_length=80, unique=True)
     slug = models.SlugField(max_length=80, unique=True)
@@ -100,7 +100,7 @@ class Team(models.Model):
 
 
 class Membership(models.Model):
-    """Somebody belongs to a team."""
+    """A member of a team, with a role."""
 
     class Role(models.TextChoices):
         OWNER = "owner", "an owner"
@@ -129,7 +129,7 @@ class Membership(models.Model):
 
 
 class Former(models.Model):
-    """Somebody belonged to a team once, and left it."""
+    """A former member of a team."""
 
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="left_by")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="left")
@@ -149,10 +149,10 @@ def _digest(secret: str) -> str:
 
 
 class Token(models.Model):
-    """An API token; only its hash is kept."""
+    """An API token; only its hash is stored."""
 
     class Scope(models.TextChoices):
-        """What it may do, of all that its owner may."""
+        """The permission of a token, within those of its owner."""
 
         READ = "read", "Read: scores, judgments, problems"
         UPLOAD = "upload", "Read and upload; it spends nothing"
@@ -193,19 +193,17 @@ class Token(models.Model):
 
     @classmethod
     def find(cls, secret: str) -> Token | None:
-        """Return the token with this secret, whether or not it may still be used; None if there is
-        none.
-        """
+        """Return the token with this secret, valid or not; None if there is none."""
         return cls.objects.select_related("user").filter(digest=_digest(secret)).first()
 
     def allows(self, scope: str) -> bool:
-        """Return whether it may do what needs this scope."""
+        """Return whether the token has this scope."""
         wider = list(self.Scope)
         return wider.index(self.Scope(self.scope)) >= wider.index(self.Scope(scope))
 
     @property
     def refusal(self) -> str:
-        """Why this token may not be used, as a sentence; empty if it may."""
+        """Return why the token is invalid, as a sentence; empty if it is valid."""
         if self.revoked_at:
             return (
                 f"This token was revoked on {self.revoked_at:%d %B %Y}. Make a new one on your"
@@ -220,7 +218,7 @@ class Token(models.Model):
 
 
 class Invitation(models.Model):
-    """A link that makes its visitor an annotator, or a researcher of a team."""
+    """A link that makes its visitor an annotator or a researcher of a team."""
 
     code = models.CharField(max_length=43, unique=True, default=secrets.token_urlsafe)
     role = models.CharField(
@@ -240,7 +238,7 @@ class Invitation(models.Model):
 
 
 class AccountRequest(Waiting):
-    """Somebody from outside who asks for an account of a team; an admin says yes or no, once."""
+    """A request for an account or a team, which an admin decides once."""
 
     user = models.ForeignKey(
         User,
@@ -268,9 +266,7 @@ class AccountRequest(Waiting):
 
 
 class Webhook(models.Model):
-    """An address of somebody's own that is called when something happens,
-    signed with its secret.
-    """
+    """An address of a user that is called at events, signed with its secret."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="webhooks")
     url = models.CharField(max_length=500)
@@ -290,7 +286,7 @@ class Webhook(models.Model):
 
     @property
     def pause(self) -> str:
-        """Why it is not called now, for its owner; empty if it is."""
+        """Return why the webhook is paused; empty if it is not."""
         if self.paused_until is None or self.paused_until <= clock.now():
             return ""
         return (
@@ -300,8 +296,8 @@ class Webhook(models.Model):
 
 
 class Delivery(Moving):
-    """One call of a webhook or one mail, tried until it is taken: waiting, sent, or failed; a mail
-    is printed where the site sends none.
+    """A webhook call or a mail, tried until it is sent or has failed; mails are printed if the site
+    sends none.
     """
 
     DEADLINES: ClassVar = {
@@ -356,9 +352,7 @@ class Delivery(Moving):
 
 
 class Audit(models.Model):
-    """An entry of the audit log: a state that a person or the service changed. Money has its own
-    book, the ledger.
-    """
+    """An entry of the audit log. Money has its own book, the ledger."""
 
     at = models.DateTimeField(default=clock.now, db_index=True)
     who = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -380,10 +374,8 @@ class Audit(models.Model):
 
 
 class LimitCount(models.Model):
-    """How often something was done by one address or name, until a time (`kbpo.accounts.limits`).
-
-    The table is unlogged (see the baseline migration): after a crash of the database all counts
-    begin anew.
+    """The count of an action for one key until a time (`kbpo.accounts.limits`). The table is
+    unlogged (see the baseline migration): after a crash of the database all counts restart.
     """
 
     key = models.CharField(max_length=80, primary_key=True)

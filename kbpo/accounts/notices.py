@@ -1,5 +1,5 @@
-"""Tells people what became of their work: by mail, and by signed calls of their own addresses, each
-as they prefer. What is told is noted in the transaction that it tells of; it goes out afterwards.
+"""Notices about a user's work by mail and webhook. They are queued in the transaction that they
+report, and sent afterwards.
 """
 
 from __future__ import annotations
@@ -29,10 +29,8 @@ TESTS = Limit("webhook_test", 20, 3600)
 def tell(
     people: Iterable[User], event: str, subject: str, text: str, **about: Any
 ) -> list[Delivery]:
-    """Queue the mails and webhook calls about an event, and return them. People who are inactive or
-    have switched them off get none.
-
-    `about` says in the call what the event is about, as JSON.
+    """Queue the mails and webhook calls about an event, and return them. Inactive users and those
+    who switched them off get none. `about` is added to the JSON of the call.
     """
     assert event in EVENTS, event
     active = {person.pk: person for person in people if person.is_active}
@@ -49,7 +47,7 @@ def tell(
 
 
 def test(hook: Webhook) -> Delivery:
-    """Queue a call that only shows that calls arrive, and return it."""
+    """Queue a test call and return it."""
     body = {"subject": "A test", "text": "Your webhook works."}
     return _queue(_queue_calls([hook], TEST, body))[0]
 
@@ -72,7 +70,7 @@ def _queue(unsaved: list[Delivery]) -> list[Delivery]:
 
 @dataclass(frozen=True)
 class NoticeChoices:
-    """Of one kind of event: its name, when it happens, and by which ways somebody is told."""
+    """An event, and by which ways a user is notified of it."""
 
     name: str
     words: str
@@ -81,7 +79,7 @@ class NoticeChoices:
 
 
 def notice_choices(user: User) -> list[NoticeChoices]:
-    """Return by which ways somebody is told of every kind of event."""
+    """Return the choices of a user for every event."""
     return [
         NoticeChoices(name, words, name not in user.no_mail_about, name not in user.no_call_about)
         for name, words in EVENTS.items()
@@ -89,15 +87,15 @@ def notice_choices(user: User) -> list[NoticeChoices]:
 
 
 def save_choices(user: User, *, by_mail: Collection[str], by_call: Collection[str]) -> None:
-    """Store of which events the user is told by mail and by webhooks."""
+    """Store the events of which the user is notified by mail and by webhook."""
     user.no_mail_about = [event for event in EVENTS if event not in by_mail]
     user.no_call_about = [event for event in EVENTS if event not in by_call]
     user.save(update_fields=["no_mail_about", "no_call_about"])
 
 
 def add_webhook(user: User, url: str) -> Webhook:
-    """Return a new webhook. Raises CannotCall. Where a name leads is looked up when it is called:
-    that may change.
+    """Return a new webhook. Raises CannotCall. The host is resolved at each call, since its address
+    may change.
     """
     if len(url) > LONGEST:
         raise CannotCall(f"The address is longer than {LONGEST} characters.")
@@ -113,7 +111,7 @@ def add_webhook(user: User, url: str) -> Webhook:
 
 
 def send_test(hook: Webhook) -> Delivery | None:
-    """Return the call that tests a webhook; None where its owner sent many within an hour."""
+    """Queue a test call of a webhook and return it; None if its owner sent many within an hour."""
     if not TESTS.count(str(hook.user_id)):
         return None
     # It is called at once; one more slow call pauses it again.

@@ -1,6 +1,4 @@
-"""Asks somebody who is logged in for the password once more,
-where an open page must not be enough.
-"""
+"""Asks for the password again, for actions that an open page must not allow."""
 
 from __future__ import annotations
 
@@ -14,9 +12,7 @@ TOO_MANY = "Nothing was changed: too many tries. Wait a quarter of an hour."
 
 
 def password_refusal(user: User, password: str) -> str:
-    """Return why nothing may be changed with that password, as a sentence;
-    nothing if it is right.
-    """
+    """Return why the password is refused, as a sentence; empty if it is right."""
     if not TRIES.count(str(user.pk)):
         return TOO_MANY
     if not user.check_password(password):

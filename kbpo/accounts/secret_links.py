@@ -1,4 +1,4 @@
-"""Keeps links that let their reader in (a new password, an invitation) out of logs."""
+"""Masks links that give access (password reset, invitation) in logs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SECRET_LINK = re.compile(r"/(reset/[^/\s]+|join)/[^/\s\"]+")
 
 
 def masked(text: str) -> str:
-    """Return the text with the secret part of each such link replaced by `…`."""
+    """Return the text with the secret part of each link replaced by `…`."""
     return SECRET_LINK.sub(r"/\1/…", text)
 
 

@@ -1,4 +1,4 @@
-"""The form with which somebody makes an account: by an invitation, or as a volunteer."""
+"""Forms for new accounts and new passwords."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kbpo.accounts.models import User
 
 
 class SignUpForm(BaseUserCreationForm):  # type: ignore[type-arg]
-    """A name to log in with, an e-mail address that may stay empty, and a password, twice."""
+    """User name, optional e-mail address, and a password, entered twice."""
 
     class Meta:
         model = User
@@ -39,9 +39,7 @@ class SignUpForm(BaseUserCreationForm):  # type: ignore[type-arg]
 
 
 class NewPassword(forms.Form):
-    """What forms that set a password share: what is wrong with it stands under its first field,
-    and under the second that it is another one.
-    """
+    """Base of forms that set a password: its errors are shown at the first field."""
 
     def validate_password_for_user(
         self, user: User, password_field_name: str = "new_password1"
@@ -51,7 +49,7 @@ class NewPassword(forms.Form):
 
 
 class EmailForm(forms.ModelForm):  # type: ignore[type-arg]
-    """An e-mail address that is added or changed later; it may be taken away again."""
+    """An optional e-mail address."""
 
     class Meta:
         model = User

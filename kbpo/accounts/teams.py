@@ -1,7 +1,7 @@
-"""Who belongs to a team, and who owns it: joining, roles, leaving.
+"""Membership of teams: joining, roles, leaving.
 
-Whoever left is kept in `Team.former`: what somebody has seen is not forgotten, so a team that they
-join next has seen it too, and nobody judges what a team of theirs predicted.
+Former members stay in `Team.former`: they remember what they saw, so they judge nothing of the
+team's runs, and a team that they join next has seen it too.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ OWNER = Membership.Role.OWNER
 
 
 class CannotChange(ValueError):
-    """Nothing was changed; the text is a sentence for whoever tried."""
+    """The change was refused; the text is a sentence."""
 
 
 def may_manage(team: Team, user: User) -> bool:
-    """Return whether this person gives roles in a team and removes members: its owners, admins."""
+    """Return whether a user may change roles and remove members: owners of the team and admins."""
     return user.is_staff or team.memberships.filter(user=user, role=OWNER).exists()
 
 
 def roles_of(team: Team) -> dict[User, str]:
-    """Return the members of a team by name, each with the role."""
+    """Return the members of a team by name, each with their role."""
     memberships = team.memberships.select_related("user").order_by("user__username")
     return {row.user: row.role for row in memberships}
 
@@ -56,9 +56,10 @@ def set_role(team: Team, user: User, role: str, who: User, why: str = "") -> Non
 
 @transaction.atomic
 def remove(team: Team, user: User, who: User, why: str = "") -> int:
-    """Return how many open invitations ended with it: none, if somebody left others by themselves.
+    """Remove a member, end open invitations unless others remain and the member left by themselves,
+    and return the number of ended invitations.
 
-    Raises CannotChange where the team would have members and no owner.
+    Raises CannotChange if the team would have members but no owner.
     """
     team = _lock(team)
     _check_member(team, user)
@@ -82,13 +83,13 @@ def check_leaves_an_owner(team: Team, user: User) -> None:
 
 
 def role_text(name: str, role: str) -> str:
-    """Return how the log says which role somebody was given."""
+    """Return a role as the log has it."""
     return f"{name}: {role}"
 
 
 def _end_invitations(team: Team) -> int:
-    """Return how many of the team's open invitations are ended with this: who may act for it no
-    more may have copied a link while they could see it.
+    """End the open invitations of a team, whose links a former member may have copied, and return
+    their number.
     """
     return team.invitation_set.filter(uses_left__gt=0).update(uses_left=0)
 

@@ -1,6 +1,4 @@
-"""Queues of those who ask from outside: no network fills one, and a newcomer finds room while any
-network has more than one request there.
-"""
+"""Queues of requests from strangers. No network can fill a queue alone."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ FULL = "So many people ask at the moment that no more can wait. Come back in som
 
 
 class Waiting(models.Model):
-    """What waits in such a queue."""
+    """A request in such a queue."""
 
     network = models.CharField(
         max_length=64,

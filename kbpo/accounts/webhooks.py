@@ -1,6 +1,5 @@
-"""Calls an address that somebody gave, signed; it never leads into a network of ours.
-
-When, and how often, is said by `kbpo.accounts.deliver`.
+"""Calls webhooks, signed, and never an address in a private network. `kbpo.accounts.deliver`
+decides when.
 """
 
 from __future__ import annotations
@@ -33,13 +32,11 @@ LONGEST_HOST, LONGEST_LABEL = 253, 63
 
 
 class CannotCall(Exception):
-    """No call was made, or none that counts; the text is a sentence for whoever gave
-    the address.
-    """
+    """The call was not made or failed; the text is a sentence for the owner."""
 
 
 def signature(secret: str, moment: int, body: bytes) -> str:
-    """Return what the header X-KBPO-Signature says: the time, and the HMAC-SHA256 over time and
+    """Return the value of the header X-KBPO-Signature: the time, and the HMAC-SHA256 of time and
     body.
     """
     signed = hmac.new(secret.encode(), f"{moment}.".encode() + body, hashlib.sha256)
@@ -47,7 +44,7 @@ def signature(secret: str, moment: int, body: bytes) -> str:
 
 
 def check_url(url: str) -> SplitResult:
-    """Return the parts of an address that may be called. Raises CannotCall."""
+    """Return the parts of a valid address. Raises CannotCall."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -84,8 +81,8 @@ def check_new(url: str) -> None:
 
 
 def resolve(host: str, port: int) -> str:
-    """Return the address on the network that is called for a host. Raises CannotCall where any of
-    its addresses is not a public one: it could lead into our own network.
+    """Return the network address of a host. Raises CannotCall if any of its addresses is not
+    public, since it could lead into our own network.
     """
     found: list[list[str]] = []
 
@@ -111,16 +108,16 @@ def _addresses(host: str, port: int, *, flags: int = 0) -> list[str]:
 
 
 def _refuse_private(addresses: list[str]) -> None:
-    """Raises CannotCall where any address is not a public one. The sentence does not say which: it
-    would tell the names and addresses of our own network.
+    """Raise CannotCall if any address is not public. The sentence does not name it, since that
+    would reveal our network.
     """
     if not settings.WEBHOOKS_TO_PRIVATE and not all(map(is_public, addresses)):
         raise CannotCall(NOT_PUBLIC)
 
 
 def is_public(address: str) -> bool:
-    """Return whether an address belongs to the public internet. Of version 6 these are the global
-    unicast addresses, without those that wrap an address of version 4.
+    """Return whether an address is public. For IPv6 these are global unicast addresses that do not
+    wrap an IPv4 address.
     """
     ip = ipaddress.ip_address(address)
     if isinstance(ip, ipaddress.IPv6Address):
@@ -130,8 +127,8 @@ def is_public(address: str) -> bool:
 
 
 def call(url: str, secret: str, event: str, body: bytes, number: int) -> int:
-    """Return the status with which an address answered. It is looked up once, and that very address
-    is called; no redirect is followed. Raises CannotCall.
+    """Return the HTTP status of a call. The host is resolved once and that address is called;
+    redirects are not followed. Raises CannotCall.
     """
     parts = check_url(url)
     is_tls, host = parts.scheme == "https", str(parts.hostname)
@@ -181,6 +178,6 @@ def call(url: str, secret: str, event: str, body: bytes, number: int) -> int:
 
 
 def _cut(held: list[socket.socket]) -> None:
-    """Ends a connection below TLS, whose own goodbye would wait for an answer."""
+    """Close a connection below TLS, whose own shutdown would wait for the peer."""
     with suppress(OSError):
         socket.socket.shutdown(held[0], socket.SHUT_RDWR)

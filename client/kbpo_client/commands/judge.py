@@ -29,11 +29,11 @@ SHOWN = 80
 
 
 class JudgeFailed(Exception):
-    """The program ended, was silent or said what is no score; the text is a sentence."""
+    """The program ended, timed out or wrote no valid score; the text is a sentence."""
 
 
 class Judge:
-    """A program that runs and judges."""
+    """A running program that judges."""
 
     def __init__(self, command: str, seconds: float) -> None:
         self.command, self.seconds = command, seconds
@@ -100,7 +100,7 @@ class Judge:
 
 
 def score_of(line: str, waiting: set[int]) -> Json:
-    """Return what a line of a judge says. Raises JudgeFailed."""
+    """Return the score in a line of a judge. Raises JudgeFailed."""
     try:
         answer: Any = json.loads(line)
     except (ValueError, RecursionError):

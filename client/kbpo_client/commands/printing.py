@@ -1,4 +1,4 @@
-"""What commands print: JSON as the service said it, tables, messages, a bar."""
+"""Prints JSON, tables, messages and progress bars."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ SHOWN_CHARACTERS = 160
 
 
 def show_json(told: Any) -> None:
-    """Prints what the service said."""
+    """Print the data as JSON."""
     click.echo(json_module.dumps(told, indent=2, ensure_ascii=False, default=str))
 
 
 def table(head: list[str], lines: list[list[str]]) -> None:
-    """Prints lines in columns, the first two to the left and all others to the right."""
+    """Print lines in columns, the first two left-aligned and the others right-aligned."""
     widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
     for line in [head, *lines]:
         cells = [
@@ -41,7 +41,7 @@ def show_rows(
     line_of: Callable[[dict[str, Any]], list[str]],
     nothing: str = "",
 ) -> None:
-    """Prints rows as the service said them, or as a table; `nothing` where there are none."""
+    """Print rows as JSON or as a table; `nothing` if there are none."""
     if as_json:
         show_json(rows)
     elif nothing and not rows:
@@ -51,7 +51,7 @@ def show_rows(
 
 
 def show_messages(messages: Iterable[dict[str, Any]]) -> None:
-    """Prints the messages of a reader, each thing once with the first line that has it."""
+    """Print the messages of a reader, equal ones once with their first line."""
     lines_of: dict[tuple[str, str, str], list[int]] = defaultdict(list)
     for message in messages:
         lines_of[message["severity"], message["text"], message["code"]].append(message["line"])
@@ -64,7 +64,7 @@ def show_messages(messages: Iterable[dict[str, Any]]) -> None:
 
 
 def status_changes() -> Callable[[dict[str, Any]], None]:
-    """Return a function that prints where a submission is, on the error stream, whenever that
+    """Return a function that prints the status of a submission to the error stream whenever it
     changes.
     """
     last = ""
@@ -83,8 +83,8 @@ def status_changes() -> Callable[[dict[str, Any]], None]:
 def progress(
     label: str, size: int | None = None, file: IO[str] | None = None
 ) -> Iterator[Callable[[int], None]]:
-    """Return a bar on the error stream that is told how many bytes came; where nobody knows of how
-    many, only these. Nothing where no person looks.
+    """Yield a function that adds bytes to a progress bar on the error stream. The bar is hidden
+    unless the stream is a terminal.
     """
     file = file or sys.stderr
     template = "%(label)s  %(info)s" if size is None else "%(label)s  [%(bar)s]  %(info)s"

@@ -1,4 +1,4 @@
-"""Commands of runs: their state and problems; a plan confirmed, words changed, a run taken back."""
+"""Commands about runs: status, problems, confirmation, orders, changes, withdrawal."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def _of_run(row: dict[str, Any]) -> list[str]:
 
 
 def _score(row: dict[str, Any]) -> str:
-    """Return what a run is ranked by, as “F1 41.2 (38.9–43.6)”, and whether more is being
-    judged.
+    """Return the main score of a run, as “F1 41.2 (38.9–43.6)”, and whether more is
+    being judged.
     """
     score = row.get("score")
     still = ", provisional" if row["status"] != "scored" else ""
@@ -203,8 +203,8 @@ def confirm(
 
 
 def _chosen(offer: dict[str, Any], half_width: str) -> dict[str, Any]:
-    """Return the option of this width; ends the command, with those that there are, where it is not
-    offered.
+    """Return the option of this width; ends the command with the list of options if
+    there is none.
     """
     options: list[tuple[str, dict[str, Any]]] = sorted(offer["options"].items(), reverse=True)
     try:
@@ -252,7 +252,7 @@ def order(
 
 
 def _nothing_more(submission: dict[str, Any]) -> str:
-    """Return why nothing can be ordered, as far as the run itself tells."""
+    """Return a sentence on why nothing can be ordered."""
     if submission["status"] == "scored":
         return (
             "Nothing more is offered for it now: its interval is as narrow as it gets, its track is"
@@ -337,7 +337,7 @@ def retry(service: Service, number: int, as_json: bool) -> None:
 
 
 def show_where(submission: dict[str, Any], as_json: bool) -> None:
-    """Prints where a submission is by now, in a line."""
+    """Print the status of a submission in a line."""
     if as_json:
         show_json(submission)
     else:

@@ -109,14 +109,14 @@ def compare(
 
 
 def show_population(told: dict[str, Any]) -> None:
-    """Prints what intervals of texts hold for."""
+    """Print the population of the intervals, for tracks of texts."""
     words = {"like": "inputs like these", "these": "these inputs alone"}
     if told.get("population") in words:
         click.echo(f"The intervals hold for {words[told['population']]}.")
 
 
 def overlap_text(told: dict[str, Any], part: dict[str, Any]) -> str:
-    """Return what both systems predict, or one of them alone, in a line."""
+    """Return a part of the overlap of two systems in a line."""
     systems = "both say it"
     if part["of"] != "both":
         systems = f"only {told[part['of']]['team']} {told[part['of']]['name']}"
@@ -125,7 +125,7 @@ def overlap_text(told: dict[str, Any], part: dict[str, Any]) -> str:
 
 
 def comparison_table(told: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Return the head and the lines of a comparison, with its systems by team and name."""
+    """Return header and lines of a comparison, with the systems by team and name."""
     names = [f"{told[side]['team']} {told[side]['name']}" for side in ("a", "b")]
     lines = []
     for difference in told["differences"]:
@@ -168,7 +168,7 @@ def metrics(service: Service, track: str, figure: str, criterion: str, as_json: 
 
 
 def worth(row: dict[str, Any]) -> str:
-    """Return what a metric is worth with its 80 % interval, as “1.26 (1.12–1.41)”."""
+    """Return the worth of a metric with its 80 % interval, as “1.26 (1.12–1.41)”."""
     if row["worth"] is None or row["low80"] is None:
         return number(row["worth"], 2)
     return f"{row['worth']:.2f} ({row['low80']:.2f}–{row['high80']:.2f})"
@@ -236,7 +236,7 @@ def errors(
 
 
 def prediction_lines(prediction: dict[str, Any]) -> tuple[str, str]:
-    """Return a prediction in two lines: its number and what it says, and what people said of it."""
+    """Return a prediction in two lines: its number and text, and its judgment."""
     marks = {True: "✓", False: "✗", None: "?"}
     where = prediction.get("document") or prediction.get("input") or f"line {prediction['line']}"
     words = " ".join(str(prediction.get("claim", prediction.get("text", ""))).split())
@@ -256,7 +256,7 @@ def prediction_lines(prediction: dict[str, Any]) -> tuple[str, str]:
 
 
 def show_missed(facts: list[dict[str, Any]], as_json: bool) -> None:
-    """Prints what people found true and a run does not predict."""
+    """Print true facts that a run does not predict."""
     if as_json:
         show_json(facts)
         return

@@ -1,4 +1,4 @@
-"""The service that a command speaks to, and how a command ends that cannot go on."""
+"""The service that a command uses, and how commands end with an error."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ json_option = click.option(
 
 
 class _Number(click.IntRange):
-    """The number of a run, from 1."""
+    """A run's number, from 1."""
 
     name = "number"
 
@@ -41,7 +41,7 @@ RUN = _Number(min=1)
 
 
 class Service:
-    """The service that a command speaks to: its address, and how it is told what went wrong."""
+    """The service that a command uses: its address, and its errors in words."""
 
     def __init__(self, url: str | None, token: str | None) -> None:
         self.url = (url or "").rstrip("/")
@@ -77,7 +77,7 @@ class Service:
 
 
 def own_run(client: Client, number: int) -> dict[str, Any]:
-    """Return the submission of that number; ends the command where it is a public one of others."""
+    """Return the submission of that number; ends the command if it is a public one of others."""
     submission = client.submission(number)
     if not submission.get("own", True):
         fail(f"{submission['team']} {submission['name']} is not a run of your teams.", REFUSED)
@@ -88,8 +88,8 @@ service_of = click.make_pass_decorator(Service)
 
 
 def fail(sentence: str, code: int) -> NoReturn:
-    """Ends the command with a sentence on the error stream and an exit code; with `--json` it
-    stands on the other one, too, as `error`.
+    """End the command with a sentence on the error stream and an exit code; with `--json` also as
+    `error` on the output.
     """
     click.echo(sentence, err=True)
     context = click.get_current_context(silent=True)

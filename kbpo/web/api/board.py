@@ -82,7 +82,7 @@ class Comparison(PublicView):
     """How two systems differ: the differences of what the board prints, each with its interval; by
     relation, for all of them at once (`by_relation`); and what both predict or one alone, with the
     share of it that is right (`overlap`). While the test part is hidden there are none, and `why`
-    says so. As it stands now, or as an evaluation or a day left it.
+    says so. As it stands now, or as an evaluation left it.
     """
 
     @extend_schema(

@@ -39,8 +39,8 @@ Box = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class Point:
-    """A system by precision and recall: its short name, both intervals, and whether it is in the
-    first tie group.
+    """A system in a precision-recall plot: name, both intervals, and whether it is in the first tie
+    group.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Curve:
-    """A line through points (x, y); `kind` is its class in the style sheet."""
+    """A line through points (x, y); `kind` is its CSS class."""
 
     name: str
     points: Sequence[tuple[float, float]]
@@ -62,7 +62,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Dot:
-    """A point with its name, and with intervals across and upright where it has some."""
+    """A point with its name, and optional horizontal and vertical intervals."""
 
     name: str
     x: float
@@ -79,7 +79,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class Moment:
-    """An estimate after n judgments, with the interval that stays valid however often one looks."""
+    """An estimate after n judgments, with an interval that is valid at any time."""
 
     n: int
     estimate: float
@@ -100,7 +100,7 @@ def draw_curves(
     y_written: Callable[[float], str],
     height: int = CURVES_HEIGHT,
 ) -> SafeString:
-    """Return curves and dots with their names on two axes."""
+    """Return a plot of curves and named dots."""
     paths, names = [], []
     for curve in curves:
         inside = [(x, y) for x, y in curve.points if up.low <= y <= up.high]
@@ -124,8 +124,8 @@ def draw_curves(
 
 
 def draw_precision_recall(points: Sequence[Point], alt: str) -> SafeString:
-    """Return crosses of 80 % intervals with dotted curves of equal F1. The first group and the
-    extremes of both axes carry their names.
+    """Return a plot of systems as crosses of 80 % intervals, with curves of equal F1. The first tie
+    group and the extremes are named.
     """
     drawable = [
         point
@@ -173,9 +173,7 @@ def draw_precision_recall(points: Sequence[Point], alt: str) -> SafeString:
 def draw_history(
     moments: Sequence[tuple[datetime, Interval]], alt: str, *, name: str
 ) -> SafeString:
-    """Return an estimate over time: a dot and its 80 % interval for every evaluation that is
-    kept.
-    """
+    """Return a plot of an estimate with its 80 % interval over time."""
     days = [moment.timestamp() / DAY for moment, _ in moments]
     up, across = axis_over([interval for _, interval in moments]), _days(min(days), max(days))
     dots = []
@@ -205,8 +203,8 @@ def draw_arrival(
     name: str = "Precision, %",
     plan: tuple[int, float] | None = None,
 ) -> SafeString:
-    """Return an estimate as judgments arrive, in a hatched band; `plan` is (n, half-width) to
-    come.
+    """Return a plot of an estimate against the number of judgments, with a hatched band; `plan` is
+    the planned (n, half-width).
     """
     if not moments:
         raise ValueError("a plot of judgments needs at least one moment")
@@ -272,8 +270,8 @@ def _clock(day: float) -> str:
 
 
 def _mark(dot: Dot, across: Axis, up: Axis, height: int, taken: list[Box]) -> str:
-    """Return a dot with its intervals and its name. The name is left out where all places beside
-    the point are taken; its place is added to `taken`.
+    """Return a dot with its intervals and its name, which is omitted if no place beside the dot is
+    free; its place is added to `taken`.
     """
     x, y = across.position(dot.x), _y(up, dot.y)
     parts = [f"<title>{escape(dot.label)}</title>"]
@@ -303,7 +301,7 @@ def _mark(dot: Dot, across: Axis, up: Axis, height: int, taken: list[Box]) -> st
 
 
 def _boxes(dot: Dot, across: Axis, up: Axis, height: int) -> list[Box]:
-    """Return the boxes that a point and its intervals cover on a wide page."""
+    """Return the boxes that a point and its intervals cover."""
     x, y = across.position(dot.x) / 100 * WIDTH, _y(up, dot.y) / 100 * height
     boxes = [(x - DOT, y - DOT, x + DOT, y + DOT)]
     if dot.x_ends is not None:
@@ -403,9 +401,7 @@ def _framed(
 
 
 def _whole(share: float) -> str:
-    """Return a tick of a share in whole per cent, with a decimal only where ticks are closer than
-    that.
-    """
+    """Return the label of a tick in per cent, with a decimal only if ticks are closer than 1 %."""
     return number_text(share, decimals=0 if round(share * 100, 6).is_integer() else 1)
 
 
@@ -430,7 +426,7 @@ def _known(value: float | None) -> float:
 
 
 def _ends_of(interval: Interval) -> Ends:
-    """Return the ends of an 80 % interval; the estimate in place of an unknown end."""
+    """Return the ends of an 80 % interval, the estimate for an unknown end."""
     estimate = _known(interval.estimate)
     low, high = (
         end if end is not None and math.isfinite(end) else estimate

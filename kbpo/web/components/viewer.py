@@ -1,6 +1,4 @@
-"""How a document is shown: its text with marks on it, as HTML. Everything that comes from outside
-is escaped here.
-"""
+"""Renders a document with marked spans as HTML. All text is escaped here."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -37,9 +35,7 @@ class Span:
 
     @property
     def order(self) -> tuple[int, int, bool]:
-        """Outer marks first: by start, then the longer, then provenance around a mark of the same
-        length.
-        """
+        """Return the sort key of outer marks first: by start, then longer, then provenance."""
         return self.start, -self.end, self.role != "provenance"
 
 
@@ -48,11 +44,8 @@ def document_html(
     spans: Iterable[Span | tuple[int, int, Role]] = (),
     window: tuple[int, int] | None = None,
 ) -> SafeString:
-    """Return the text, or the window of it, with nested marks; what is cut away before and after is
-    told by an ellipsis.
-
-    Raises ValueError for a span that is empty or lies outside the text: a mark in the wrong place
-    would put words into a document's mouth.
+    """Return a text, or a window of it, with nested marks; an ellipsis stands for the omitted
+    parts. Raises ValueError for a span that is empty or outside the text.
     """
     start, end = window if window is not None else (0, len(text))
     start, end = max(0, start), min(len(text), end)
@@ -86,7 +79,7 @@ def _marked(text: str, start: int, end: int, spans: list[Span]) -> str:
 
 
 def _cut(spans: Iterable[Span], position: int) -> tuple[list[Span], list[Span]]:
-    """Return the pieces of spans that lie before a position and those that lie after it."""
+    """Return the pieces of spans before a position and after it."""
     before, after = [], []
     for span in spans:
         if span.start >= position:
@@ -119,16 +112,14 @@ def _mark(span: Span, inner: str) -> str:
 
 
 def type_class(mention_type: str) -> str:
-    """Return the class that tells a mention's type by colour and underline: “PER” is “t-per”, what
-    is unknown “t-misc”.
-    """
+    """Return the CSS class of a mention type: “PER” is “t-per”, unknown types “t-misc”."""
     types = {"per", "org", "loc", "gpe", "date", "time", "num", "misc"}
     name = mention_type.lower()
     return f"t-{name}" if name in types else "t-misc"
 
 
 def line_html(line: str, start: int | None = None, end: int | None = None) -> SafeString:
-    """Return a line of an uploaded file with the part at fault underlined."""
+    """Return a line of an uploaded file with the erroneous part underlined."""
     start, end = max(0, start or 0), min(len(line), end or 0)
     if start >= end:
         return mark_safe(escape(line))

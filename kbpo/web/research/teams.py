@@ -24,7 +24,7 @@ from rest_framework.request import Request
 from annotation.workers.intake import offers_of
 from kbpo import clock
 from kbpo.accounts import teams
-from kbpo.accounts.ask import invitation_url
+from kbpo.accounts.ask import link_account
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import AccountRequest, Invitation, Team, User
 from kbpo.accounts.sign_up import SignUpForm
@@ -116,7 +116,7 @@ def accept(invitation: Invitation, who: User | JoinForm) -> User | None:
     user.save()
     if invitation.team is not None:
         teams.join(invitation.team, user)
-    invitation_url(invitation, user)
+    link_account(invitation, user)
     return cast(User, user)
 
 

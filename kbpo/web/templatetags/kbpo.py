@@ -31,7 +31,7 @@ register = template.Library()
 
 @register.filter
 def people(track: Track | None) -> str:
-    """Return how many people a track asks each question, in words."""
+    """Return how many people answer each question of a track, in words."""
     return people_asked(track) if track is not None else figures.DASH
 
 
@@ -69,13 +69,13 @@ def count(value: int | None) -> str:
 
 @register.filter
 def money(value: Decimal | int | str | None) -> str:
-    """Return an amount to the cent, where it is spent: “$31.80”."""
+    """Return an amount with cents: “$31.80”."""
     return figures.DASH if value is None or value == "" else figures.money_text(value)
 
 
 @register.filter
 def dollars(value: Decimal | int | str | None) -> str:
-    """Return an amount to the dollar, for prose: “$32”."""
+    """Return an amount without cents: “$32”."""
     return figures.DASH if value is None or value == "" else figures.money_text(value, cents=False)
 
 
@@ -87,8 +87,8 @@ def duration(value: timedelta | float | None) -> str:
 
 @register.filter
 def either_case(word: str | None) -> str:
-    """Return the `pattern` of a field that takes a word in capital letters or small ones; every
-    other character by its number, since browsers refuse signs that stand by themselves in brackets.
+    """Return the `pattern` of an input for a word in any case. Other characters are escaped by
+    number, since browsers refuse some within brackets.
     """
     if word is None:
         return figures.DASH
@@ -101,7 +101,7 @@ def either_case(word: str | None) -> str:
 
 @register.filter
 def about(value: timedelta | float | None) -> str:
-    """Return a duration as a promise: “about 48 min”."""
+    """Return a rounded duration: “about 48 min”."""
     return figures.DASH if value is None else figures.about_text(value)
 
 
@@ -140,21 +140,19 @@ def coefficient(value: float | str | None) -> str:
 
 @register.inclusion_tag("components/legend.html")
 def interval_legend(kind: Kind = "final") -> dict[str, object]:
-    """Return the glyph with the words that explain it, once beside a table of bars."""
+    """Return an interval of a style with its explanation."""
     return {"glyph": drawing.draw_legend(kind), "words": drawing.LEGENDS[kind]}
 
 
 @register.inclusion_tag("components/legend.html")
 def alone_legend() -> dict[str, object]:
-    """Return the thin line of people alone with the words that explain it."""
+    """Return the line of people alone with its explanation."""
     return {"glyph": drawing.draw_alone_legend(), "words": drawing.PEOPLE_ALONE}
 
 
 @register.inclusion_tag("components/figures.html")
 def interval_figures(interval: Interval, n: int | None = None, level: int = 80) -> dict[str, str]:
-    """Return the written figures beside a bar: estimate in bold, interval in the second voice; “all
-    judged” where it has no width.
-    """
+    """Return the figures beside a bar: the estimate in bold, then the interval or “all judged”."""
     estimate, written = drawing.interval_figures(interval, n=n, level=int(level))
     if interval.low95 is not None and interval.low95 == interval.high95:
         written = ALL_JUDGED
@@ -163,13 +161,13 @@ def interval_figures(interval: Interval, n: int | None = None, level: int = 80) 
 
 @register.simple_tag
 def interval_text(low: float | None, high: float | None, n: int | None = None) -> str:
-    """Return an interval alone: “28.6–31.4”."""
+    """Return an interval: “28.6–31.4”."""
     return figures.interval_text(low, high, n=n)
 
 
 @register.simple_tag
 def all_judged() -> str:
-    """Return what stands in the place of an interval of no width."""
+    """Return the text for an interval without width."""
     return ALL_JUDGED
 
 
@@ -178,9 +176,7 @@ def all_judged() -> str:
 
 @register.simple_tag
 def url_if_any(name: str, *args: Any, **kwargs: Any) -> str:
-    """Return the address of a named page, or nothing where there is none: links are shown only if
-    they lead on.
-    """
+    """Return the address of a named page, or an empty text if it does not exist."""
     try:
         return reverse(name, args=args, kwargs=kwargs)
     except NoReverseMatch:
@@ -189,9 +185,7 @@ def url_if_any(name: str, *args: Any, **kwargs: Any) -> str:
 
 @register.simple_tag
 def release_url(track: object) -> str:
-    """Return the address of the latest release of the track that a page is about; nothing where
-    there is none: a track is released once it is closed.
-    """
+    """Return the address of the latest release of a closed track; empty without one."""
     if not isinstance(track, Track) or track.status != Track.Status.CLOSED:
         return ""
     release = track.releases.filter(status="made").order_by("-number").first()
@@ -200,7 +194,7 @@ def release_url(track: object) -> str:
 
 @register.simple_tag
 def volunteer_url() -> str:
-    """Return where somebody asks to judge, or nothing while no volunteers are taken."""
+    """Return the address to volunteer as annotator; empty while volunteers are not accepted."""
     return "" if takes_volunteers() == Intake.Volunteers.CLOSED else reverse("annotate_volunteer")
 
 
@@ -233,8 +227,8 @@ NAV: Mapping[str, Sequence[tuple[str, str, str]]] = {
 
 @register.inclusion_tag("components/nav.html", takes_context=True)
 def nav(context: template.Context, current: str = "", menu: str = "public") -> dict[str, object]:
-    """Return the links of a menu to the pages that exist, the current one marked; for those who are
-    logged in, what is theirs first: their runs, their questions.
+    """Return the links of a menu, the current one marked; users have links to their runs and
+    questions first.
     """
     user, own = context.get("user"), []
     if menu == "public" and getattr(user, "is_researcher", False):
@@ -252,9 +246,7 @@ def nav(context: template.Context, current: str = "", menu: str = "public") -> d
 
 @register.inclusion_tag("components/real_money.html")
 def real_money() -> dict[str, Any]:
-    """Return whether the marketplaces that are set pay with real money, in colour, on every page of
-    the admins.
-    """
+    """Return the accounts of the marketplaces, for the note whether they pay real money."""
     accounts = [platform_of(name).account() for name in other_names()]
     return {"accounts": [account for account in accounts if account is not None]}
 
@@ -264,13 +256,11 @@ def real_money() -> dict[str, Any]:
 
 @register.filter
 def words(track: Track) -> Words:
-    """Return the words of a track's kind."""
     return kind_of(track).words
 
 
 @register.filter
 def pages(track: Track) -> Pages:
-    """Return the templates of a track's kind."""
     return kind_of(track).pages
 
 
@@ -280,14 +270,14 @@ def pages(track: Track) -> Pages:
 
 @register.simple_tag
 def sentence(pieces: Iterable[tuple[str, str]]) -> SafeString:
-    """Return a sentence in pieces, each with its role: verb, subject, object."""
+    """Return a sentence from pieces, each with its role: verb, subject, object."""
     return format_html_join("", '<span class="{1}">{0}</span>', pieces)
 
 
 @register.simple_tag
 def pills(name: str, candidates: Iterable[tuple[str, str, str, bool]]) -> SafeString:
-    """Return the names that a mention may stand for, one to be chosen: value, words, the fuller
-    name that it is not, and whether it is chosen.
+    """Return radio buttons for the names that a mention may refer to: value, words, the longer name
+    that is excluded, and whether it is selected.
     """
     letter, pills = escape(name), []
     for value, words, fuller, chosen in candidates:
@@ -302,8 +292,8 @@ def pills(name: str, candidates: Iterable[tuple[str, str, str, bool]]) -> SafeSt
 
 @register.inclusion_tag("components/chip.html")
 def mention_chip(text: str, mention_type: str, number: int | None = None) -> dict[str, object]:
-    """Return a mention with its type, told by colour and by the style of its underline, and its
-    entity's number.
+    """Return a mention with its type, shown by colour and underline, and the number of
+    its entity.
     """
     return {
         "text": text,
@@ -326,7 +316,9 @@ def journey(context: template.Context, stages: Iterable[Mapping[str, object]]) -
 
 @register.inclusion_tag("components/problems.html")
 def problem_list(problems: Iterable[object]) -> dict[str, object]:
-    """Coded defects of an upload; each has line, severity, code, sentence, text, start and end."""
+    """Return the problems of an upload; each has line, severity, code, sentence, text, start and
+    end.
+    """
     return {"problems": problems}
 
 
@@ -334,8 +326,8 @@ def problem_list(problems: Iterable[object]) -> dict[str, object]:
 def switch(
     label: str, options: Iterable[Mapping[str, object]], key: str = "", verb: str = ""
 ) -> dict[str, object]:
-    """Return a segmented switch of links; each option has url, text and current. A key goes to the
-    option after the current one, and from the last to the first.
+    """Return a segmented switch of links; each option has url, text and current. `key` selects the
+    next option, cyclically.
     """
     shown = list(options)
     current = next((place for place, option in enumerate(shown) if option.get("current")), -1)
@@ -350,8 +342,8 @@ def precision_slider(
     name: str = "target",
     now: float | None = None,
 ) -> dict[str, object]:
-    """Steps of precision as a range, or as a table without script; rows have value, half_width, n,
-    cost and time.
+    """Return a slider of half-widths, or a table without JavaScript; rows have value, half_width,
+    n, cost and time.
     """
     return {"rows": rows, "chosen": int(chosen), "name": name, "now": now, "last": len(rows) - 1}
 
@@ -368,45 +360,45 @@ def choice(
     state: str = "",
     verb: str = "choose",
 ) -> dict[str, object]:
-    """One answer as a whole row; `several` may hold together, otherwise one."""
+    """Return one answer as a row; with `several` more than one can be selected."""
     return locals()
 
 
 @register.inclusion_tag("components/step.html")
 def step(number: int | str, text: str, note: str = "", done: bool = False) -> dict[str, object]:
-    """Return the heading of a step: its number in a disc, green with a tick when done."""
+    """Return the heading of a step: its number in a circle, green with a tick if `done`."""
     return locals()
 
 
 @register.inclusion_tag("components/tag.html")
 def tag(text: str, kind: str = "") -> dict[str, object]:
-    """Return a state in a word; kind is info, good, bad, warn or nothing."""
+    """Return a status in a word; `kind` is info, good, bad, warn or empty."""
     return locals()
 
 
 @register.inclusion_tag("components/verdict.html")
 def verdict(right: bool | None, is_judged: object = False, source: str = "") -> dict[str, object]:
-    """✓ right, ✗ wrong, judged (what is rated is neither), judged in part (there is a label, and
-    it does not say all) or not judged: never colour alone.
+    """Return a verdict as sign and text, never colour alone: right, wrong, judged (if people rate),
+    judged in part, or not judged.
     """
     return {"right": right, "is_judged": is_judged, "source": source}
 
 
 @register.inclusion_tag("components/empty.html")
 def empty(sentence: str, url: str = "", action: str = "") -> dict[str, object]:
-    """One sentence on what will be here and the one action that fills it."""
+    """Return the text of an empty list and the action that fills it."""
     return locals()
 
 
 @register.inclusion_tag("components/key_hints.html")
 def key_hints() -> dict[str, object]:
-    """Return the place where keys.js prints the keys of this page."""
+    """Return the place in which keys.js prints the keys of the page."""
     return {}
 
 
 @register.inclusion_tag("components/paid_bar.html")
 def paid_bar(share: float, have: str, want: str) -> dict[str, object]:
-    """Return what is paid for already (solid) against what is still to judge (hatched)."""
+    """Return a bar of what is paid already (solid) and what is left to judge (hatched)."""
     share = min(1.0, max(0.0, share))
     return {
         "width": f"{100 * share:.3g}%",

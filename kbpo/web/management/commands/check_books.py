@@ -1,6 +1,4 @@
-"""Holds ledger, payments, assignments and payouts against each other, and says where they
-disagree.
-"""
+"""Compares ledger, payments, assignments and payouts, and reports differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Imports exhaustive annotation (gold.tsv, mentions.tsv) of some documents of a track as labels."""
+"""Imports exhaustive annotation (gold.tsv, mentions.tsv) of documents of a track as labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Loads a corpus, documents with a schema or inputs of systems that write: whole, or not at all."""
+"""Loads a corpus: documents with a schema, or inputs for systems that write text. All
+or nothing.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Serves a Mechanical Turk of our own: the requester's API, the worker's pages, and faults that can
-be switched on.
+"""Serves a local copy of Mechanical Turk: the requester's API, the worker's pages, and faults that
+can be switched on.
 """
 
 from __future__ import annotations

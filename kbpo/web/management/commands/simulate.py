@@ -1,4 +1,4 @@
-"""Judges with simulated workers, who log in and answer over HTTP, until it is stopped."""
+"""Answers questions with simulated workers over HTTP until it is stopped."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class Command(BaseCommand):
 
 
 def _knowledge(dotted: str, *files: str) -> Any:
-    """Return what a class makes of its files. Raises CommandError with a sentence."""
+    """Return an object of the class with the true answers. Raises CommandError with a sentence."""
     try:
         knows = import_string(dotted)(*map(_there, files))
     except (ImportError, TypeError, ValueError, LookupError, OSError) as problem:
@@ -147,7 +147,7 @@ def _knowledge(dotted: str, *files: str) -> Any:
 
 
 def _there(file: str | Path) -> Path:
-    """Return the file. Raises CommandError where there is none."""
+    """Return the file. Raises CommandError if it does not exist."""
     if not Path(file).is_file():
         raise CommandError(
             f"There is no file {file}. The demo writes such files into"

@@ -1,4 +1,4 @@
-"""Runs the pipeline once (or until nothing moves), without a broker."""
+"""Runs the pipeline once, or until nothing changes, without a broker."""
 
 from __future__ import annotations
 
