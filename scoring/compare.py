@@ -90,6 +90,25 @@ def _columns(data: Data, systems: set[int]) -> Ids:
     return np.flatnonzero(np.isin(data.systems, list(systems))).astype(np.int64)
 
 
+def is_ranked(order: Order, data: Data, key: Named, found: Number, column: int, stage: int) -> bool:
+    """Whether a system's place among all that take part and have a number is decided: every other
+    is better or worse, all pairs at once.
+
+    Its page may be looked at after each of its stages. The k-th spends 5 %/(k (k + 1)), so that
+    a place is wrongly decided at any of them with 5 % at most.
+    """
+    estimate, _ = found
+    defined = data.shown & ~np.isnan(np.asarray(estimate.value))
+    columns = np.flatnonzero(defined).astype(np.int64)
+    if columns.size < 2 or not defined[column]:
+        return False
+    level = 1 - (1 - LEVEL) / (stage * (stage + 1))
+    joint = _joint(data, found, columns)
+    ranks = _ranked(joint, found, columns, order.sign(key), level=level).ranks
+    best, worst = ranks[data.systems[column]]
+    return best == worst
+
+
 def covariance_of(estimate: Estimate, design: Design, columns: Ids) -> Floats:
     """Return the joint covariance, nowhere surer of a system than its printed interval: V scaled up
     to the anticipated A.
@@ -139,6 +158,8 @@ def _ranked(
     columns: Ids,
     sign: float,
     references: Collection[int] = (),
+    *,
+    level: float = LEVEL,
 ) -> Comparison:
     """Return the comparison with ranks and ties; `sign` is −1 where less is better."""
     systems = joint.systems
@@ -146,7 +167,7 @@ def _ranked(
         sign * np.asarray(number[0].value)[columns],
         np.array(joint.covariance),
         rng=np.random.default_rng(SEED),
-        confidence_level=LEVEL,
+        confidence_level=level,
         degrees_of_freedom=_degrees(number[0], columns),
     )
     ranked = [system not in references for system in systems]
@@ -161,7 +182,7 @@ def _ranked(
         worst=worst,
         groups=[[systems[column] for column in group] for group in tie_groups(family)],
         different=family.different.tolist(),
-        level=LEVEL,
+        level=level,
     )
 
 

@@ -12,6 +12,7 @@ from kbpo.evaluation.extent import half_width
 from kbpo.evaluation.leaderboard import headlines
 from kbpo.evaluation.live import store_interim_interval
 from kbpo.evaluation.models import Evaluation
+from kbpo.evaluation.score import order_of
 from kbpo.queue import nudge
 from kbpo.sampling.designs import design_of
 from kbpo.sampling.designs.base import Realised
@@ -20,6 +21,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from scoring.build import Computed, figure_of
+from scoring.compare import is_ranked
 from scoring.inputs import expected_variance
 from scoring.score import DEFAULT, Key
 from scoring.words import figure_text
@@ -41,7 +43,8 @@ def end_stages(track: Track, computed: Computed, done: list[Submission]) -> None
     realised = _realised(track, computed)
     _keep(track, realised, done)
     for submission in done:
-        _move_on(submission, realised.get(submission.pk))
+        ranked = _is_ranked(track, computed, submission)
+        _move_on(submission, realised.get(submission.pk), ranked)
 
 
 def _key(track: Track) -> Key:
@@ -86,10 +89,23 @@ def _keep(track: Track, realised: dict[int, Realised], done: list[Submission]) -
             realised[submission].keep(batch, ended=submission in ended)
 
 
-def _move_on(submission: Submission, realised: Realised | None) -> None:
+def _is_ranked(track: Track, computed: Computed, submission: Submission) -> bool:
+    """Whether a submission's rank is decided, on a track where that is enough."""
+    key, data, found = _key(track), computed.data, computed.printed
+    if not track.ends_when_ranked or submission.pk not in data.systems or key not in found:
+        return False
+    column = data.systems.index(submission.pk)
+    batches = SampleBatch.objects.of_test().filter(submission=submission)
+    stage = batches.filter(settled_at__isnull=False).count()
+    return is_ranked(order_of(kind_of(track)), data, key, found[key], column, max(1, stage))
+
+
+def _move_on(submission: Submission, realised: Realised | None, ranked: bool) -> None:
     """Move a submission to the board, or to its next stage."""
     design = design_of(submission.track)
     why = design.enough(submission, realised)
+    if not why and ranked:
+        why = "ranked"
     if not why:
         submission.move("confirmed")
         nudge("draw")

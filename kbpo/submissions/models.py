@@ -192,7 +192,7 @@ class Submission(Moving):
     stage_reason = models.CharField(
         max_length=24,
         blank=True,
-        help_text="Why it stopped: target, budget, all, stages, exhausted",
+        help_text="Why it stopped: target, ranked, budget, all, stages, exhausted",
     )
     orders = models.PositiveSmallIntegerField(
         default=0, help_text="How often more was ordered after it was scored"

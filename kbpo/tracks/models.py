@@ -68,6 +68,10 @@ class Track(models.Model):
             "Design iid: draws of each other distribution, as a share of the guaranteed one's"
         ),
     )
+    ends_when_ranked = models.BooleanField(
+        default=False,
+        help_text="A run is judged no further once its rank among all runs is decided",
+    )
     scope = models.CharField(max_length=12, choices=Scope.choices, default=Scope.SENTENCE)
     workers_per_question = models.PositiveSmallIntegerField(
         help_text="Of three, two are asked first, and the third only where they differ."

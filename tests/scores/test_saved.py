@@ -279,13 +279,23 @@ def test_a_plan_asks_for_less_where_a_judge_helps_and_counts_what_people_differ_
     assert (aided.raised(aided.noise / 2) > 0.9).all(), "what people differ by cannot be asked away"
 
 
-def test_every_reason_to_stop_is_explained(studied: World) -> None:
+def test_a_run_ends_when_its_rank_is_decided_and_only_where_the_track_says_so(
+    studied: World,
+) -> None:
     track = studied.track
     Submission.objects.update(plan={"chosen": "0.005", "options": {"0.005": {"each": "0"}}})
-    first = studied.runs["A"]
+    [first, second] = studied.runs["A"], studied.runs["B"]
     evaluate(track, [first])
     first.refresh_from_db()
     assert first.status == "confirmed", "its interval is far too wide: on to the next stage"
+    track.ends_when_ranked = True
+    track.save()
+    Submission.objects.update(status="judging")
+    evaluate(track, [first, second])
+    for run in (first, second):
+        run.refresh_from_db()
+        assert (run.status, run.stage_reason) == ("scored", "ranked")
+    assert "rank among all runs is decided" in END_REASONS["ranked"]
     told = Submission._meta.get_field("stage_reason").help_text.removeprefix("Why it stopped: ")
     assert set(told.split(", ")) == set(END_REASONS)
 

@@ -43,7 +43,7 @@ class Migration(migrations.Migration):
                 ('good_lines_only', models.BooleanField(default=False, help_text='The owner said: evaluate the good lines')),
                 ('plan', models.JSONField(default=dict, help_text='The plan that was shown: draws, new questions, price, seconds')),
                 ('target_half_width', models.DecimalField(decimal_places=3, help_text="The owner's choice", max_digits=4, null=True)),
-                ('stage_reason', models.CharField(blank=True, help_text='Why it stopped: target, budget, all, stages, exhausted', max_length=24)),
+                ('stage_reason', models.CharField(blank=True, help_text='Why it stopped: target, ranked, budget, all, stages, exhausted', max_length=24)),
                 ('orders', models.PositiveSmallIntegerField(default=0, help_text='How often more was ordered after it was scored')),
                 ('idempotency_key', models.CharField(max_length=80, null=True)),
                 ('received_at', models.DateTimeField(default=kbpo.clock.now)),

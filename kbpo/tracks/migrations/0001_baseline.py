@@ -34,6 +34,7 @@ class Migration(migrations.Migration):
                 ('confidence_level', models.DecimalField(decimal_places=2, default=Decimal('0.80'), max_digits=3)),
                 ('design', models.CharField(choices=[('poisson', 'each relation at most once, with a chance of its own'), ('iid', 'draws with replacement, as published')], default='poisson', max_length=8)),
                 ('other_share', models.DecimalField(decimal_places=2, default=Decimal('0.25'), help_text="Design iid: draws of each other distribution, as a share of the guaranteed one's", max_digits=3)),
+                ('ends_when_ranked', models.BooleanField(default=False, help_text='A run is judged no further once its rank among all runs is decided')),
                 ('scope', models.CharField(choices=[('sentence', 'Sentence'), ('neighbours', 'Neighbours'), ('document', 'Document')], default='sentence', max_length=12)),
                 ('workers_per_question', models.PositiveSmallIntegerField(help_text='Of three, two are asked first, and the third only where they differ.')),
                 ('platform', models.CharField(default='pool', max_length=16)),

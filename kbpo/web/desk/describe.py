@@ -111,6 +111,7 @@ class TrackTerms(forms.ModelForm):  # type: ignore[type-arg]
             "design",
             "scope",
             "workers_per_question",
+            "ends_when_ranked",
         )
         labels = {
             "distribution": "What counts the same",
@@ -118,6 +119,7 @@ class TrackTerms(forms.ModelForm):  # type: ignore[type-arg]
             "target_half_width": "Target half-width",
             "design": "How the sample is drawn",
             "workers_per_question": "People per question",
+            "ends_when_ranked": "End when ranked",
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -112,6 +112,14 @@ class TrackForm(forms.Form):
             " has simple and joint scores on its board."
         ),
     )
+    ends_when_ranked = forms.BooleanField(
+        required=False,
+        label="End when ranked",
+        help_text=(
+            "Judge a run no further once its rank among all runs is decided; the rest of"
+            " its money returns."
+        ),
+    )
     scope = forms.ChoiceField(
         choices=Track.Scope.choices,
         initial="sentence",

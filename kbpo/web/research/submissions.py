@@ -70,6 +70,10 @@ END_REASONS = {
         "The judgments that the interval ordered takes are there. Where they happen to differ more"
         " than was to be expected, the intervals below are a little wider than that."
     ),
+    "ranked": (
+        "Its rank among all runs is decided: the interval that was ordered is not needed for that."
+        " What was set aside for more is free again."
+    ),
     "budget": (
         "The money for this submission ended before the interval that was ordered was reached. What"
         " was judged counts, and the intervals below are as wide as they are."
@@ -346,7 +350,7 @@ def _end_reason(latest: Latest) -> dict[str, str]:
     if submission.status != "scored":
         return {}
     reason = submission.stage_reason
-    if printed is not None and printed.exact:
+    if reason != "ranked" and printed is not None and printed.exact:
         return {"says": no_width_text(), "tone": "good"}
     tone = "good" if reason == "target" else "warn"
     return {"says": END_REASONS[reason], "tone": tone} if reason in END_REASONS else {}
