@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 
 import pytest
-from kbpo_client.telling import percent
+from kbpo_client.summary import percent
 
 from kbpo.web.components import figures
 

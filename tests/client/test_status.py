@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from kbpo_client.telling import summary_lines
+from kbpo_client.summary import summary_lines
 
 from kbpo.accounts.models import Token
 from kbpo.submissions.models import Submission

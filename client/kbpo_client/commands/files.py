@@ -22,7 +22,7 @@ from kbpo_client.commands.printing import (
 )
 from kbpo_client.commands.service import ERRORS_IN_FILE, Service, fail, json_option, service_of
 from kbpo_client.reading import DOCUMENTS, INPUTS, MENTIONS, SCHEMA, Reading, read_run
-from kbpo_client.telling import UNDER_WAY, share_in_percent, summary_lines
+from kbpo_client.summary import UNDER_WAY, share_in_percent, summary_lines
 
 
 @click.command()

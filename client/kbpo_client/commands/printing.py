@@ -11,7 +11,7 @@ from typing import IO, Any, cast
 
 import click
 
-from kbpo_client.telling import progress_text
+from kbpo_client.summary import progress_text
 
 SHOWN_MESSAGES = 50
 SHOWN_CHARACTERS = 160

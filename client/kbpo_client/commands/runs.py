@@ -27,7 +27,7 @@ from kbpo_client.commands.service import (
     own_run,
     service_of,
 )
-from kbpo_client.telling import full_report, percent, progress_text, summary_lines
+from kbpo_client.summary import full_report, percent, progress_text, summary_lines
 
 ENDED = {"refused", "failed", "expired", "withdrawn"}
 """Statuses in which a submission has ended without a score"""

@@ -9,7 +9,7 @@ import click
 
 from kbpo_client.commands.printing import SHOWN_CHARACTERS, show_json, show_rows, table
 from kbpo_client.commands.service import RUN, Service, json_option, service_of
-from kbpo_client.telling import percent, rank_text
+from kbpo_client.summary import percent, rank_text
 
 FIGURES = ("worth", "systems", "width", "judgments", "prompts")
 SHORT = 24

@@ -30,8 +30,8 @@ from kbpo.scores.bring import (
 )
 from kbpo.tracks.models import Track
 from kbpo.web.api.answers import page_schema, refusals, whole_number_parameter
+from kbpo.web.api.body import RequestBody, read_body
 from kbpo.web.api.errors import Refused
-from kbpo.web.api.said import RequestBody, read_body
 from kbpo.web.api.view import APIView, limit_of, whole_number
 from kbpo.web.http import public_track
 

@@ -18,7 +18,7 @@ from kbpo.accounts.models import User
 from kbpo.tracks.base import ENTITY
 from kbpo.tracks.registry import KINDS, class_of
 from kbpo.web.api.answers import page_schema, refusals, whole_number_parameter
-from kbpo.web.api.said import RequestBody, read_body
+from kbpo.web.api.body import RequestBody, read_body
 from kbpo.web.api.view import BIGGEST, PAGING, APIView, PublicView, limit_of, paginate, whole_number
 from kbpo.web.expensive import expensive
 from kbpo.web.public.documents import may_see_readers

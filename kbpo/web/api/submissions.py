@@ -34,8 +34,8 @@ from kbpo.submissions.receive import describe, withdraw
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.api.answers import page_schema, refusals
+from kbpo.web.api.body import RequestBody, ShareField, StrictBody, read_body
 from kbpo.web.api.errors import Refused, no_team
-from kbpo.web.api.said import RequestBody, ShareField, StrictBody, read_body
 from kbpo.web.api.view import PAGING, APIView, PublicView, list_table, one_of, paginate
 from kbpo.web.http import public_track
 from kbpo.web.public.judges import judges_as_json as told_of

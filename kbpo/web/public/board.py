@@ -281,8 +281,8 @@ def board_csv(request: HttpRequest, slug: str) -> HttpResponse:
     view = view_or_404(request, track)
     shown = board_or_404(track, view)
     header, rows = board_table(shown)
-    day = f"-{shown.evaluation.number}" if shown.past and shown.evaluation else ""
-    filename = f"{track.slug}-{view.distribution}-{view.criterion}{day}.csv"
+    past = f"-{shown.evaluation.number}" if shown.past and shown.evaluation else ""
+    filename = f"{track.slug}-{view.distribution}-{view.criterion}{past}.csv"
     return csv_response(filename, header, rows)
 
 
