@@ -8,11 +8,11 @@ Severity = Literal["error", "warning", "info"]
 
 _ERRORS = """
     syntax.empty syntax.binary syntax.encoding syntax.control syntax.gzip_truncated
-    syntax.gzip_corrupt syntax.format syntax.columns syntax.header syntax.entity_id
-    syntax.string syntax.offsets syntax.json syntax.nan syntax.quote syntax.yaml
+    syntax.gzip_corrupt syntax.zip syntax.format syntax.columns syntax.header syntax.entity_id
+    syntax.string syntax.offsets syntax.json syntax.json_list syntax.nan syntax.quote syntax.yaml
     syntax.key_missing syntax.value syntax.number syntax.output_empty syntax.nothing_usable
-    reference.document reference.other_corpus reference.input reference.entity reference.untyped
-    reference.offsets reference.gloss reference.other_inputs reference.system reference.output
+    reference.document reference.other_corpus reference.input reference.entity reference.entity_order
+    reference.untyped reference.offsets reference.gloss reference.other_inputs reference.system reference.output
     reference.criterion
     consistency.input_twice consistency.input_missing consistency.document_twice
     consistency.order consistency.straddle consistency.input_id consistency.score_twice

@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Literal, cast
 
+from formats.docred import read_docred
 from formats.json_lines import read_json_lines
 from formats.limits import Limits
 from formats.lookup import CorpusLookup
@@ -17,7 +18,7 @@ from formats.relation import RelationClaim
 from formats.schema import Schema
 from formats.tac_kb import read_tac_kb
 
-Door = Literal["tac_kb", "mention_level", "json_lines"]
+Door = Literal["tac_kb", "mention_level", "json_lines", "docred"]
 SNIFFED = 200
 
 _MENTION_LEVEL = re.compile(r".+:\d+-\d+\t")
@@ -31,7 +32,7 @@ def sniff(lines: Iterator[str]) -> Door | None:
         if not line.strip() or line.startswith("#"):
             continue
         if line.lstrip().startswith("{"):
-            return "json_lines"
+            return "docred" if '"h_idx"' in line else "json_lines"
         if line.startswith(":"):
             return "tac_kb"
         if _MENTION_LEVEL.match(line):
@@ -61,6 +62,8 @@ def read_claims(
             yield from read_tac_kb(open_lines, corpus, schema, limits, report)
         elif door == "json_lines":
             yield from read_json_lines(open_lines(report), corpus, schema, limits, report)
+        elif door == "docred":
+            yield from read_docred(open_lines(report), corpus, schema, limits, report)
         else:
             _refuse(open_lines(report), door, report)
     finally:
@@ -83,8 +86,8 @@ def _refuse(lines: Iterator[tuple[int, str]], door: Door | None, report: Report)
         )
     elif line.lstrip().startswith("["):
         text = (
-            "This looks like a JSON array. JSON Lines have one object a line, without brackets"
-            " around them and commas between them."
+            "This looks like a JSON array of something else than objects. JSON Lines have one"
+            " object a line."
         )
     elif line.lstrip().startswith("<"):
         text = (

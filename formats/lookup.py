@@ -21,12 +21,16 @@ class DocumentView:
     sentence_ends: Sequence[int]
     mention_types: Mapping[Span, str] = field(default_factory=dict)
     """The types of known mentions, if the corpus has any."""
+    entities: Mapping[int, Sequence[Span]] = field(default_factory=dict)
+    """The mentions of each entity, sorted, if the corpus numbers entities within documents."""
+    title: str = ""
 
     @classmethod
     def of(
         cls,
         record: DocumentRecord,
         mention_types: Mapping[Span, str] | None = None,
+        entities: Mapping[int, Sequence[Span]] | None = None,
     ) -> "DocumentView":
         """Return the view of a document that was read from a corpus file."""
         return cls(
@@ -37,6 +41,8 @@ class DocumentView:
             [begin for begin, _ in record.sentences],
             [end for _, end in record.sentences],
             {} if mention_types is None else mention_types,
+            {} if entities is None else entities,
+            record.title,
         )
 
     def holds(self, span: Span) -> bool:
@@ -76,12 +82,24 @@ class CorpusLookup(Protocol):
     def get(self, document: str) -> DocumentView | None:
         """Return the document with this id, or None if the corpus does not have it."""
 
+    def prefetch_titles(self, titles: Collection[str]) -> None:
+        """Announce the titles that the next calls of `titled` will ask for."""
+
+    def titled(self, title: str) -> DocumentView | None:
+        """Return the only document with this title, otherwise the one with this id; None if there
+        is none, or several have the title.
+        """
+
 
 class MemoryCorpus:
     """A corpus that is held in memory: for the offline client and for small corpora."""
 
     def __init__(self, documents: Iterable[DocumentView]) -> None:
         self._documents = {document.id: document for document in documents}
+        self._titled: dict[str, DocumentView | None] = {}
+        for document in self._documents.values():
+            title = document.title
+            self._titled[title] = None if title in self._titled else document
 
     def __len__(self) -> int:
         return len(self._documents)
@@ -92,3 +110,10 @@ class MemoryCorpus:
     def get(self, document: str) -> DocumentView | None:
         """Return the document with this id, or None."""
         return self._documents.get(document)
+
+    def prefetch_titles(self, titles: Collection[str]) -> None:
+        """Do nothing: all documents are in memory."""
+
+    def titled(self, title: str) -> DocumentView | None:
+        """Return the document with this title or id, or None."""
+        return self._titled[title] if title in self._titled else self._documents.get(title)

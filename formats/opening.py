@@ -1,6 +1,12 @@
-"""The numbered lines of a file of text, gzipped or not, streamed in bounded memory."""
+"""The numbered lines of a file of text, packed or not, streamed in bounded memory. A file that is
+one JSON list gives its items as lines, so every reader of JSON Lines reads lists, too.
+"""
 
+import codecs
+import json
 import os
+import re
+import struct
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -15,10 +21,15 @@ Source = str | Path | BinaryIO
 CHUNK = 128 * 1024
 BEGINNING = 4096
 GZIP = b"\x1f\x8b"
-_AS_CSV = "export the table as CSV (UTF-8) or with tabs between the columns"
+ZIP = b"PK\x03\x04"
+_DESCRIPTOR = b"PK\x07\x08"
+_OFFICE = re.compile(rb"(\[Content_Types\]\.xml|_rels/|docProps/|xl/|word/|ppt/|mimetype)")
+_AS_CSV = "Export the table as CSV (UTF-8) or with tabs between the columns."
+_LIST = re.compile(rb"\s*\[\s*[{\]]")
+_BLANKS = re.compile(r"[ \t\r\n]*")
 _MAGIC = {
-    b"PK\x03\x04": f"a ZIP archive (unpack it) or a workbook ({_AS_CSV})",
-    b"\xd0\xcf\x11\xe0": f"an old Excel or Word file ({_AS_CSV})",
+    ZIP: "a ZIP archive in another one",
+    b"\xd0\xcf\x11\xe0": f"an old Excel or Word file ({_AS_CSV[:-1]})",
     b"%PDF": "a PDF document",
     b"BZh": "a bzip2 file",
     b"\xfd7zXZ": "an xz file",
@@ -35,7 +46,8 @@ _MAGIC = {
 
 def open_text(source: Source, limits: Limits, report: Report) -> Iterator[tuple[int, str]]:
     """Return the lines of the file with their numbers, without line ends, a byte-order mark or
-    lines that are no text.
+    lines that are no text. The items of one JSON list are given as lines, each with the number of
+    the line where it begins.
 
     The end of a line is `\n` or `\r\n` and nothing else. Never raises for what the file holds: what
     is wrong goes into the report, and `report.fatal` says that the lines so far are not the whole
@@ -46,14 +58,19 @@ def open_text(source: Source, limits: Limits, report: Report) -> Iterator[tuple[
             raw: BinaryIO = stack.enter_context(open(source, "rb"))
         else:
             raw = source
-        yield from _lines(_unpacked(raw, limits, report), limits, report)
+        blocks = _unpacked(raw, limits, report)
+        first = next(blocks, b"")
+        split = _items if _LIST.match(first) else _lines
+        yield from split(_prepend(first, blocks), limits, report)
 
 
 def _unpacked(raw: BinaryIO, limits: Limits, report: Report) -> Iterator[bytes]:
     """Return the content in blocks, unpacked if it begins like gzip, up to the limits."""
     compressed = _limited(raw, limits, report)
     first = next(compressed, b"")
-    if first.startswith(GZIP):
+    if first.startswith(ZIP):
+        blocks = _unzip(first, compressed, limits, report)
+    elif first.startswith(GZIP):
         blocks = _gunzip(first, compressed, limits, report)
     else:
         blocks = _prepend(first, compressed)
@@ -165,6 +182,142 @@ def _is_bomb(size: int, packed: int, limits: Limits, report: Report) -> bool:
     )
     report.add("limits.ratio", 0, text)
     return True
+
+
+def _unzip(first: bytes, rest: Iterator[bytes], limits: Limits, report: Report) -> Iterator[bytes]:
+    """Return the unpacked blocks of the only file in a ZIP archive. The archive is read from front
+    to back by the headers before its files, since not every source can be read from its end.
+    """
+    pending, packed, is_read = first, len(first), False
+
+    def has(size: int) -> bool:
+        nonlocal pending, packed
+        while len(pending) < size and (chunk := next(rest, b"")):
+            pending, packed = pending + chunk, packed + len(chunk)
+        return len(pending) >= size
+
+    def refuse(why: str) -> None:
+        if not report.fatal:
+            report.add("syntax.zip", 0, f"{why} Nothing of it is used.")
+
+    while has(4) and pending.startswith(ZIP):
+        if not has(30):
+            return refuse("The ZIP archive ends too early.")
+        flags, method = struct.unpack_from("<HH", pending, 6)
+        crc, left = struct.unpack_from("<II", pending, 14)
+        name_size, extra_size = struct.unpack_from("<HH", pending, 26)
+        if not has(30 + name_size + extra_size):
+            return refuse("The ZIP archive ends too early.")
+        name = pending[30 : 30 + name_size]
+        if _OFFICE.match(name):
+            kind = "an Excel workbook" if b"xl/" in pending else "an Office document"
+            return refuse(f"The file is {kind}. {_AS_CSV}")
+        pending = pending[30 + name_size + extra_size :]
+        if name.endswith(b"/"):
+            has(left)
+            pending = pending[left:]
+            continue
+        if name.startswith(b"__MACOSX/") and is_read:
+            return None
+        if is_read:
+            return refuse("The ZIP archive holds several files; send one of them.")
+        is_read, is_described = True, bool(flags & 8)
+        if flags & 1 or method not in (0, 8) or (method == 0 and is_described):
+            return refuse("The ZIP archive is encrypted or packed in an unusual way.")
+        unpacker, size, found = zlib.decompressobj(-15), 0, 0
+        while not unpacker.eof if method else left:
+            if not has(1):
+                return refuse("The ZIP archive ends too early.")
+            if method:
+                try:
+                    block = unpacker.decompress(pending, CHUNK * 4)
+                except zlib.error:
+                    return refuse("The ZIP archive is damaged.")
+                pending = unpacker.unused_data if unpacker.eof else unpacker.unconsumed_tail
+            else:
+                block, pending = pending[:left], pending[left:]
+                left -= len(block)
+            size, found = size + len(block), zlib.crc32(block, found)
+            if _is_bomb(size, packed, limits, report):
+                return None
+            yield block
+        if is_described:
+            if not has(24) or not pending.startswith(_DESCRIPTOR):
+                return refuse("The ZIP archive is damaged.")
+            (crc,) = struct.unpack_from("<I", pending, 4)
+            # Sizes have four bytes each, or eight in large archives.
+            pending = pending[16:] if pending[16:18] == b"PK" else pending[24:]
+        if found != crc:
+            return refuse("The ZIP archive is damaged.")
+    if not is_read:
+        return refuse("The ZIP archive holds no file.")
+    return None
+
+
+def _items(blocks: Iterator[bytes], limits: Limits, report: Report) -> Iterator[tuple[int, str]]:
+    """Return the items of one JSON list, each on one line, with the number of the line where it
+    begins. An item may be as long as a line.
+    """
+    decode = codecs.getincrementaldecoder("utf-8")().decode
+    scan = json.JSONDecoder().raw_decode
+    text, at, number, count = "", 0, 1, 0
+
+    def more() -> bool:
+        nonlocal text, at
+        block = next(blocks, None)
+        text, at = text[at:] + decode(block or b"", block is None), 0
+        return block is not None
+
+    def following() -> str:
+        nonlocal at, number
+        while True:
+            end = _BLANKS.match(text, at).end()  # type: ignore[union-attr]
+            number, at = number + text.count("\n", at, end), end
+            if at < len(text) or not more():
+                return text[at : at + 1]
+
+    def refuse(why: str) -> None:
+        if not report.fatal:
+            report.add("syntax.json_list", number, f"{why} Nothing of the file is used.", text[at:])
+
+    try:
+        following()
+        at += 1
+        separator = following()
+        while separator not in ("]", ""):
+            following()
+            while True:
+                try:
+                    _, end = scan(text, at)
+                    break
+                except (ValueError, RecursionError):
+                    if len(text) - at > limits.line_bytes:
+                        size = limits.line_bytes // 1024
+                        return refuse(f"An item of the list is no JSON or longer than {size:,} KB.")
+                    if not more():
+                        return refuse("An item of the list is no JSON, or the list breaks off.")
+            item, begins = text[at:end], number
+            number, at, count = number + item.count("\n"), end, count + 1
+            if count > limits.lines:
+                allowed = f"The list has more than {limits.lines:,} items."
+                report.add("limits.lines", begins, f"{allowed} Nothing of it is used.")
+                return None
+            if len(item) > limits.line_bytes:
+                allowed = f"This item has more than {limits.line_bytes // 1024:,} KB."
+                report.add("limits.line", begins, f"{allowed} It is dropped.", item[:400])
+            else:
+                yield begins, item.replace("\r", " ").replace("\n", " ")
+            separator = following()
+            if separator not in (",", "]"):
+                return refuse("A comma or the end of the list is missing after an item.")
+            at += separator == ","
+        at += 1
+        if not separator or following():
+            return refuse("The list breaks off, or more follows its end.")
+    except UnicodeDecodeError:
+        return refuse("The list is not UTF-8.")
+    report.lines = number
+    return None
 
 
 def _binary(block: bytes) -> str:

@@ -12,6 +12,9 @@ from formats.splitting import Span
 from kbpo.corpus.models import Corpus, Document, Mention, Part
 
 CACHED_CHARACTERS = 16_000_000
+MOST_TITLES = 100_000
+SEVERAL = ","
+"""In place of the id of a document whose title others have, too: no id holds a comma"""
 
 
 class DatabaseCorpus:
@@ -26,6 +29,7 @@ class DatabaseCorpus:
         self._views: dict[str, DocumentView] = {}
         self._ids: dict[str, int] = {}
         self._missing: set[str] = set()
+        self._titled: dict[str, str | None] = {}
         self.dev = frozenset(
             Document.objects.filter(corpus=corpus, part=Part.DEV).values_list("key", flat=True)
         )
@@ -58,6 +62,28 @@ class DatabaseCorpus:
             view = self._views.get(document)
         return view
 
+    def prefetch_titles(self, titles: Collection[str]) -> None:
+        """Fetch the documents with these titles, or with these ids."""
+        wanted = [title for title in titles if title not in self._titled]
+        if wanted:
+            found = Document.objects.filter(corpus=self._corpus, title__in=wanted)
+            if len(self._titled) > MOST_TITLES:
+                self._titled.clear()
+            self._titled |= dict.fromkeys(wanted)
+            for title, key in found.values_list("title", "key"):
+                self._titled[title] = key if self._titled[title] is None else SEVERAL
+        keys = [self._titled.get(title) or title for title in titles]
+        self.prefetch([key for key in keys if key != SEVERAL])
+
+    def titled(self, title: str) -> DocumentView | None:
+        """Return the only document with this title, otherwise the one with this id; None if there
+        is none.
+        """
+        if title not in self._titled:
+            self.prefetch_titles([title])
+        key = self._titled[title] or title
+        return None if key == SEVERAL else self.get(key)
+
     def pk(self, document: str) -> int:
         """Return the database's number of a document. Raises KeyError if the corpus does not have
         it.
@@ -76,10 +102,14 @@ class DatabaseCorpus:
             return
         names = {self._ids[key]: key for key in keys}
         types: dict[str, dict[Span, str]] = defaultdict(dict)
+        entities: dict[str, dict[int, list[Span]]] = defaultdict(lambda: defaultdict(list))
         mentions = Mention.objects.filter(document__in=names).values_list(
-            "document_id", "begin", "end", "type"
+            "document_id", "begin", "end", "type", "entity"
         )
-        for pk, begin, end, kind in mentions.order_by("begin", "end"):
+        for pk, begin, end, kind, entity in mentions.order_by("begin", "end"):
             types[names[pk]][begin, end] = kind
+            if entity is not None:
+                entities[names[pk]][entity].append((begin, end))
         for key, by_span in types.items():
             self._views[key].mention_types = by_span
+            self._views[key].entities = dict(entities[key])

@@ -15,10 +15,11 @@ WORDS = Words(
     kind="relations in documents",
     system="a knowledge base",
     file="Knowledge base file",
-    packed="Each may be packed with gzip.",
+    packed="Each may be packed with gzip, or alone in a ZIP archive; its first bytes tell.",
     doors={
         "tac_kb": "TAC KBP knowledge base",
         "json_lines": "JSON Lines",
+        "docred": "DocRED predictions",
     },
     stratum="relation",
     strata="relations",

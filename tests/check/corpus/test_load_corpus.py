@@ -43,6 +43,18 @@ def test_documents_come_back_as_they_were(corpus_file: Path) -> None:
     assert load_schema(corpus.schema).predicates == schema.predicates
 
 
+def test_documents_are_found_by_their_title_or_else_by_their_id(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.json"
+    titles = {"a": "One", "b": "Two", "c": "Two", "d": ""}
+    rows = [{"id": key, "title": title, "text": "x"} for key, title in titles.items()]
+    path.write_text(json.dumps(rows, indent=1))
+    lookup = DatabaseCorpus(load_corpus("One list", path, find_schema("tac_kbp")))
+    asked = ("One", "Two", "d", "Three", "b")
+    lookup.prefetch_titles(asked[:3])
+    found = [view.id if (view := lookup.titled(title)) else None for title in asked]
+    assert found == ["a", None, "d", None, "b"], "two documents have the title Two"
+
+
 def test_a_gzipped_file_gives_the_same(corpus_file: Path, tmp_path: Path) -> None:
     packed = tmp_path / "packed"
     packed.write_bytes(gzip.compress(corpus_file.read_bytes()))

@@ -43,10 +43,12 @@ def corpus() -> MemoryCorpus:
     report = Report()
     records = list(read_corpus(lines(block('{"id"'), report), LIMITS, report))
     bare = MemoryCorpus(DocumentView.of(record) for record in records)
-    mentions = read_mentions(lines(block("doc_id\tbegin"), report), bare, TAC, report)
-    types = {mention.span: mention.type for mention in mentions}
+    types, entities = {}, {}
+    for mention in read_mentions(lines(block("doc_id\tbegin"), report), bare, TAC, report):
+        types[mention.span] = mention.type
+        entities.setdefault(int(mention.entity), []).append(mention.span)
     assert not report.messages
-    return MemoryCorpus([DocumentView.of(records[0], types)])
+    return MemoryCorpus([DocumentView.of(records[0], types, entities)])
 
 
 TAC = shipped_schema("tac_kbp")
@@ -70,6 +72,7 @@ READERS: dict[str, tuple[Callable[[str, Report], object], int]] = {
     '{\n  "entity_types"': (schema, 1),
     "my_run_1": (claims("tac_kbp"), 1),
     '{"doc"': (claims("tac_kbp"), 5),
+    '[{"title"': (claims("docred"), 1),
     '{"input_id"': (lambda text, r: read_inputs(lines(text, r), LIMITS, r), 1),
     "input_id\t": (
         lambda text, r: read_judgments(lines(text, r), OUTPUTS, {"overall": (1.0, 3.0)}, r),

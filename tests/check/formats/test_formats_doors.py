@@ -24,8 +24,11 @@ from toy import (
     whole,
 )
 
+from formats.corpus import read_corpus
 from formats.doors import read_claims, sniff
+from formats.lookup import DocumentView, MemoryCorpus
 from formats.messages import Report
+from formats.relation import RelationClaim
 from formats.schema import shipped_schema
 
 ACME = entity(":E5", "ORG", ("D3", "Acme “Labs”"))
@@ -385,3 +388,64 @@ def test_a_file_of_another_kind_is_told_so_once(data: str, seems: str) -> None:
     (told,) = (one.text for one in report if one.code == "syntax.nothing_usable")
     assert (f"seems to {seems}" in told and "JSON Lines with doc, subject" in told) == bool(seems)
     assert bool(seems) or "seems" not in told
+
+
+DOCRED = shipped_schema("docred")
+
+
+def numbered_corpus() -> MemoryCorpus:
+    """One document whose entities have numbers: Carrie Fisher, Debbie Reynolds, Eddie Fisher."""
+    text = "Carrie Fisher is a child of Debbie Reynolds. Fisher and Eddie Fisher met."
+    spans = {0: [(0, 13), (45, 51)], 1: [(28, 43)], 2: [(56, 68)]}
+    record = next(
+        read_corpus(
+            [(1, json.dumps({"id": "D1", "title": "A family", "text": text}))], LIMITS, Report()
+        )
+    )
+    types = {span: "PER" for mentions in spans.values() for span in mentions}
+    other = DocumentView("D2", "Nothing.", [0], [7], [0], [8], title="Other")
+    return MemoryCorpus([DocumentView.of(record, types, spans), other])
+
+
+def predicted(*rows: dict[str, object]) -> tuple[list[RelationClaim], Report]:
+    report = Report()
+    file = io.BytesIO(json.dumps(rows).encode())
+    return list(read_claims(file, numbered_corpus(), DOCRED, LIMITS, report)), report
+
+
+def test_a_prediction_of_docred_is_about_the_closest_mentions() -> None:
+    row = {"title": "A family", "h_idx": 0, "t_idx": 2, "r": "P22", "evidence": [1]}
+    (claim, by_id), report = predicted(row, row | {"title": "D1", "t_idx": 1, "confidence": 0.5})
+    assert report.errors == 0 and claim.document == by_id.document == "D1"
+    assert (claim.subject, claim.predicate, claim.object) == ((45, 51), "per:father", (56, 68))
+    assert (claim.subject_canonical, claim.confidence) == ((0, 13), None)
+    assert claim.provenance == [(45, 73)]
+    assert (by_id.subject, by_id.object, by_id.confidence) == ((0, 13), (28, 43), 0.5)
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"title": "Nobody"}, "reference.document"),
+        ({"title": "Other"}, "reference.entity_order"),
+        ({"t_idx": 3}, "reference.entity"),
+        ({"t_idx": 0}, "schema.itself"),
+        ({"t_idx": "1"}, "syntax.value"),
+        ({"h_idx": True}, "syntax.value"),
+        ({"r": "P0"}, "schema.unknown_predicate"),
+        ({"r": "P17"}, "schema.arguments"),
+        ({"score": 0.3}, "syntax.key_unknown"),
+        ({"confidence": 7}, "syntax.confidence"),
+    ],
+)
+def test_a_prediction_of_docred_that_cannot_be_used_is_told_so(
+    change: dict[str, object], code: str
+) -> None:
+    _, report = predicted({"title": "A family", "h_idx": 0, "t_idx": 1, "r": "P22"} | change)
+    assert report.by_code[code] == 1
+
+
+def test_a_corpus_without_numbers_of_entities_says_once_what_is_missing() -> None:
+    claims, report = predicted(*[{"title": "Other", "h_idx": 0, "t_idx": 1, "r": "P17"}] * 3000)
+    assert not claims and report.by_code["reference.entity_order"] == 1
+    assert "whose column entity has the places in vertexSet" in report.messages[0].text

@@ -2,12 +2,14 @@
 
 import io
 import json
+import zipfile
 from collections.abc import Iterable
 
 import pytest
-from toy import LIMITS
+from toy import LIMITS, TAC, TOY
 
 from formats.corpus import read_corpus
+from formats.doors import read_claims
 from formats.inputs import read_inputs
 from formats.messages import Report
 from formats.opening import open_text
@@ -114,10 +116,96 @@ def test_nan_is_reported_once_with_the_number_of_lines() -> None:
         assert report.by_code == {"syntax.nan": 1} and "2 lines" in report.messages[0].text
 
 
+def test_every_reader_of_json_lines_reads_one_list() -> None:
+    rows = [
+        {"input_id": key, "system": name, "value": 1} for name in SYSTEMS for key in ("a1", "a2")
+    ]
+    for text in (json.dumps(rows), json.dumps(rows, indent=1), "\ufeff \n" + json.dumps(rows)):
+        records, report = scores(text)
+        assert len(records) == 4 and not report.messages
+    row = {"id": "D1", "input_id": "D1", "text": "Ann Lee\nfounded it.", "source": "Ann Lee"}
+    for reader in (read_corpus, read_inputs):
+        report = Report()
+        lines = open_text(io.BytesIO(json.dumps([row], indent=1).encode()), LIMITS, report)
+        [record] = reader(lines, LIMITS, report)
+        assert record.line == 2 and report.errors == 0
+    report = Report()
+    relation = {"doc": "D1", "subject": [0, 13], "predicate": "per:parents"}
+    types = {"subject_type": "PER", "object_type": "PER"}
+    many = json.dumps([relation | types | {"object": [41, 50 + n]} for n in range(5)]).encode()
+    assert len(list(read_claims(io.BytesIO(many), TOY, TAC, LIMITS, report))) == 5
+    assert report.errors == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['[{"a": 1}', '[{"a": 1},', '[{"a": 1} {"a": 2}]', '[{"a": 1},]', '[{"a": }]', '[{"a": 1}] x',
+     '[{"a": "\n"}]'],
+)  # fmt: skip
+def test_a_list_that_is_none_is_refused(text: str) -> None:
+    report = Report()
+    list(open_text(io.BytesIO(text.encode()), LIMITS, report))
+    assert report.by_code == {"syntax.json_list": 1} and report.fatal
+
+
+def packed(*files: tuple[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as archive:
+        for name, data in files:
+            archive.writestr(zipfile.ZipInfo(name), data, method)
+    return buffer.getvalue()
+
+
+class Stream(io.RawIOBase):
+    """What cannot be read from its end: archives that are written to it describe files after
+    them.
+    """
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: bytes) -> int:  # type: ignore[override]
+        self.data += data
+        return len(data)
+
+
+TABLE = b"input_id,system,value\na1,my run,1\na2,my run,2\na1,b,3\na2,b,4\n"
+
+
+def streamed() -> bytes:
+    stream = Stream()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("scores.csv", TABLE)
+    return bytes(stream.data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        packed(("scores.csv", TABLE)),
+        packed(("scores.csv", TABLE), method=zipfile.ZIP_STORED),
+        packed(("study/", b""), ("study/scores.csv", TABLE), ("__MACOSX/._scores.csv", b"\0\1")),
+        streamed(),
+    ],
+)
+def test_one_file_in_a_zip_archive_is_read(data: bytes) -> None:
+    records, report = scores(data)
+    assert values(records) == ALL and not report.messages
+
+
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [
-        (b"PK\x03\x04" + b"\0" * 600, "a ZIP archive (unpack it) or a workbook"),
+        (packed(("a.csv", TABLE), ("b.csv", TABLE)), "holds several files"),
+        (packed(("a.csv", TABLE))[:60], "ends too early"),
+        (packed(("a/", b"")), "holds no file"),
+        (packed(("a.csv", TABLE)).replace(b"\x08\x00", b"\x0c\x00", 1), "unusual way"),
+        (packed(("[Content_Types].xml", b""), ("xl/workbook.xml", b"")), "an Excel workbook"),
+        (packed(("docProps/app.xml", b""), ("xl/workbook.xml", b"")), "Export the table as CSV"),
+        (packed(("word/document.xml", b"")), "an Office document"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600, "old Excel"),
     ],
 )
@@ -125,3 +213,10 @@ def test_other_archives_are_called_what_they_are(data: bytes, sentence: str) -> 
     _, report = scores(data)
     [message] = report.messages
     assert sentence in message.text and report.fatal
+
+
+def test_a_zip_bomb_is_found_before_it_is_unpacked() -> None:
+    data = packed(("zeros.csv", b"0\n" * 20_000_000))
+    report = Report()
+    read = sum(len(text) for _, text in open_text(io.BytesIO(data), LIMITS, report))
+    assert report.by_code == {"limits.ratio": 1} and read < 20_000_000
