@@ -201,7 +201,7 @@ def judgment_variance(rating: ArrayLike, item: ArrayLike) -> float:
 
     Pooled within outputs, ``W = Σ_i Σ_k (y_ik − ȳ_i)²`` with ``d = Σ_i (c_i − 1)`` degrees of
     freedom. Ratings of 0 and 1 give ``(W + ¼)/(d + ½)``: of k pairs of which x differ
-    (x + ½)/(2 (k + ½)). Others give ``(W + T/2)/(d + ½)``, T the variance of all ratings here, so
+    (x + ½)/(2 (k + ½)). Others give ``(W + T)/(d + 1)``, T the variance of all ratings here, so
     that people who agree on the few outputs that two rated do not make an interval a point.
 
     Parameters
@@ -246,7 +246,7 @@ def judgment_variance(rating: ArrayLike, item: ArrayLike) -> float:
     if np.isin(ratings, (0.0, 1.0)).all():
         variance = (within + 0.25) / (freedom + 0.5)
     else:
-        variance = (within + float(ratings.var(ddof=1)) / 2) / (freedom + 0.5)
+        variance = (within + float(ratings.var(ddof=1))) / (freedom + 1)
     return min(variance, WIDEST)
 
 
