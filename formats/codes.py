@@ -11,9 +11,9 @@ _ERRORS = """
     syntax.gzip_corrupt syntax.zip syntax.format syntax.columns syntax.header syntax.entity_id
     syntax.string syntax.offsets syntax.json syntax.json_list syntax.nan syntax.quote syntax.yaml
     syntax.key_missing syntax.value syntax.number syntax.output_empty syntax.nothing_usable
-    reference.document reference.other_corpus reference.input reference.entity reference.entity_order
-    reference.untyped reference.offsets reference.gloss reference.other_inputs reference.system reference.output
-    reference.criterion
+    reference.document reference.other_corpus reference.input reference.entity
+    reference.entity_order reference.untyped reference.offsets reference.gloss
+    reference.other_inputs reference.system reference.output reference.criterion
     consistency.input_twice consistency.input_missing consistency.document_twice
     consistency.order consistency.straddle consistency.input_id consistency.score_twice
     consistency.scores_missing consistency.one_system consistency.judgment_twice
@@ -51,6 +51,8 @@ FATAL = frozenset(
         "syntax.binary",
         "syntax.gzip_truncated",
         "syntax.gzip_corrupt",
+        "syntax.zip",
+        "syntax.json_list",
         "syntax.quote",
         "syntax.format",
         "syntax.header",

@@ -6,9 +6,10 @@ import re
 
 import pytest
 from django.test import Client
-from scores.conftest import World
+from scores.conftest import MANY, World
 
 from kbpo import clock
+from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Instance, Label, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.scores.read import by_input
@@ -58,7 +59,7 @@ def inputs(text: str) -> list[str]:
 
 def test_each_input_shows_both_texts_every_judgment_and_the_difference(closed: World) -> None:
     text = page(closed)
-    assert "both say it" not in text
+    assert "both say it" not in text and "None is judged" not in text
     assert inputs(text) == ["input 0", "input 2", "input 1", "input 3"]
     # Of input 1 A has 1.5 and 2 of 1 to 3 (mean 1.5), B 2.5; what nobody rated comes last.
     assert re.search(r"input 1</span> <span class=\"label\">difference -1.00", text)
@@ -74,11 +75,30 @@ def test_each_input_shows_both_texts_every_judgment_and_the_difference(closed: W
     [
         ("&order=b", ["input 1", "input 0", "input 2", "input 3"]),
         ("&order=input", ["input 0", "input 1", "input 2", "input 3"]),
-        ("&order=odd&page=99", ["input 0", "input 2", "input 1", "input 3"]),
+        ("&q=RAIN", ["input 1"]),
+        ("&q=the+DOG", ["input 1"]),
+        ("&q=nothing+has+this", []),
+        ("&order=odd&page=99&against=7000000", ["input 0", "input 2", "input 1", "input 3"]),
     ],
 )
-def test_inputs_are_sorted(closed: World, query: str, found: list[str]) -> None:
+def test_inputs_are_sorted_and_found(closed: World, query: str, found: list[str]) -> None:
     assert inputs(page(closed, query)) == found
+
+
+def test_inputs_where_people_disagree_with_a_judge_are_found(studied: World) -> None:
+    Submission.objects.update(status="scored")
+    Label.objects.update(public_at=clock.now())
+    evaluate(studied.track)
+    text = page(studied)
+    [judge] = re.findall(r'<option value="(\d+)">[^<]*judge', text)
+    told = re.search(r"1 to 10 of (\d+)", text)
+    assert told is not None and int(told[1]) == MANY
+    opposed = page(studied, f"&against={judge}")
+    assert inputs(opposed) and "not both rated" not in opposed
+    for article in opposed.split('<article class="text-row">')[1:]:
+        people = float(re.findall(r"difference (-?[\d.]+)", article)[0])
+        a, b = map(float, re.findall(r'<td class="num">(-?[\d.]+)</td>', article)[:2])
+        assert people * (a - b) < 0
 
 
 def test_while_the_track_is_open_only_the_development_part_is_shown(world: World) -> None:
