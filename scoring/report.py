@@ -334,6 +334,10 @@ class Scorer:
     prmse_80: Ends = UNKNOWN
     prmse_warnings: tuple[str, ...] = ()
     n_multiple: int | None = None
+    quadrants: tuple[float, ...] = ()
+    """Shares that both like, the metric alone, people alone, neither"""
+    examples: tuple[tuple[int, ...], ...] = ()
+    """Instances of each quadrant"""
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,8 @@ FEWEST = 50
 RESAMPLES, BETWEEN, SEED = 200, 1000, 20_180_715
 FEWEST_OF_ONE = 10
 """Rated things of one system that say how a metric goes with people there"""
+EXAMPLES = 20
+"""Things that are stored of each quadrant: the page shows the first with public judgments"""
 UNKNOWN = 0.2
 """Share of resamples without a ρ from which on its interval is not known either"""
 UNSCORED = 0.05
@@ -306,6 +308,7 @@ def _by_system(asked: Asked, score: Floats, scored: NDArray[np.bool_]) -> dict[s
             and np.ptp(people[mine])
         },
         **_prmse(rated.matrix()[scored], alone_scaled),
+        **_quadrants(asked.criterion, people, alone_scaled, data.pool.instance[rated.rows][scored]),
     }
 
 
@@ -353,6 +356,30 @@ def _prmse(ratings: Floats, score: Floats) -> dict[str, Any]:
         "prmse_80": _ends(ends),
         "prmse_warnings": tuple(warnings),
         "n_multiple": estimate.n_multiple,
+    }
+
+
+def _quadrants(
+    criterion: Criterion, people: Floats, scaled: Floats, instance: Ids
+) -> dict[str, Any]:
+    """Return the shares of things that both people and the metric like, only the metric, only
+    people, and neither, with examples of each. The metric's cut-off is set so that it likes as many
+    things as people do. Examples start with the clearest agreement or disagreement.
+    """
+    better = 1.0 if criterion.higher_is_better else -1.0
+    liked = better * (people - criterion.liked_from) > 0
+    good = better * scaled
+    cut = np.quantile(good, 1 - liked.mean()) if liked.any() else math.inf
+    likes = good >= cut
+    quadrants = [likes & liked, likes & ~liked, ~likes & liked, ~likes & ~liked]
+    gap = np.abs(scaled - people)
+    orders = [np.argsort(sign * gap, kind="stable") for sign in (1, -1, -1, 1)]
+    return {
+        "quadrants": tuple(float(inside.mean()) for inside in quadrants),
+        "examples": tuple(
+            tuple(instance[order[inside[order]]][:EXAMPLES].tolist())
+            for inside, order in zip(quadrants, orders, strict=True)
+        ),
     }
 
 

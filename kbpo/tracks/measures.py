@@ -31,6 +31,8 @@ class Criterion:
     single: Literal["majority", "mean"] = "majority"
     """How the judgments of several people about one target become a value: what most say, taken as
     true; or their mean, whose own noise then counts in every variance"""
+    liked_from: float = 0.5
+    """The verdict above which people like what they judge; below which, where less is better"""
     prior: tuple[float, float] | None = None
     """What people, and things, differed by in other studies (σ_a², σ_f²): plans begin with it"""
 

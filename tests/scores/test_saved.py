@@ -15,6 +15,7 @@ from scores.conftest import CRITERIA, MANY, World
 
 from estimators.crossfit import folds
 from estimators.estimate import Estimate as Estimated
+from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.evaluation import worth
 from kbpo.evaluation.data import load_data
@@ -101,20 +102,33 @@ def test_the_page_tells_what_the_judge_is_worth_with_the_numbers_behind_it(studi
     bias = judge.bias
     a, b = (studied.runs[name].pk for name in "AB")
     assert bias[b] - bias[a] > 0.1, "it likes B better than people do"
+    assert sum(judge.quadrants) == pytest.approx(1)
     few = f"PRMSE needs 100 second opinions drawn at random; there are {judge.n_multiple}."
     assert judge.prmse is None and few in judge.prmse_warnings
+    assert [len(one) for one in judge.examples] == [
+        min(20, round(share * judge.n)) for share in judge.quadrants
+    ]
     study = study_of(kind_of(studied.track), "overall", told)
     assert study is not None and not study.is_prior
     aided, alone = (asked(study, 0.03, aided=aided) for aided in (True, False))
     assert aided < alone < 2 * asked(study, 0.03, aided=False, people=2)
     page = Client().get("/tracks/answers/metrics/").content.decode()
-    assert "judge alone saves " in page
+    assert "judge alone saves " in page and "What limits the worth" in page
+    assert page.count(" ×</text>") == 6, "contours of equal worth"
+    assert "<title>judge: ρ " in page and "<title>Fluency, judge: ρ " in page
+    assert "Texts stand here once judgments of them are public" in page
     assert study.leans and "data of another study are added" in page
     assert "<tbody data-rows>" in page and "js/rows.js" in page
     assert 'data-key="c" data-key-verb="next criterion">Fluency</a>' in page
     assert 'aria-label="Worth ' in page and 'aria-label="γ ' in page, "drawn with intervals"
     assert "human ratings, by system" in page and all(r > 0.5 for r in judge.within.values())
     assert 'class="num strong"' in page or 'class="num some"' in page, "it is biased"
+    Label.objects.update(public_at=clock.now())
+    shown = Client().get("/tracks/answers/metrics/").content.decode()
+    assert shown.count("<blockquote>") == sum(share > 0 for share in judge.quadrants)
+    Submission.objects.update(is_private=True)
+    assert "<blockquote>" not in Client().get("/tracks/answers/metrics/").content.decode()
+    Submission.objects.update(is_private=False)
     assert Client().get("/tracks/answers/metrics/?criterion=z").status_code == 404
     for figure in ("worth", "systems", "width", "judgments", "prompts"):
         file = lines_of(f"/tracks/answers/metrics/?format=csv&figure={figure}").decode()

@@ -64,7 +64,7 @@ def _rated(name: str) -> Criterion:
 
 def _edited(name: str, label: str) -> Criterion:
     """Return a criterion that is the share of a text that was changed."""
-    criterion = Criterion(name, label, higher_is_better=False, single="mean")
+    criterion = Criterion(name, label, higher_is_better=False, single="mean", liked_from=0.3)
     return replace(criterion, prior=PRIORS[name])
 
 

@@ -58,6 +58,8 @@ class Curve:
     kind: str = "path"
     named_at: float = 1.0
     """Share of the line after which its name stands"""
+    is_short: bool = False
+    """Whether phones have room for its name"""
 
 
 @dataclass(frozen=True)
@@ -113,8 +115,9 @@ def draw_curves(
         place = inside[round(curve.named_at * (len(inside) - 1))]
         x, y = across.position(place[0]), _y(up, place[1])
         anchor, dx = ("end", 0) if x > 60 else ("start", 5)
+        shown = "" if curve.is_short else ' class="wide"'
         names.append(
-            f'<text class="equal-name wide" x="{x:g}%" y="{y:g}%" dx="{dx}"'
+            f'<text{shown} x="{x:g}%" y="{y:g}%" dx="{dx}"'
             f' dy="{12 if y < 5 else -5}" text-anchor="{anchor}">{escape(curve.name)}</text>'
         )
     taken = [box for dot in dots for box in _boxes(dot, across, up, height)]

@@ -23,6 +23,7 @@ from scoring.report import Scorer, Worth
 Records = Iterator[dict[str, Any]]
 NUMBERS = ("n", "pearson", "spearman", "rho", "r", "between", "prmse", "worth")
 WITH_ENDS = ("rho", "pearson", "spearman", "between", "prmse")
+QUADRANTS = ("both_like", "metric_alone", "people_alone", "neither")
 OF_COMPONENTS = ("sigma_f2", "sigma_a2", "gamma")
 
 
@@ -34,7 +35,7 @@ FIGURES = {
     "worth": (
         *("metric", "version", "prompt", *NUMBERS, "low80", "high80", "low95", "high95", "saves"),
         *_with_ends(*WITH_ENDS),
-        *("rated_twice", "source", "used"),
+        *("rated_twice", "source", "used", *QUADRANTS),
     ),
     "systems": ("metric", "system", "alone", "people", "bias", "pearson"),
     "width": ("judgments", "people_alone", "with_metrics", "noiseless_people", "perfect_metric"),
@@ -125,7 +126,7 @@ def _card_record(card: Card) -> dict[str, Any]:
     record |= zip(("low80", "high80", "low95", "high95"), ends, strict=True)
     for name in WITH_ENDS:
         record |= zip(_with_ends(name), getattr(scorer, f"{name}_80"), strict=True)
-    return record
+    return record | dict(zip(QUADRANTS, scorer.quadrants or (None,) * 4, strict=True))
 
 
 def _system_rows(evaluation: Evaluation | None, stored: Worth) -> Records:

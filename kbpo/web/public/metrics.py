@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
+import numpy as np
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, render
@@ -17,10 +18,14 @@ from django.utils.safestring import SafeString
 from kbpo.evaluation.leaderboard import Board, board
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.worth import FEWEST
+from kbpo.instances.models import Target
 from kbpo.sampling.study import Study, study_of
+from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import Track as Kind
+from kbpo.tracks.measures import Criterion
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of, n_inputs
+from kbpo.tracks.texts.ratings import rated, targets_of
 from kbpo.web.components import drawing, plots
 from kbpo.web.components.drawing import Axis, Interval
 from kbpo.web.components.figures import coefficient_text, count_text, number_text
@@ -39,6 +44,13 @@ from kbpo.web.public.metric_tables import (
 )
 from scoring.report import Scorer, Worth
 
+WORTHS = (1.05, 1.1, 1.2, 1.5, 2.0, 3.0)
+"""Contours of equal worth"""
+LEAST_GAMMA = 0.4
+"""Where the axis of γ ends at the earliest"""
+STEPS = 40
+"""Steps in which a contour is drawn"""
+SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 MOST_DRAWN = 10.0
 """Where the axis of a ratio ends at the latest"""
 BIASED = 0.05, 0.09
@@ -94,6 +106,7 @@ def show_metrics(request: HttpRequest, slug: str) -> HttpResponseBase:
         "late": evaluation.report.late_scorers if evaluation else (),
         "prompts": prompts,
         "prompt_axis": _ratio_axis(0.0, [prompt["gamma"] for prompt in prompts]),
+        "contours": _draw_contours(kind, evaluation, criterion),
         "systems": names,
         "bias": _heat_map(stored, names, "bias", BIASED, lambda x: number_text(x, signed=True)),
         "within": _heat_map(stored, names, "within", CORRELATED, coefficient_text),
@@ -103,6 +116,7 @@ def show_metrics(request: HttpRequest, slug: str) -> HttpResponseBase:
         ),
         "single": single,
         "of_systems": _draw_systems(shown, single, label) if single else "",
+        "quadrants": _quadrants(kind, kind.measures.criterion(criterion), stored),
         "widths": list(judgments_by_width(kind, study)),
         "curve": _draw_width_curve(kind, study),
         "study": study,
@@ -153,6 +167,45 @@ def _heat_map(
         if values:
             rows.append({"label": scorer.label, "cells": cells})
     return rows
+
+
+def _quadrants(kind: Kind, criterion: Criterion, stored: Worth) -> dict[str, Any] | None:
+    """Return the shares of outputs that people, the best single metric, both or neither like, each
+    with an example if one is public.
+    """
+    single = [scorer for scorer in sort_scorers(stored) if scorer.quadrants and scorer.id]
+    if not single:
+        return None
+    names = ("Both like it", "The metric alone", "People alone", "Neither")
+    examples = [_public_example(kind, instances) for instances in single[0].examples]
+    side = "above" if criterion.higher_is_better else "below"
+    end = number_text(criterion.to_scale(criterion.liked_from), decimals=0)
+    liked = f"{side} {end}{' %' if criterion.unit == '%' else ''}"
+    return {
+        "label": single[0].label,
+        "shares": list(zip(names, single[0].quadrants, examples, strict=True)),
+        "any": any(examples),
+        "liked": f"{side} the middle of their scale" if criterion.liked_from == 0.5 else liked,
+    }
+
+
+def _public_example(kind: Kind, instances: Sequence[int]) -> str:
+    """Return the first text by a system on the board whose judgments are public; empty if there is
+    none, or if predictions are no texts.
+    """
+    if not kind.rates or not instances:
+        return ""
+    runs = Submission.objects.filter(track=kind.track).on_board()
+    predicted = Prediction.objects.filter(instance__in=instances, submission__in=runs)
+    shown = set(predicted.values_list("instance_id", flat=True))
+    listed = np.array([pk for pk in instances if pk in shown], dtype=np.int64)
+    targets = targets_of(listed).tolist()
+    public = rated(targets, public=True)
+    chosen = next((target for target in targets if target in public), None)
+    if chosen is None:
+        return ""
+    content = Target.objects.get(pk=chosen).content or {}
+    return str(content.get("text", ""))
 
 
 def _draw_systems(shown: Board, single: Scorer, criterion: str) -> SafeString | str:
@@ -216,6 +269,64 @@ def _draw_width_curve(kind: Kind, study: Study | None) -> SafeString | str:
         x_written=lambda n: count_text(int(n)),
         y_written=lambda width: f"±{number_text(width, decimals=0)}",
     )
+
+
+def _draw_contours(kind: Kind, evaluation: Evaluation | None, criterion: str) -> SafeString | str:
+    """Return a plot of each metric's ρ against γ of the question, with contours of equal worth.
+    Other criteria of the track are in grey. Empty if γ is unknown.
+    """
+    stored = {name: worth_under(evaluation, name) for name in kind.measures.criterion_names()}
+    gammas = {
+        name: one.components.gamma
+        for name, one in stored.items()
+        if one.components is not None and one.components.gamma is not None
+    }
+    if criterion not in gammas:
+        return ""
+    across = _ratio_axis(0.0, [Interval(max(1.3 * max(gammas.values()), LEAST_GAMMA))])
+    dots = _metric_dots(stored[criterion], gammas.pop(criterion))
+    for name, gamma in gammas.items():
+        dots += _metric_dots(stored[name], gamma, kind.measures.criterion(name).label)
+    curves = []
+    for worth in WORTHS:
+        places = [across.high * step / STEPS for step in range(STEPS + 1)]
+        squares = [(gamma, (1 + gamma) * (1 - 1 / worth)) for gamma in places]
+        points = [(gamma, square**0.5) for gamma, square in squares if square <= 1]
+        curves.append(plots.Curve(f"{worth:g} ×", points, "equal", is_short=True))
+    return plots.draw_curves(
+        curves,
+        dots,
+        across,
+        Axis(0.0, 1.0, SHARES),
+        "Correlation of each metric with human ratings, with contours of equal worth.",
+        x_name="γ: how much people differ, against how much things do",
+        y_name="ρ with people, noise removed",
+        x_written=lambda gamma: f"{gamma:g}",
+        y_written=coefficient_text,
+    )
+
+
+def _metric_dots(stored: Worth, gamma: float, other: str = "") -> list[plots.Dot]:
+    """Return the points of the metrics under one criterion, in decreasing order of ρ. The three of
+    most worth are named; under an `other` criterion only the highest, with the criterion's name.
+    """
+    known = [(one.label, abs(one.rho)) for one in sort_scorers(stored) if one.rho]
+    best = {label for label, _ in known[:3]}
+    known.sort(key=lambda pair: -pair[1])
+    dots = []
+    for place, (label, rho) in enumerate(known):
+        full = f"{other}, {label}" if other else label
+        dots.append(
+            plots.Dot(
+                other or label,
+                gamma,
+                rho,
+                label=f"{full}: ρ {coefficient_text(rho)}, γ {gamma:.2f}",
+                is_named=not place if other else label in best,
+                is_first=not other,
+            )
+        )
+    return dots
 
 
 urlpatterns = [path("tracks/<slug:slug>/metrics/", show_metrics, name="metrics")]
