@@ -137,7 +137,7 @@ class Belief:
                 together += 2 * taken * float(term @ self._whole_odds[row])
             apart += float(odds @ (square - less**2))
         chance = self._row_odds[support.row[support.several]]
-        return together + support.shared(taken_first, chance), apart
+        return together + support.sum_cross_products(taken_first, chance), apart
 
     @cached_property
     def _is_never(self) -> bool:

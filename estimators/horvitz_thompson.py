@@ -393,7 +393,7 @@ def anticipated_of_systems(
         term = p * odds[support.row]
         square = float(term @ term)
         if share and np.isfinite(square):  # what can never be asked stays infinite, whatever ρ
-            square += share * support.shared(term)
+            square += share * support.sum_cross_products(term)
         squares[system] = square
     doubted = overconfidence(*columns(checks.labels("label", label), checks.probabilities("g", g)))
     return np.asarray(doubted * squares + np.maximum(document_term, 0.0), dtype=np.float64).ravel()

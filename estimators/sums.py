@@ -97,8 +97,10 @@ class Support:
     >>> import numpy as np
     >>> # rows 0 and 3 have target 7
     >>> support = Support.of(np.array([0, 2, 3]), np.array([7, 7, 5, 7]))
-    >>> support.several.tolist(), support.shared(np.array([1.0, 10.0, 2.0]))  # (1 + 2)² − 1² − 2²
-    ([0, 2], 4.0)
+    >>> support.several.tolist()
+    [0, 2]
+    >>> support.sum_cross_products(np.array([1.0, 10.0, 2.0]))  # (1 + 2)² − 1² − 2²
+    4.0
     """
 
     row: IntArray
@@ -119,9 +121,9 @@ class Support:
         """Return how many targets the rows have."""
         return self.row.size - self.several.size + self.begins.size
 
-    def shared(self, term: FloatArray, weight: FloatArray | None = None) -> float:
-        """Return ``Σ_τ w [(Σ_{x∈τ} v)² − Σ_{x∈τ} v²]`` of terms v (n,): what the squares of the
-        sums of targets are more than the squares of their rows.
+    def sum_cross_products(self, term: FloatArray, weight: FloatArray | None = None) -> float:
+        """Return ``Σ_τ w [(Σ_{x∈τ} v)² − Σ_{x∈τ} v²]`` of terms v (n,): the products of the terms
+        of every two different rows with the same target, summed over ordered pairs.
 
         ``weight`` is that of each row of ``several``, the same for all of a target; 1 if left out.
         """

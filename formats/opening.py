@@ -337,7 +337,7 @@ def _lines(blocks: Iterator[bytes], limits: Limits, report: Report) -> Iterator[
         whole, newline, tail = block.rpartition(b"\n")
         if newline:
             whole = rest + whole
-            good = None if skipping else _plain(whole, limits)
+            good = None if skipping else _decode_lines(whole, limits)
             if good is not None and number + len(good) <= limits.lines:
                 yield from enumerate(good, number + 1)
                 number += len(good)
@@ -366,9 +366,9 @@ def _lines(blocks: Iterator[bytes], limits: Limits, report: Report) -> Iterator[
             yield number + 1, text_line
 
 
-def _plain(block: bytes, limits: Limits) -> list[str] | None:
-    """Return the lines of a block in which nothing is wrong, all at once; None if they have to be
-    looked at one by one.
+def _decode_lines(block: bytes, limits: Limits) -> list[str] | None:
+    """Return the decoded lines of a block. Return None if it has a NUL byte, is not UTF-8, or may
+    have a line that is too long; then each line has to be decoded and checked by itself.
     """
     if b"\x00" in block:
         return None

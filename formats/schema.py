@@ -313,8 +313,8 @@ def with_words(schema: Mapping[str, Any], text: str, *, shown: str = "") -> dict
     parts: dict[str, dict[str, dict[str, Any]]] = {}
     for part in WORDS:
         parts[part] = {row["name"]: dict(row) for row in schema[part]}
-    before = _words_in(shown, parts)
-    for (part, name, key), word in _words_in(text, parts).items():
+    before = _parse_words(shown, parts)
+    for (part, name, key), word in _parse_words(text, parts).items():
         if word != before.get((part, name, key)):
             parts[part][name][key] = word
     listed = {part: list(by_name.values()) for part, by_name in parts.items()}
@@ -326,9 +326,11 @@ def with_words(schema: Mapping[str, Any], text: str, *, shown: str = "") -> dict
     return load_schema({**schema, **listed}).as_dict()
 
 
-def _words_in(text: str, parts: Mapping[str, Mapping[str, Any]]) -> dict[tuple[str, str, str], str]:
-    """Return the words of a text, by part, name and key. Raises FormatError for what the parts have
-    not.
+def _parse_words(
+    text: str, parts: Mapping[str, Mapping[str, Any]]
+) -> dict[tuple[str, str, str], str]:
+    """Return the words in a YAML text as a mapping: (part, name, key) -> word. Raises FormatError
+    for a part, name or key that `parts` does not have, and for a value that is not text.
     """
     named_parts = _parse_yaml(text, "words") or {}
     words: dict[tuple[str, str, str], str] = {}

@@ -71,8 +71,8 @@ class Work:
     refused: list[str] = field(default_factory=list)
 
     @property
-    def rate(self) -> float:
-        """Answers a second."""
+    def answers_per_second(self) -> float:
+        """Return the number of answers per second; 0 before any time has passed."""
         return self.answers / self.seconds if self.seconds else 0.0
 
 

@@ -21,7 +21,7 @@ class Mention(Protocol):
     @property
     def type(self) -> str: ...
     @property
-    def cluster(self) -> int: ...
+    def entity_number(self) -> int: ...
     @property
     def link(self) -> str: ...
 
@@ -61,7 +61,9 @@ def marked_mentions(
             continue
         kind = mention.type if rng.random() < accuracy else rng.choice(sorted(types))
         key: tuple[Any, ...] = (
-            (mention.cluster, kind) if types[kind] is None else (mention.cluster, kind, span)
+            (mention.entity_number, kind)
+            if types[kind] is None
+            else (mention.entity_number, kind, span)
         )
         clusters[key].append(span)
         links[key] = mention.link or "none"

@@ -226,7 +226,7 @@ class Data:
         """Return the data with a smaller pool: with the judgments of some targets only."""
         return replace(self, inclusion=self.inclusion.of(targets), mark=self.mark[targets])
 
-    def of_rows(self, rows: Ids, p: dict[str, Matrix]) -> Data:
+    def restrict_to_rows(self, rows: Ids, p: dict[str, Matrix]) -> Data:
         """Return the data restricted to some rows of the pool (ascending) and to their targets,
         with the weights `p`. Draws, facts and confidences are dropped.
         """
@@ -237,7 +237,7 @@ class Data:
         judged = np.flatnonzero(inside[self.judged])
         return replace(
             self.of_targets(targets),
-            pool=pool.of_rows(rows, p, targets, target),
+            pool=pool.restrict_to_rows(rows, p, targets, target),
             judged=np.searchsorted(rows, self.judged[judged]),
             f={criterion: verdicts[judged] for criterion, verdicts in self.f.items()},
             g={criterion: guesses[rows] for criterion, guesses in self.g.items()},

@@ -26,7 +26,7 @@ from scoring.pool import spread
 from scoring.response import response_rate
 from scoring.shares import Shares
 
-SHARED = ("at", "row", "targets", "_member")
+SHARED = ("at", "row", "targets", "_is_predicted")
 """What does not depend on the criterion."""
 
 
@@ -225,8 +225,8 @@ class Centred:
         )
 
     @cached_property
-    def _member(self) -> NDArray[np.bool_]:
-        """Return (n, m) whether each system predicts each row."""
+    def _is_predicted(self) -> NDArray[np.bool_]:
+        """Return (n, m) whether each system predicts the instance of each row."""
         is_member: NDArray[np.bool_] = self.data.pool.member[self.row].toarray() > 0
         return is_member
 
@@ -238,7 +238,7 @@ class Centred:
 
     def one_verdict(self, f: Floats) -> Floats:
         """Return one verdict a row: the mean over the systems that predict it."""
-        member = self._member
+        member = self._is_predicted
         return np.asarray(np.where(member, f, 0.0).sum(axis=1) / np.maximum(member.sum(axis=1), 1))
 
     def recall(self, criterion: str, *, unit: str = "fact") -> totals.Recall | None:

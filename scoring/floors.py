@@ -40,7 +40,7 @@ class Floors:
         if estimated is None or not _truth(estimated) > 0:
             return estimated
         floor = self._of_recall(criterion, estimated, unit)
-        step = self._half_steps(criterion, *self._parts(estimated, unit), unit)
+        step = self._continuity_corrections(criterion, *self._parts(estimated, unit), unit)
         with_floor = replace(estimated.recall, anticipated=floor, half_step=step)
         return replace(estimated, recall=totals.with_missed_floor(with_floor, estimated))
 
@@ -80,7 +80,7 @@ class Floors:
         with_floor = replace(
             both,
             anticipated=self._floor(criterion, own, taken, both, recall),
-            half_step=self._half_steps(criterion, own, taken, "fact"),
+            half_step=self._continuity_corrections(criterion, own, taken, "fact"),
         )
         return totals.with_missed_floor(with_floor, recall, by_recall)
 
@@ -97,9 +97,12 @@ class Floors:
         own, taken = self._parts(recall, unit)
         return self._floor(criterion, own, taken, recall.recall, recall, unit)
 
-    def _half_steps(self, criterion: str, own: _Own, taken: Floats, unit: str) -> Floats:
-        """Return (m,) what intervals are widened by where nearly all of the pool is judged: half of
-        what one verdict more, of those that are open, moves a number by.
+    def _continuity_corrections(
+        self, criterion: str, own: _Own, taken: Floats, unit: str
+    ) -> Floats:
+        """Return (m,) the continuity correction that widens each interval where nearly all of the
+        pool is judged (`half_step`): half of what one more right verdict on an unjudged row changes
+        the number by. 0 elsewhere.
         """
         arranged, weight = self.arranged.under(criterion), self.arranged.shares_of(unit).pool
         base = self.arranged.under(self.arranged.data.base).verdicts[:, 0]

@@ -110,9 +110,9 @@ class Pool:
 
     def support(self, column: int) -> Support:
         """Return the rows that one submission predicts, and which of them share a target."""
-        if column not in self._supports:
-            self._supports[column] = self._support(column)
-        return self._supports[column]
+        if column not in self._support_by_column:
+            self._support_by_column[column] = self._support(column)
+        return self._support_by_column[column]
 
     def _support(self, column: int) -> Support:
         if not self.by_system:
@@ -128,7 +128,10 @@ class Pool:
         )
 
     @cached_property
-    def _supports(self) -> dict[int, Support]:
+    def _support_by_column(self) -> dict[int, Support]:
+        """Return the cache of `support`: column of a submission -> its support. It is empty at
+        first.
+        """
         return {}
 
     def weight(self, kind: str, column: int) -> Floats:
@@ -190,9 +193,10 @@ class Pool:
                 predicted_rows = np.union1d(predicted_rows, rows[p > 0])
         return predicted_rows
 
-    def of_rows(self, rows: Ids, p: dict[str, Matrix], targets: Ids, target: Ids) -> Pool:
-        """Return the pool of some rows, weighted by `p`, and of their targets; without the features
-        of the model.
+    def restrict_to_rows(self, rows: Ids, p: dict[str, Matrix], targets: Ids, target: Ids) -> Pool:
+        """Return the pool restricted to some rows and to their targets, with the weights `p`.
+        `targets` are the positions of the kept targets, and `target` is the code of each kept row
+        among them. Confidences and features of the model are dropped.
         """
         return replace(
             self,

@@ -90,7 +90,7 @@ def restrict_data(data: Data, cut: Cut, *, with_facts: bool = True) -> Data:
     totals = np.asarray(p.sum(axis=0)).ravel()
     p.data *= (1 / np.where(totals > 0, totals, 1.0))[p.indices]
     facts = _facts(data.facts, inside, cut.stratum) if data.facts and with_facts else None
-    return replace(data.of_rows(inside, {cut.kind: p}), facts=facts)
+    return replace(data.restrict_to_rows(inside, {cut.kind: p}), facts=facts)
 
 
 def _facts(facts: Facts, inside: Ids, stratum: int | None) -> Facts:

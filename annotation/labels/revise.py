@@ -82,7 +82,7 @@ def votes(track: Track, interface: str) -> list[Votes]:
     questions = Question.objects.filter(
         track=track, interface=interface, status="settled", gold=None
     ).in_bulk()
-    said = _holding_parts(questions, interface)
+    said = _read_worker_answers(questions, interface)
     labels = _latest_holds(questions, interface)
     answered = []
     for pk, question in sorted(questions.items()):
@@ -96,10 +96,12 @@ def votes(track: Track, interface: str) -> list[Votes]:
     return answered
 
 
-def _holding_parts(
+def _read_worker_answers(
     questions: Mapping[int, Question], interface: str
 ) -> dict[int, dict[int, Mapping[str, Sequence[str]]]]:
-    """Return question -> worker -> target (as text) -> parts that hold."""
+    """Return the answers that count, as a mapping: question -> worker -> target (as text) -> parts
+    that hold according to the worker.
+    """
     criterion = interface_of(interface).criterion
     responses = Response.objects.filter(
         question__in=list(questions), criterion=criterion, counts=True

@@ -54,7 +54,7 @@ def offer(platform: Platform, bonus: Bonus) -> bool:
     paid or will be.
     """
     status, why = _withdrawal_of(bonus)
-    if not bonus.external_id and not why and (stop := _stops(bonus).first()) is not None:
+    if not bonus.external_id and not why and (stop := _active_halts(bonus).first()) is not None:
         raise PlatformDown(f"Publishing is stopped: {stop.why}")
     try:
         became = platform.compensate(bonus, offered=not why)
@@ -74,14 +74,17 @@ def _withdrawal_of(bonus: Bonus) -> tuple[str, str]:
     """Return the new status and the reason if a payment is not offered any more; else two empty
     texts.
     """
-    if (stop := _stops(bonus).filter(scope=Halt.Scope.ALL).first()) is not None:
+    if (stop := _active_halts(bonus).filter(scope=Halt.Scope.ALL).first()) is not None:
         return "stopped", f"Taken down: {stop.why}"
     if bonus.offered_at is not None and clock.now() - bonus.offered_at > OFFERED_FOR:
         return "failed", NEVER_TAKEN
     return "", ""
 
 
-def _stops(bonus: Bonus) -> QuerySet[Halt]:
+def _active_halts(bonus: Bonus) -> QuerySet[Halt]:
+    """Return the halts in force that apply to a bonus: those of all tracks and those of its own
+    track, but not those of a single payer.
+    """
     held = Halt.objects.filter(lifted_at=None, payer_kind=None)
     return held.filter(track=None) | held.filter(track=bonus.track_id)
 

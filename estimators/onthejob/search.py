@@ -51,9 +51,12 @@ class _Draw:
 
     def __init__(self, position: int, law: list[float], nodes: list[_Node]) -> None:
         self.position, self.law, self.nodes, self.visits = position, law, nodes, 0
-        self.value = self.expectation()
+        self.value = self.expected_value()
 
-    def expectation(self) -> float:
+    def expected_value(self) -> float:
+        """Return the expected value of the draw: the values of its nodes, weighted by their
+        probabilities `law`.
+        """
         return sum(p * node.value for p, node in zip(self.law, self.nodes, strict=True))
 
 
@@ -245,7 +248,7 @@ class Search:
                     values = [child.value for child in visited.children.values()]
                     visited.value = max([visited.returned, *values])
             elif isinstance(visited, _Draw):
-                visited.value = visited.expectation()
+                visited.value = visited.expected_value()
             else:
                 visited.value = sum(one.value for one in visited.draws) / len(visited.draws)
 

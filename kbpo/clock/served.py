@@ -66,7 +66,7 @@ def beat(every: timedelta = EVERY) -> datetime:
         if now - row.at > LONGEST_ROUND:
             _note_pause(row, now)
         elif row.at - now > BACK:
-            _go_back(row, now)
+            _correct_future_times(row, now)
         elif now < row.at:
             return now
         row.at = now
@@ -112,8 +112,11 @@ def _note_pause(row: Heartbeat, end: datetime) -> None:
         running.update(**{name: F(name) + (end - begin)})
 
 
-def _go_back(row: Heartbeat, now: datetime) -> None:
-    """Put back with the time what was written while it was ahead."""
+def _correct_future_times(row: Heartbeat, now: datetime) -> None:
+    """Correct the stored times that lie after `now`, because the clock was set back. Pauses end at
+    `now` at the latest. Times in `WAITS` are moved back by as much as the clock was, but not before
+    `now`; times in `SINCE` are set to `now`.
+    """
     last = row.at
     log.warning("The time was put back from %s to %s", last, now)
     before = [pause for pause in _pauses_of(row) if pause.begin < now]

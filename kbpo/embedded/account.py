@@ -122,9 +122,9 @@ def check_parent(var: Path) -> None:
         )
 
 
-def elsewhere() -> Path:
-    """Return a place outside of the checkout that another account can reach, and in which only root
-    makes directories.
+def directory_outside_checkout() -> Path:
+    """Return `/var/lib`: a directory outside the checkout that other accounts can reach and in
+    which only root creates directories. Raises EmbeddedError if it cannot be written to.
     """
     place = Path("/var/lib")
     if not os.access(place, os.W_OK):

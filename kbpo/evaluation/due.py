@@ -55,7 +55,7 @@ class Seen:
         """Read the state of the track of `row` and return it."""
         signs = signs_of(row.track)
         same = row.state.get("signs") == signs
-        counts = not same or cache.get(_counted(row)) is None
+        counts = not same or cache.get(_cache_key(row)) is None
         state = state_of(row.track, None if counts else row.state.get("labels"))
         ended = finished(row.track) if counts else []
         is_stale = bool(ended) or any(row.state.get(name) != state[name] for name in state)
@@ -66,10 +66,13 @@ class Seen:
 
 def remember_counted(row: Rescoring) -> None:
     """Remember for `LONGEST_REST` seconds that the counts of `row` are current."""
-    cache.set(_counted(row), True, LONGEST_REST)
+    cache.set(_cache_key(row), True, LONGEST_REST)
 
 
-def _counted(row: Rescoring) -> str:
+def _cache_key(row: Rescoring) -> str:
+    """Return the cache key under which `remember_counted` stores that the counts of `row` are
+    current.
+    """
     return f"counted.{row.pk}.{row.status_since.timestamp()}"
 
 

@@ -70,7 +70,7 @@ def agreement(track: Track, data: Data, standing: set[int]) -> tuple[Judges, dic
             told = _mean_distance(apart[inside]) | _raters(noise, inside) | _second(noise, inside)
             return Judges(**told)  # type: ignore[arg-type]
     else:
-        answers, against = answers_about(pool.target_id[code])
+        answers, against = count_answers_and_dissent(pool.target_id[code])
 
         def of(inside: Bools) -> Judges:
             n = float(answers[inside].sum())
@@ -123,7 +123,7 @@ def _second(noise: Noise, which: Bools) -> dict[str, float | int]:
     }
 
 
-def answers_about(ids: Ids) -> tuple[Floats, Floats]:
+def count_answers_and_dissent(ids: Ids) -> tuple[Floats, Floats]:
     """Return how many answers each target's judgment is based on, and how many of them differ from
     the majority. Answers to questions come first, then marks of readers of the document. Both are 0
     where a single person, an expert or a gold standard gave the label. Where a third person was

@@ -30,18 +30,20 @@ class Draws:
 
     def chance(self) -> Floats:
         """(t,) The probability that a draw whose answer counts now holds the target."""
-        return any_of(self._chance(self._settled), self._chance(self._open) * self.released)
+        return any_of(
+            self._chance(self._settled_batches), self._chance(self._open_batches) * self.released
+        )
 
     @cached_property
     def released(self) -> float:
         """The least random number that waits in an open batch; 1 where nothing waits."""
-        gaps = self.pool.u[self.waiting & self._drawn(self._open)]
+        gaps = self.pool.u[self.waiting & self._drawn(self._open_batches)]
         return float(gaps.min()) if gaps.size else 1.0
 
     def realised(self) -> Bools:
         """(t,) Whether such a draw holds the target."""
-        still = self._drawn(self._open) & (self.pool.u < self.released)
-        return np.asarray(self._drawn(self._settled) | still)
+        still = self._drawn(self._open_batches) & (self.pool.u < self.released)
+        return np.asarray(self._drawn(self._settled_batches) | still)
 
     @property
     def _batches(self) -> QuerySet[SampleBatch]:
@@ -50,11 +52,11 @@ class Draws:
         )
 
     @property
-    def _settled(self) -> QuerySet[SampleBatch]:
+    def _settled_batches(self) -> QuerySet[SampleBatch]:
         return self._batches.filter(settled_at__isnull=False)
 
     @property
-    def _open(self) -> QuerySet[SampleBatch]:
+    def _open_batches(self) -> QuerySet[SampleBatch]:
         return self._batches.filter(settled_at=None).exclude(submission__status__in=GONE)
 
     def _drawn(self, batches: QuerySet[SampleBatch]) -> Bools:

@@ -44,8 +44,8 @@ class Price(models.Model):
         return f"${self.reward} for {self.interface}"
 
     @property
-    def most(self) -> Decimal:
-        """The most that a worker gets for one answer."""
+    def max_worker_pay(self) -> Decimal:
+        """Return the most that a worker is paid for one answer: the reward and the extra."""
         return self.reward + self.extra
 
     @property

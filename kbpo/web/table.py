@@ -38,15 +38,15 @@ class Column:
     is_number: bool = False
     in_files: bool = True
 
-    def read(self, row: Any) -> Any:
-        """Return the value of a row."""
+    def get_value(self, row: Any) -> Any:
+        """Return the value of a row in this column."""
         if self.value is not None:
             return self.value(row)
         return row[self.name] if isinstance(row, Mapping) else getattr(row, self.name)
 
     def draw(self, row: Any) -> Any:
         """Return the HTML of a cell."""
-        return self.read(row) if self.cell is None else self.cell(row)
+        return self.get_value(row) if self.cell is None else self.cell(row)
 
 
 def columns(*names: str) -> tuple[Column, ...]:
@@ -102,12 +102,12 @@ class Table:
         """Return rows as API records."""
         kept = [column for column in self.columns if column.in_files]
         prepared = self.prepare(list(rows))
-        return [{column.name: column.read(row) for column in kept} for row in prepared]
+        return [{column.name: column.get_value(row) for column in kept} for row in prepared]
 
     def file(self, request: HttpRequest) -> HttpResponseBase:
         """Return all rows as a file, one export at a time for each session."""
         kept = [column for column in self.columns if column.in_files]
-        values = ([column.read(row) for column in kept] for row in self._all())
+        values = ([column.get_value(row) for column in kept] for row in self._all())
         header = [column.name for column in kept]
         return export(lambda request: file_of(request, self.name, header, values))(request)
 

@@ -34,12 +34,12 @@ class Answer:
 
 @dataclass(frozen=True)
 class GoldMention:
-    """A mention of the gold standard: its type, its cluster within the document, its canonical
-    mention and link.
+    """A mention of the gold standard: its type, the number of its entity in the document, its
+    canonical mention and link.
     """
 
     type: str
-    cluster: int
+    entity_number: int
     canonical: Span
     link: str
     gloss: str = ""

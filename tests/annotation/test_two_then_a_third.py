@@ -27,7 +27,7 @@ from annotation.questions import ask
 from annotation.questions.limits import people_asked, people_expected
 from annotation.workers.worker import worker_of
 from kbpo.accounts.models import User
-from kbpo.evaluation.judges import answers_about
+from kbpo.evaluation.judges import count_answers_and_dissent
 from kbpo.instances.models import Label, Target
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import balance
@@ -208,7 +208,7 @@ def test_rates_rest_on_the_first_two(two: Submission, clients: list[Client]) -> 
     rows = agreement.rows_of(list(Question.objects.values_list("pk", flat=True)))
     assert {row.worker for row in rows["relation"]} == {seen(ada).pk, seen(bo).pk}
     ids = np.array(sorted(Question.objects.values_list("target", flat=True)))
-    answers, differ = answers_about(ids)
+    answers, differ = count_answers_and_dissent(ids)
     assert answers.tolist() == [2, 2] and sorted(differ.tolist()) == [0, 1]
 
 

@@ -178,7 +178,7 @@ class Entities(Interface):
         word by word.
         """
         if measured:
-            yield from self._by_word(question, response)
+            yield from self._units_by_word(question, response)
             return
         if response.criterion == "links":
             yield from ((("link", span), title) for span, title in response.value.items())
@@ -200,7 +200,7 @@ class Entities(Interface):
                     f"{mark.canonical[0]}-{mark.canonical[1]}",
                 )
 
-    def _by_word(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
+    def _units_by_word(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
         """Yield the units word by word, including the referent and title of the word's mention.
         Words without a mention have a value too, since readers disagree about them.
         """
@@ -280,7 +280,7 @@ def describe_types(reading: Reading) -> list[dict[str, Any]]:
                 "word": word,
                 "key": key,
                 "value": type_payload["value"],
-                "about": _more_than(word, type_payload["description"]),
+                "about": _description_without_type_name(word, type_payload["description"]),
                 "example": _pieces(type_payload.get("example", "")),
                 "cues": type_payload.get("cues", []),
             }
@@ -294,8 +294,10 @@ def add_weekday(day: str) -> str:
     return f"{day}, a {date.fromisoformat(day):%A}" if whole else day
 
 
-def _more_than(word: str, description: str) -> str:
-    """Return the rest of a description that begins with the word of its type."""
+def _description_without_type_name(word: str, description: str) -> str:
+    """Return the description of a type without the name of the type, or the first part of that
+    name, at its beginning. Return the whole description if it does not begin so.
+    """
     lowered = description.lower().replace("z", "s")
     lead = word if lowered.startswith(word.lower()) else re.split("[,:;]", description)[0]
     remainder = description[len(lead) :].lstrip()

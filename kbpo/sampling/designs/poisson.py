@@ -175,8 +175,8 @@ def _stages(submission: Submission) -> int:
     ).count()
 
 
-def _drawn(submission: Submission) -> set[int]:
-    """Return targets of the submission's sample so far."""
+def _drawn_targets(submission: Submission) -> set[int]:
+    """Return the targets that were drawn for the submission so far."""
     samples = Sample.objects.filter(batch__submission=submission)
     return set(samples.values_list("target_id", flat=True))
 
@@ -184,12 +184,12 @@ def _drawn(submission: Submission) -> set[int]:
 def _not_drawn(submission: Submission) -> set[int]:
     """Return targets that count in the guaranteed number and are not in the submission's sample."""
     _, target, p = support(submission, submission.track.distribution)
-    return set(target[p > 0].tolist()) - _drawn(submission)
+    return set(target[p > 0].tolist()) - _drawn_targets(submission)
 
 
 def _is_certain(submission: Submission) -> bool:
     """Return whether all that the submission drew was certain to be asked."""
-    drawn = np.array(sorted(_drawn(submission)), dtype=np.int64)
+    drawn = np.array(sorted(_drawn_targets(submission)), dtype=np.int64)
     return bool((thresholds(submission.track, drawn) > 1 - CERTAIN).all())
 
 
@@ -375,7 +375,7 @@ def _affordable_thresholds(
 
 def _adds(submission: Submission, state: State, pi: Floats) -> bool:
     """Return whether thresholds add anything to the submission's sample."""
-    return bool(set(state.asked(pi).tolist()) - _drawn(submission))
+    return bool(set(state.asked(pi).tolist()) - _drawn_targets(submission))
 
 
 def _stands_still(submission: Submission, state: State, pi: Floats) -> bool:
@@ -405,7 +405,7 @@ def _lower_until_something_is_added(
     Where it lies depends on how many targets are expected to be added (1, 2, 4, …, twice as many
     the next time), not on their random numbers.
     """
-    left = ~np.isin(state.target_id, sorted(_drawn(submission)))
+    left = ~np.isin(state.target_id, sorted(_drawn_targets(submission)))
     before = np.minimum(state.chance[left], 1 - LOWEST)
     wanted = 2.0 ** submission.batches.filter(settings__why="further").count()
     while True:
@@ -422,7 +422,7 @@ def _lower_until_something_is_added(
 
 def _store(batch: SampleBatch, plan: Plan) -> int:
     """Return how many targets the submission's sample gained."""
-    earlier, state = _drawn(batch.submission), plan.state
+    earlier, state = _drawn_targets(batch.submission), plan.state
     probability_of = dict(zip(state.target_id.tolist(), plan.pi.tolist(), strict=True))
     samples = [
         Sample(

@@ -67,8 +67,10 @@ class _Predicted:
     object_canonical: Ids
 
     @classmethod
-    def by(cls, systems: list[int], documents: list[int] | None = None) -> _Predicted:
-        """Return the predictions of these submissions; only of some documents, if given."""
+    def read(cls, systems: list[int], documents: list[int] | None = None) -> _Predicted:
+        """Return the predictions of some submissions, read from the database; only those in
+        `documents`, if given.
+        """
         parts = []
         for column, system in enumerate(systems):
             rest = (
@@ -103,15 +105,19 @@ class _Mentioned:
     object_claimed: Ids
 
     @classmethod
-    def by(cls, predicted: _Predicted, heard: Bools | None = None) -> _Mentioned:
-        """Return the rows of predictions. Links in rows other than those `heard` (n,) count only
-        where none of these links the mention.
+    def from_predictions(
+        cls, predicted: _Predicted, from_entered: Bools | None = None
+    ) -> _Mentioned:
+        """Return one row for each prediction, with the canonical mentions that most predictions
+        link its subject and its object to. `from_entered` (n,) is whether the submission of each
+        prediction has entered. If given, links by submissions that have not entered count only for
+        mentions that occur in no prediction of one that has.
         """
         spans = np.append(predicted.subject, predicted.object)
         claims = np.append(predicted.subject_canonical, predicted.object_canonical)
         mention = code_pairs(np.tile(predicted.document, 2), spans)
-        if heard is not None and not heard.all():
-            counts = np.tile(heard, 2)
+        if from_entered is not None and not from_entered.all():
+            counts = np.tile(from_entered, 2)
             counts |= ~np.isin(mention, mention[counts])
             said_of, claims = mention[counts], claims[counts]
         else:
@@ -233,13 +239,13 @@ def _of_each_instance(systems: list[int], reach: int, has_entered: Bools) -> Arr
     `size` the number of counted instances of its fact, and `predicting` (u, m) which systems
     predict the fact.
     """
-    predicted = _Predicted.by(systems)
+    predicted = _Predicted.read(systems)
     instance, first, row = np.unique(predicted.instance, return_index=True, return_inverse=True)
     order = np.lexsort((predicted.column, row))
-    heard = has_entered[predicted.column]
-    each = _Mentioned.by(predicted, heard).of(first)
+    from_entered = has_entered[predicted.column]
+    each = _Mentioned.from_predictions(predicted, from_entered).of(first)
     entered = np.zeros(instance.size, dtype=np.bool_)
-    entered[row[heard]] = True
+    entered[row[from_entered]] = True
     documents, fact = np.unique(each.document), each.facts()
     near = _Sentences(documents.tolist(), reach).all_near(each)
     counted = near & entered
@@ -295,8 +301,8 @@ def found_by(
     """
     sentences = _Sentences(documents, REACH[track.scope])
     names = _Names(_labelled(document__in=documents), public=public)
-    predicted = _Predicted.by(systems, documents)
-    rows = _Mentioned.by(predicted)
+    predicted = _Predicted.read(systems, documents)
+    rows = _Mentioned.from_predictions(predicted)
     code = names.facts(rows)
     number = dict(Predicate.objects.filter(corpus=track.corpus_id).values_list("name", "pk"))
     by_fact: dict[Fact, set[int]] = {}

@@ -60,17 +60,18 @@ def tutorials_in(forms: Iterable[Sequence[str]]) -> dict[str, dict[str, Any] | N
 
 def form_of(name: str) -> Form:
     """Return the form of that name. Raises KeyError if there is none."""
-    return form_in(_text_of(name))
+    return form_in(_read_form_text(name))
 
 
 def class_of_form(name: str) -> type[TextTrack]:
     """Return the kind of track that asks by a form. Raises KeyError if there is none of that
     name.
     """
-    return _class(_text_of(name))
+    return _class(_read_form_text(name))
 
 
-def _text_of(name: str) -> str:
+def _read_form_text(name: str) -> str:
+    """Return the stored text of a declared form. Raises KeyError if no form has this name."""
     text = DeclaredForm.objects.filter(name=name).values_list("text", flat=True).first()
     if text is None:
         raise KeyError(FORM + name)

@@ -133,7 +133,7 @@ def import_judgments(
             report.messages.clear()
         raise CannotImport(f"Nothing was imported. {waiting or _first_error(report)}")
     number_of = {name: submission for submission, name in names.written.items()}
-    stored = _known(outputs)
+    stored = _imported_keys(outputs)
     given_here = {(single.target, single.criterion, single.worker) for single in here}
     new: dict[_Key, _Given] = {}
     for judgment in records:
@@ -233,8 +233,8 @@ def _outputs(names: RunNames) -> dict[str, dict[str, int]]:
     return outputs
 
 
-def _known(outputs: dict[str, dict[str, int]]) -> set[_Key]:
-    """Return the imported judgments so far."""
+def _imported_keys(outputs: dict[str, dict[str, int]]) -> set[_Key]:
+    """Return the keys of the judgments of these outputs that were imported before."""
     targets = {target for texts in outputs.values() for target in texts.values()}
     return {
         _Key(one.target, one.criterion, one.worker, one.submission)

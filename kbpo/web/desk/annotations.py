@@ -70,7 +70,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     form = AnnotationForm(request.POST or None, request.FILES or None, initial=initial)
     refusal = "" if recall_of(track) else "Nobody reads documents in full on this kind of track."
     if request.method == "POST" and not refusal and form.is_valid():
-        _keep(track, form.cleaned_data, request)
+        _store_upload(track, form.cleaned_data, request)
         messages.success(request, "The files are here. They are tried now; nothing is loaded yet.")
         return redirect("desk-annotations", slug=slug)
     annotation_uploads = (
@@ -89,7 +89,10 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @transaction.atomic
-def _keep(track: Track, cleaned: dict[str, Any], request: HttpRequest) -> None:
+def _store_upload(track: Track, cleaned: dict[str, Any], request: HttpRequest) -> None:
+    """Store the uploaded files with the options of the form, log the upload, and wake the step that
+    checks them.
+    """
     row = AnnotationUpload.objects.create(
         status="received",
         track=track,

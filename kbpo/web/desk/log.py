@@ -59,7 +59,7 @@ def entries(*, book: str = "", about: str = "", track: str = "", who: str = "") 
     states = Audit.objects.all()
     money = Ledger.objects.all()
     if about:
-        states, money = states.filter(about=about), _for(about, money)
+        states, money = states.filter(about=about), _filter_by_purpose(about, money)
     if track:
         states, money = states.filter(track=track), money.filter(track__slug=track)
     if who:
@@ -71,8 +71,10 @@ def entries(*, book: str = "", about: str = "", track: str = "", who: str = "") 
     return books[0].union(books[1], all=True).order_by("-at_")
 
 
-def _for(about: str, movements: QuerySet[Ledger]) -> QuerySet[Ledger]:
-    """Return the movements of the purpose with this name; none if it names none."""
+def _filter_by_purpose(about: str, movements: QuerySet[Ledger]) -> QuerySet[Ledger]:
+    """Return the movements of money for the purpose `about` (kind:number); none if that is no valid
+    purpose.
+    """
     try:
         return movements.filter(**Purpose.read(about).at("purpose"))
     except ValueError:

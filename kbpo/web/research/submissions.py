@@ -111,9 +111,10 @@ LARGEST = BigIntegerField.MAX_BIGINT
 """No row has a greater number, and the database takes none"""
 
 
-def _find_with_news(pk: int) -> tuple[Submission, list[Any]] | None:
-    """Return the submission with its track and team, and values that change with a new evaluation,
-    a new label or a changed run of the track. None if it does not exist or was deleted.
+def _find_with_fingerprint_values(pk: int) -> tuple[Submission, list[Any]] | None:
+    """Return the submission with its track and team, and values for the fingerprint of its cached
+    page, which change with a new evaluation, a new label or a changed run of the track. Return None
+    if the submission does not exist or was deleted.
     """
     evaluations = Evaluation.objects.filter(track=OuterRef("track")).order_by("-number")
     beside = Submission.objects.filter(track=OuterRef("track")).order_by("-status_since")
@@ -196,7 +197,7 @@ def _refreshed_offer(request: HttpRequest, pk: int) -> Further | None:
     """
     if not request.user.is_authenticated:
         return None
-    found = _find_with_news(pk)
+    found = _find_with_fingerprint_values(pk)
     return refresh_offer(found[0]) if found and is_own_run(request, found[0]) else None
 
 
@@ -226,9 +227,9 @@ class _Page:
 
     def __init__(self, request: HttpRequest, pk: int, further: Further | None) -> None:
         """Raises Http404 where the reader may not see the submission."""
-        if (found := _find_with_news(pk)) is None:
+        if (found := _find_with_fingerprint_values(pk)) is None:
             raise Http404(NO_SUCH_RUN.format(pk))
-        submission, self.news = found
+        submission, self.fingerprint_values = found
         _check_visible(request, submission)
         self.request, self.submission, self.further = request, submission, further
         self.own = is_own_run(request, submission)
@@ -248,7 +249,7 @@ class _Page:
         the remaining time.
         """
         row = self.submission
-        parts = [self.own, self.seen, self.sees_all, self.sums, *self.news]
+        parts = [self.own, self.seen, self.sees_all, self.sums, *self.fingerprint_values]
         further = row_values(self.further) if self.further else None
         return [parts, row_values(row, row.track, row.team), further]
 

@@ -35,9 +35,9 @@ def test_squares_of_sums_over_targets_are_those_of_rows_and_what_rows_of_a_targe
     term, odds = rng.normal(size=60), rng.uniform(size=targets)
     support = sums.Support.of(row, target)
     whole = np.bincount(target[row], weights=term, minlength=targets)
-    assert term @ term + support.shared(term) == pytest.approx(whole @ whole)
+    assert term @ term + support.sum_cross_products(term) == pytest.approx(whole @ whole)
     chance = odds[target[row]]
-    weighed = support.shared(term, chance[support.several])
+    weighed = support.sum_cross_products(term, chance[support.several])
     assert (chance * term) @ term + weighed == pytest.approx(odds @ whole**2)
     single = np.bincount(target[row], minlength=targets)[target[row]] == 1
     assert not single[support.several].any() and single.sum() + support.several.size == 60

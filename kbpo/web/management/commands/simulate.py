@@ -124,7 +124,8 @@ class Command(BaseCommand):
             None if options["until_empty"] else stop.is_set, poll=1.0, at_most=float("inf")
         )
         self.stdout.write(
-            f"{done.answers} answers, {done.wrong} of them wrong, {done.rate:.1f} a second."
+            f"{done.answers} answers, {done.wrong} of them wrong,"
+            f" {done.answers_per_second:.1f} a second."
         )
         if done.errors:
             self.stderr.write(f"{len(done.errors)} errors, the last: {done.errors[-1]}")
