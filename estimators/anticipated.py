@@ -175,7 +175,7 @@ class Belief:
 
     @cached_property
     def _square(self) -> FloatArray:
-        """g (1 − g), g never above g°."""
+        """Return the variance g (1 − g) of each row’s verdict, with g limited to at most g°."""
         g = np.minimum(self.g, self.pool_g)
         square: FloatArray = g * (1 - g)
         return square

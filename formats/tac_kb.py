@@ -247,8 +247,10 @@ class _Relations:
     def _read_type(
         self, predicate: str, subject_type: str, object_type: str
     ) -> tuple[str | None, bool]:
-        """Return the type that an object has for a predicate, None for a string that it does not
-        take, and whether the two types are allowed.
+        """Return the type of an object as the schema names it, and whether the predicate allows
+        this type together with the type of the subject. A STRING that the predicate does not take
+        gets its first object type for this subject that is not linkable, and None if there is no
+        such type.
         """
         schema = self._schema
         if object_type == "STRING" and not schema.allowed(predicate, subject_type, "STRING"):

@@ -99,8 +99,9 @@ class Computed:
 
     @property
     def compared(self) -> dict[Named, tuple[Estimate, Design]]:
-        """Return the numbers that systems are compared by: those about the population that is
-        printed first, and those about the other one.
+        """Return the numbers used to compare systems, each with its design. Numbers about the
+        population that is printed first keep their key; in the keys of numbers about the other
+        population its name is appended.
         """
         is_like = self.printed is self.like
         estimates, other = (self.estimates, THESE) if is_like else (self.like, LIKE)

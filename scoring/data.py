@@ -90,7 +90,10 @@ class Noise:
 
     @property
     def freedom(self) -> float:
-        """Second opinions that `variance` was learnt from; infinite where it was not."""
+        """Return the degrees of freedom of `variance`: the number of ratings beyond the first of
+        each instance, counted where second opinions were drawn at random. Infinite if `variance` or
+        `within` is not known.
+        """
         if not self.is_separable or self.within is None:
             return np.inf
         return float(np.maximum(self.count - 1, 0)[~np.isnan(self.within)].sum())

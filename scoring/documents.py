@@ -71,5 +71,7 @@ class Facts:
 
     @cached_property
     def shares(self) -> dict[bool, Any]:
-        """Return the shares of facts as `scoring.shares` computes them."""
+        """Return the cache of `Shares.of_facts`, a mapping: whether each fact counts once -> its
+        `Shares`. It is empty at first.
+        """
         return {}

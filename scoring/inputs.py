@@ -69,7 +69,9 @@ def about_inputs_like(
 
 
 def _documents(data: Data, documents: Ids) -> Ids:
-    """Codes of some of the documents that anything is predicted in, or that were read."""
+    """Return the code of each of `documents`: its position among all documents, in ascending order,
+    that have predictions in the pool or were read in full.
+    """
     read = np.array(data.documents.documents, dtype=np.int64)
     return np.searchsorted(np.union1d(data.pool.document, read), documents)
 

@@ -254,8 +254,9 @@ def beside(data: Data, precision: Estimate, draws: Draws, found: Estimate) -> Es
 
 
 def _floored(estimate: Estimate) -> Estimate:
-    """Return the estimate; where all labels agree, so that no variance is seen, that of one label
-    more that disagrees.
+    """Return the estimate with a floor under its variance (`anticipated`) where all labels agree
+    and the sample variance is therefore 0. The floor is p (1 − p)/n, with p at least half a label
+    away from 0 and 1.
     """
     n = np.maximum(estimate.n, 1)
     p = np.clip(np.asarray(estimate.value), 0.5 / n, 1 - 0.5 / n)

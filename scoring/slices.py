@@ -94,8 +94,8 @@ def restrict_data(data: Data, cut: Cut, *, with_facts: bool = True) -> Data:
 
 
 def _facts(facts: Facts, inside: Ids, stratum: int | None) -> Facts:
-    """Return the facts of some instances; of the true ones those of the stratum (none where the
-    slice is not one).
+    """Return the facts of a slice: those predicted by the instances `inside`, and of the true facts
+    found by annotation those of `stratum`. If `stratum` is None, no true facts are kept.
     """
     true = (
         facts.stratum == stratum

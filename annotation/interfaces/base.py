@@ -243,8 +243,9 @@ def held(target: int, value: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
 def value_of(
     shown: Sequence[str], holds: Sequence[str], votes: Mapping[str, int], *, in_document: bool
 ) -> dict[str, Any]:
-    """Return the value of a label with these parts holding. For whole documents, unmarked parts are
-    not mentioned.
+    """Return the value of a label: the parts that were `shown`, those of them that hold, and the
+    votes; empty if no part was shown. For whole documents, only the parts that hold are stored as
+    shown.
     """
     if in_document:
         shown = holds = sorted(holds)

@@ -93,8 +93,9 @@ def _untimed_tracks(asked: Mapping[int, Sequence[Question]]) -> set[int]:
 
 
 def _questions_to_answer(assignment: Assignment, questions: list[Question]) -> list[Question]:
-    """Return the questions that an answer must contain: all but gold in a larger HIT that its
-    worker had met before.
+    """Return the questions of a HIT that its answer must contain. Gold questions that the worker
+    has met in an earlier HIT are left out if the HIT has other questions too and the answer does
+    not contain them.
     """
     if len(questions) == 1 or not any(is_gold(question) for question in questions):
         return questions

@@ -143,8 +143,9 @@ def _handle_each(model: type[Row], where: Q, pay: Callable[[Row], bool]) -> int:
 
 @transaction.atomic
 def _claim(model: type[Row], where: Q, tried: set[int]) -> Row | None:
-    """Return the next row to be paid, now "sent": the intent. A row that was sent before is
-    "unknown": its outcome is read first.
+    """Return the next row to be paid, or None if there is none. The row is stored as “sent” before
+    the platform is called, so that a crash leaves a trace. `asked_before` is set on rows that may
+    have been sent already: the platform is asked first whether they were paid.
     """
     now = clock.now()
     slowest = max(platform_of(name).capabilities.answers_within for name in other_names())

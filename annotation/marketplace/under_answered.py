@@ -91,8 +91,9 @@ def _reserve_places(platform: Platform, hit: HIT, places: int) -> bool:
 
 
 def _free_reservation(payer: Purpose, price: Decimal, hit: HIT) -> Decimal:
-    """Return what is free of a payer's reservation. A failed answer is paid, and still counted
-    among the open places.
+    """Return the part of a payer’s reservation that is free for more places of a HIT. A failed
+    answer that was paid occurs twice in what is subtracted, as a payment and as an open place, so
+    its price is added back.
     """
     paid = hit.assignments.filter(status="failed", payment__isnull=False).count()
     return balance(purpose=payer).open - committed_money(payer) + price * paid

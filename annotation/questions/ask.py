@@ -64,7 +64,9 @@ class Candidate:
 
     @property
     def terms(self) -> tuple[Purpose, float]:
-        """The payer of a question about the target, and its place in the order."""
+        """Return the purpose that pays for a question about the target, and the number by which
+        questions are sorted.
+        """
         return Purpose("submission", self.submission), self.order
 
 

@@ -64,9 +64,9 @@ def people_asked(track: Track) -> str:
 
 
 def people_expected(track: Track) -> Decimal:
-    """Return the expected number of people for a question of a track. Where two are asked first,
-    the observed share of third people is combined with `USUAL_SHARE`, which weighs like twenty
-    questions.
+    """Return the expected number of people who answer a question of a track. If a third person is
+    asked only where two disagree, this is `FIRST` plus the share of settled questions that needed a
+    third person, smoothed by a prior of `USUAL_SHARE` with the weight of 20 questions.
     """
     if not is_staged(track):
         return Decimal(track.workers_per_question)

@@ -265,8 +265,9 @@ def _token_counts(documents: list[int]) -> dict[int, int]:
 
 
 def _pairs_a_token(track: Track) -> Decimal:
-    """Return the expected pairs a token: of the track's documents plus a quarter, or a default with
-    too few of them.
+    """Return the expected number of mention pairs per token of a document: the ratio in up to 50
+    latest questions of the track, increased by a quarter (`SPARE`); `PAIRS_A_TOKEN` if the track
+    has fewer than `SURE` such questions.
     """
     payloads = Question.objects.filter(track=track, interface__in=reading(RELATION)).order_by("-pk")
     found = list(payloads.values_list("target__document", "payload__pairs")[:50])

@@ -327,7 +327,10 @@ def tutorial_notice(interface: str, reward: Decimal) -> str:
 
 
 def _are_too_many_unclaimed(worker: Worker) -> bool:
-    """Return whether so many unknown workers have promises that no more are made."""
+    """Return whether a new promise of tutorial pay is refused to a worker because `MOST_UNCLAIMED`
+    workers of marketplaces who never sent in a HIT have one already. Workers of local platforms,
+    and those who have sent in a HIT, are never refused.
+    """
     if worker.platform in local_names() or has_sent_in(worker):
         return False
     assignments = Assignment.objects.filter(worker=OuterRef("worker")).exclude(status__in=UNLISTED)

@@ -270,8 +270,8 @@ class AnnotationUpload(Upload):
 
     @property
     def lacking(self) -> int:
-        """Return how many mentions its relations name that its file of mentions lacks: what these
-        refer to stays unknown.
+        """Return the number of mentions that relations of the upload name and that its file of
+        mentions does not contain. It is not known which entities they refer to.
         """
         return int(self.found.get(self.LACKING, 0))
 

@@ -396,11 +396,11 @@ class Track(ABC):
     def ingest(
         self, submission_id: int, path: str, report: Report, progress: Callable[[float], None]
     ) -> dict[str, Any]:
-        """Store the predictions of an uploaded file as Targets, Instances and Predictions (COPY),
-        and return its counts (`items` that are evaluated, `item_lines`, `set_aside`, `lines`), and
-        the `door` and `run_id` of the file. Writes problems to `report`, passes the share that was
-        read to `progress`, and runs inside the caller's transaction. Raises Unusable; the caller
-        rolls back.
+        """Store the predictions of an uploaded file as Targets, Instances and Predictions (by COPY)
+        and return a dictionary with its counts (`items` that are evaluated, `item_lines`,
+        `set_aside`, `lines`), its format (`door`, a key of `Words.doors`) and its `run_id`. Adds
+        problems of the file to `report`, and calls `progress` with the share of the file that was
+        read. Runs in the caller’s transaction, which the caller rolls back if Unusable is raised.
         """
 
     def find_affected_submissions(self, submission_id: int) -> list[int]:
@@ -458,9 +458,10 @@ class Track(ABC):
     def noise(
         self, instances: NDArray[np.int64], submissions: Sequence[int] = ()
     ) -> Mapping[str, Noise]:
-        """Return how many ratings instances have and what people differ by, for each criterion
-        whose judgments are single ratings; nothing where a majority is taken for true. Where two
-        texts are compared, also which of these submissions each rating lowers.
+        """Return the number of ratings of each instance and the disagreement between annotators,
+        for each criterion whose verdict is the mean of single ratings. Criteria on which the
+        majority decides are not in the result. Where two texts are compared, the result also says
+        for which of `submissions` a rating v counts as 1 − v (`lowers`).
         """
         return {}
 
@@ -481,8 +482,9 @@ class Track(ABC):
     def compare_references(
         self, target: Target, now: Value, says: Value
     ) -> tuple[str, str, bool] | None:
-        """Return, in words, the reference of another target that a question settles: the one that
-        counts now, the expert's, and whether they are the same; None where one of them is missing.
+        """Return what a mention refers to by its current value (`now`) and by the answer of an
+        expert (`says`), both as texts for pages, and whether they are the same. Return None if one
+        of them is missing, or if this kind of track has no references.
         """
         return None
 

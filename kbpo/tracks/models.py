@@ -151,9 +151,10 @@ class Track(models.Model):
 
     @property
     def hides_test(self) -> bool:
-        """Return whether the judgments of its test part are hidden: while it is shared and not
-        closed, and while another track that was open at its closing still rests on the same
-        judgments.
+        """Return whether the judgments of the test part are hidden from the public. They are hidden
+        until the track is closed, and after that as long as another track on the same corpus that
+        was opened before the closing is still open. A study hides nothing, and delays no other
+        track.
         """
         if self.is_study:
             return False

@@ -44,7 +44,9 @@ def for_admins(
 
 
 def admin_of(request: HttpRequest) -> User:
-    """Return the user of a view that requires log-in."""
+    """Return `request.user` with the type User. The function checks nothing: it is for views that
+    require log-in.
+    """
     return cast(User, request.user)
 
 
@@ -163,9 +165,9 @@ def at_one_moment(
 
 @contextmanager
 def one_moment() -> Iterator[None]:
-    """In it all queries see the same, and the database refuses to write; what was read of a thing
-    is not asked for again (`each`). Within a transaction of somebody else's the database is not
-    told.
+    """Run a block in one read-only snapshot of the database (REPEATABLE READ), and cache repeated
+    reads in it (`caching_reads`). Inside another transaction reads are cached, but the transaction
+    stays as it is.
     """
     if connection.in_atomic_block:
         with caching_reads():

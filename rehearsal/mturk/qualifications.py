@@ -227,8 +227,8 @@ def ask_for(books: Books, kind: str, worker: str) -> None:
 
 
 def lacking(books: Books, worker: str) -> list[sqlite3.Row]:
-    """Return the types, ours to give, that HITs which a worker may see ask for, and the worker
-    lacks.
+    """Return the requester’s own qualification types that a worker lacks and that some active HIT
+    requires for accepting it.
     """
     wanted = books.all(
         "SELECT DISTINCT t.qualifications FROM hit h JOIN hit_type t ON t.id = h.type"

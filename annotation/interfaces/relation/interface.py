@@ -199,8 +199,9 @@ def _parts(predicates: Sequence[PredicatePayload]) -> list[str]:
 
 
 def _is_informative(side: Side, link: Judgment) -> bool:
-    """Return whether a link is worth a statement: the only candidate, chosen without a title, is
-    not.
+    """Return whether a link gets a statement of its own: the mention was asked about, none of the
+    offered names was chosen, or a title was given. Otherwise the worker has only kept the single
+    name that was offered.
     """
     return side.asked or link.value["choice"] == OTHER or bool(link.value.get("title"))
 

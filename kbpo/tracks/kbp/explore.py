@@ -149,7 +149,10 @@ class Judged(base.Judged):
         return {**ends, "holds": holds, "offered": len(self.row.value.get("shown", ()))}
 
     def written(self, span: Span) -> str:
-        """Return a span as its file writes it."""
+        """Return a span as text, in the convention of the file that predicted it: as “first-last”
+        with the position of the last character (`ends_included`), else as “begin–end” with the
+        position after it.
+        """
         return f"{span[0]}-{span[1] - 1}" if self.ends_included else f"{span[0]}–{span[1]}"
 
     def ends(self) -> list[End]:
@@ -225,11 +228,12 @@ class End:
 
 
 def verdicts(submission: int, *, public: bool) -> Verdicts:
-    """Return predictions with a judgment (with a public one), whether each is right in all its
-    parts (NaN: some are missing), and in each of them.
+    """Return the verdict on each judged prediction of a submission: on the whole of it and on its
+    relation, subject and object (NaN where one is missing), and whether those who judged it
+    disagreed.
 
-    The judgments of a closed track are public, those that another track has on the same corpus are
-    not: of a target that both asked about, only what is public says what is right.
+    With `public`, only public judgments are used. If another track on the same corpus has judgments
+    of the same target that are not public, they do not change the verdict.
     """
     which = PUBLIC if public else ""
     judged = fetch(

@@ -270,8 +270,10 @@ def _of_each_instance(systems: list[int], reach: int, has_entered: Bools) -> Arr
 
 
 def _predicting(fact: Ids, near: NDArray[np.bool_], entries: sparse.csr_array) -> NDArray[np.bool_]:
-    """Return (n, m) whether each submission predicts the fact of each row in the scope; `entries`
-    (n, m) is what it predicts.
+    """Return (n, m) whether each submission predicts the fact of each row, by this row or by
+    another one in the scope. Entries of rows outside the scope are False. `fact` (n,) is the code
+    of the fact, `near` (n,) whether the row is in the scope, and `entries` (n, m) which submission
+    predicts which row.
     """
     rows = np.repeat(np.arange(fact.size), np.diff(entries.indptr))
     inside = near[rows]

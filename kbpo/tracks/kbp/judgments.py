@@ -73,8 +73,9 @@ def judge(
 
 
 def rows_of(instances: Sequence[int], submission: int, *, public: bool = False) -> list[JudgedRow]:
-    """Return the judgments of instances as one submission predicts them, in their order; or the
-    public ones.
+    """Return one row with the judgments of each instance, in the order of `instances`. The
+    canonical mentions in it are those that the submission predicts. With `public`, only public
+    judgments are used.
     """
     facts = _facts(list(instances))
     targets, documents = {fact[1] for fact in facts.values()}, {fact[2] for fact in facts.values()}

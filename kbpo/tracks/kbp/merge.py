@@ -39,7 +39,9 @@ AGGREGATED = (
 
 
 def merge_labels(said: Sequence[Statement]) -> Value:
-    """Return the merged value of labels of a pair or a mention, the weakest first."""
+    """Return one value merged from all labels of a pair or a mention. `said` is sorted by source,
+    from the lowest precedence to the highest (`ORDER` in `kbpo.instances.merge`).
+    """
     if len(said) == 1 and "shown" not in said[0].value:
         value = dict(said[0].value)
     else:
@@ -127,8 +129,9 @@ def is_named(value: Mapping[str, Any]) -> bool:
 
 
 def needs_no_question(value: Mapping[str, Any]) -> bool:
-    """Return whether the reference of a mention need not be asked: it is settled, or annotators who
-    were asked about it alone disagreed. If the readers of its document disagreed it is asked.
+    """Return whether no question about the reference of a mention is needed: the reference is
+    decided, or annotators were asked about this mention alone and disagreed. If only readers of the
+    whole document disagreed, a question is needed.
     """
     return is_named(value) or (UNDECIDED in value and "titles" in value)
 

@@ -46,7 +46,10 @@ def mentions_payload(document: Document, schema: Schema) -> dict[str, Any]:
 
 
 def types_to_mark(schema: Schema) -> dict[str, Any]:
-    """Return the types of mentions to mark, with those that no predicate needs marked as such."""
+    """Return the entity types for the reader of a document: under `types` those whose mentions are
+    to be marked, because some predicate takes them; under `not_asked` the descriptions of the other
+    linkable types, which are not to be marked.
+    """
     counted = schema.counted_types
     others = [
         entity_type_ for entity_type_ in schema.entity_types.values() if entity_type_ not in counted

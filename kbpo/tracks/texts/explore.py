@@ -73,8 +73,8 @@ class Judged(base.Judged):
 
 
 def verdicts(criterion: Criterion, submission: int, *, public: bool) -> Verdicts:
-    """Return predictions that have a (public) judgment, with what they came to under a
-    criterion.
+    """Return the verdict on each judged prediction of a submission under a criterion, and whether
+    those who judged it disagreed. With `public`, only public judgments are used.
     """
     visible = PUBLIC if public else ""
     judged = fetch(

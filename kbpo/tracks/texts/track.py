@@ -329,7 +329,9 @@ class TextTrack(Track):
     def features(
         self, instances: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], sparse.csr_array]:
-        """Return (n, 1) the logarithm of the output's length, and the weights of its words."""
+        """Return (n, 1) the logarithm of 1 plus the number of characters of each output, and (n, v)
+        the sparse weights of the words in its text.
+        """
         outputs = contents(instances.tolist())
         texts = [outputs.get(pk, {}).get("text", "") for pk in instances.tolist()]
         lengths = np.array([len(text) for text in texts], dtype=np.float64)

@@ -339,9 +339,9 @@ class SubmissionList(APIView):
         ],
     )
     def post(self, request: Request) -> Response:
-        """Upload what a system says. The answer comes at once; the file is read after it. A name
-        that another run of your team has is refused. Said to be private or anonymous here, it is so
-        from its first moment.
+        """Store an uploaded file as a new submission and return the submission at once; the file is
+        read afterwards. A name that another submission of the team has is refused. If the request
+        says `private` or `anonymous`, this holds from the start.
         """
         user = request.user
         assert isinstance(user, User)

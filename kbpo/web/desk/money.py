@@ -89,7 +89,9 @@ def show(request: HttpRequest) -> HttpResponseBase:
 
 
 def _purpose(amount: Cents, submissions: dict[int, Submission]) -> tuple[str, str]:
-    """Return the words of a purpose and the address of its page."""
+    """Return the display name of the purpose of an amount and the address of its page. The address
+    is empty if the purpose has no page.
+    """
     kind, number = amount.purpose
     if kind == "submission" and (row := submissions.get(number)) is not None:
         return f"{row.team.name} {row.name}", reverse("submission", args=[row.pk])

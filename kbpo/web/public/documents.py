@@ -220,7 +220,9 @@ def _name_spans(document: Document, *, linked: bool) -> list[Span]:
 
 
 def _relation_spans(claims: list[tuple[Judged, Any]], found: list[tuple[Any, Any]]) -> list[Span]:
-    """Return the spans of predicted and found relations, for documents without given names."""
+    """Return the spans of the mentions in predicted relations and in facts that readers found,
+    sorted and without duplicates. They are marked in documents that came without names.
+    """
     places: set[tuple[int, int]] = set()
     for claim, _ in claims:
         places |= set(claim.places)

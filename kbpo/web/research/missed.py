@@ -65,7 +65,7 @@ class Missed:
 
     @property
     def who(self) -> str:
-        """Return the selected group of FINDERS."""
+        """Return the key in `FINDERS` of the selected group of facts, by default “missed”."""
         return self.choice["who"] or "missed"
 
     @property
