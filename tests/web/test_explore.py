@@ -192,7 +192,7 @@ def test_a_run_is_listed_by_the_name_of_an_entity(
     with monkeypatch.context() as patched:
         patched.setattr("kbpo.web.research.explorer.MOST_OF_ENTITY", 2)
         few = client.get(address, {"entity": "Anna"}).content.decode()
-        assert "of the first 2 found" in few
+        assert "the first 2 texts found" in few
     client.get(address)
     with django_assert_max_num_queries(MOST_QUERIES):
         page = client.get(address, {"entity": "Anna"})

@@ -81,7 +81,7 @@ def test_a_press_orders_and_judging_goes_on(row: Submission, as_user: As) -> Non
     )
     row.refresh_from_db()
     assert (row.status, row.orders, str(row.target_half_width)) == ("confirmed", 1, "0.030")
-    assert "More was ordered: ±3" in page and f"at most ${price:,}" in page
+    assert "More judgments were ordered: ±3" in page and f"at most ${price:,}" in page
     assert balance(purpose=row.purpose).open == before + price
     assert as_user("").get(reverse("submission", args=[row.pk])).status_code == 200, (
         "it stays on the board"

@@ -103,7 +103,7 @@ def test_admins_see_how_everybody_will_see_a_draft(as_user: AsUser, toy: Toy) ->
     told = admin.post(edit, terms_of(toy.track) | {"track-name": "Toy"}, follow=True)
     assert told.redirect_chain == [(seen, 302)] and "until it is open" in told.content.decode()
     page = told.content.decode()
-    assert "Admins alone see this page." in page
+    assert "Only admins see this page" in page
     assert "is a draft: it takes runs once" in page and "handed in" not in page
 
 
