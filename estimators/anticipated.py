@@ -101,12 +101,12 @@ class Belief:
     def of_systems(self, own: Iterable[tuple[Support, FloatArray]], share: ArrayLike) -> FloatArray:
         """Return the same of systems of which each is its support and u (n,) at its rows."""
         taken = np.asarray(share, dtype=np.float64)
-        whole = float(self._odds @ self._whole**2)
-        parts = float(self._odds @ np.bincount(self.target, weights=self._base**2))
+        whole = float(self._odds @ self._target_deviations**2)
+        parts = float(self._odds @ np.bincount(self.target, weights=self._pool_deviations**2))
         rho, total = self.correlation, np.zeros(taken.size)
         for system, (support, u) in enumerate(own):
             s = float(taken[system])
-            together, apart = self._of_system(support, u, s)
+            together, apart = self._system_sums(support, u, s)
             if np.isinf(together):
                 total[system] = np.inf
                 continue
@@ -114,7 +114,7 @@ class Belief:
             total[system] = self.overconfidence * max(expected, 0.0)
         return total
 
-    def _of_system(self, support: Support, u: FloatArray, taken: float) -> tuple[float, float]:
+    def _system_sums(self, support: Support, u: FloatArray, taken: float) -> tuple[float, float]:
         """Return what a system's own rows add to the sums of squares, of targets and of rows; both
         infinite where one of them can never be asked.
         """
@@ -123,10 +123,10 @@ class Belief:
         for begin in range(0, u.size, BLOCK):
             block = slice(begin, begin + BLOCK)
             row, moved = support.row[block], u[block]
-            less, odds = taken * self._base[row], self._row_odds[row]
+            less, odds = taken * self._pool_deviations[row], self._row_odds[row]
             square = moved**2 * self._square[row]
             if taken:
-                square = square + less**2 - 2 * taken * moved * self._both[row]
+                square = square + less**2 - 2 * taken * moved * self._joint_coverage[row]
             square = np.maximum(square, 0.0)
             if self._is_never and ((self.pi[row] == 0) & (square > 0) & (moved != 0)).any():
                 return np.inf, np.inf
@@ -153,15 +153,15 @@ class Belief:
         return odds
 
     @cached_property
-    def _base(self) -> FloatArray:
+    def _pool_deviations(self) -> FloatArray:
         """Return the standard deviation of what each row adds to the true facts of the pool."""
         base: FloatArray = self.pool_weight * np.sqrt(self.pool_g * (1 - self.pool_g))
         return base
 
     @cached_property
-    def _whole(self) -> FloatArray:
+    def _target_deviations(self) -> FloatArray:
         """Their sums over each target."""
-        return np.bincount(self.target, weights=self._base).astype(np.float64)
+        return np.bincount(self.target, weights=self._pool_deviations).astype(np.float64)
 
     @cached_property
     def _row_odds(self) -> FloatArray:
@@ -170,7 +170,7 @@ class Belief:
 
     @cached_property
     def _whole_odds(self) -> FloatArray:
-        odds: FloatArray = (self._odds * self._whole)[self.target]
+        odds: FloatArray = (self._odds * self._target_deviations)[self.target]
         return odds
 
     @cached_property
@@ -181,7 +181,7 @@ class Belief:
         return square
 
     @cached_property
-    def _both(self) -> FloatArray:
+    def _joint_coverage(self) -> FloatArray:
         """v g (1 − g°)."""
         covered_by_both: FloatArray = (
             self.pool_weight * np.minimum(self.g, self.pool_g) * (1 - self.pool_g)

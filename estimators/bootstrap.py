@@ -131,7 +131,7 @@ def resample_weights(
     >>> weights[:, :2].sum(axis=1).tolist(), weights[:, 2:].sum(axis=1).tolist()
     ([2.0, 2.0], [2.0, 2.0])
     """
-    _whole("n_resamples", n_resamples, 1)
+    _check_whole_number("n_resamples", n_resamples, 1)
     return _take(_read_units(n, stratum, cluster), n_resamples, rng)
 
 
@@ -186,8 +186,8 @@ def bootstrap(
     >>> print(low, high)
     0.5 1.0
     """
-    _whole("n", n, 1)
-    _whole("n_resamples", n_resamples, 1)
+    _check_whole_number("n", n, 1)
+    _check_whole_number("n_resamples", n_resamples, 1)
     units = _read_units(n, stratum, cluster)
     value = _apply(statistic, np.ones((1, n)))[0]
     step = max(1, ENTRIES_AT_A_TIME // n)
@@ -213,7 +213,7 @@ class _Units:
 
 
 def _read_units(n: int, stratum: ArrayLike | None, cluster: ArrayLike | None) -> _Units:
-    _whole("n", n, 0)
+    _check_whole_number("n", n, 0)
     strata = np.zeros(n, dtype=np.int64) if stratum is None else checks.codes("stratum", stratum, n)
     clusters = np.arange(n) if cluster is None else checks.codes("cluster", cluster, n)
     names, first_row, of_row = np.unique(clusters, return_index=True, return_inverse=True)
@@ -302,6 +302,6 @@ def _bca_tails(
     return float(low), float(high)
 
 
-def _whole(name: str, value: int, least: int) -> None:
+def _check_whole_number(name: str, value: int, least: int) -> None:
     if isinstance(value, bool) or int(value) != value or value < least:
         raise ValueError(f"{name} must be a whole number of {least} or more; got {value!r}")

@@ -495,17 +495,17 @@ def required_judgments(
     target = (half_width / z) ** 2
     spread = sigma_f2 * (1 - rho * rho)
     whole = target if population is None else target + spread / population
-    items = max(1, _up((spread + sigma_a2 / per_item) / whole))
+    items = max(1, _round_up((spread + sigma_a2 / per_item) / whole))
     people = per_item
     if population is not None and items > population:
-        items, people = population, max(per_item, _up(sigma_a2 / (population * target)))
+        items, people = population, max(per_item, _round_up(sigma_a2 / (population * target)))
     variance = planned(items, per_item=people, population=population)
     return RequiredJudgments(
         items, people, items * people, z * math.sqrt(variance), items == population
     )
 
 
-def _up(number: float) -> int:
+def _round_up(number: float) -> int:
     """Return the next whole number, not bothered by what rounding added."""
     return math.ceil(number * (1 - 1e-12))
 
@@ -550,7 +550,7 @@ def _summaries(values: ArrayLike, item: ArrayLike, group: ArrayLike | None) -> _
 
 def _components(part: _Summaries, weights: FloatArray) -> FloatArray:
     """Return (B, 3): σ_f², σ_a² and γ under each row of item weights."""
-    spread, _, degrees = _within(part, part.mean, part.mean, weights)
+    spread, _, degrees = _covariance_within_groups(part, part.mean, part.mean, weights)
     with np.errstate(divide="ignore", invalid="ignore"):
         sigma_a2 = (weights @ part.squares) / (weights @ (part.count - 1))
         noise = sigma_a2 * (weights @ (1 / part.count)) / weights.sum(axis=1)
@@ -563,10 +563,10 @@ def _worth(part: _Summaries, metric: FloatArray, weights: FloatArray) -> FloatAr
     """Return (B, 3): ρ, r and the data efficiency under each row of item weights."""
     components = _components(part, weights)
     sigma_f2, sigma_a2 = components[:, 0], components[:, 1]
-    spread, _, _ = _within(part, part.mean, part.mean, weights)
+    spread, _, _ = _covariance_within_groups(part, part.mean, part.mean, weights)
     total = np.where(np.isnan(sigma_a2), spread, sigma_f2 + sigma_a2)
-    covariance, size, _ = _within(part, part.mean, metric, weights)
-    variance, _, _ = _within(part, metric, metric, weights)
+    covariance, size, _ = _covariance_within_groups(part, part.mean, metric, weights)
+    variance, _, _ = _covariance_within_groups(part, metric, metric, weights)
     variance = np.where(variance > FLAT * size, variance, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
         r = covariance / np.sqrt(np.where(total > 0, total, np.nan) * variance)
@@ -575,7 +575,7 @@ def _worth(part: _Summaries, metric: FloatArray, weights: FloatArray) -> FloatAr
     return np.column_stack([rho, r, efficiency])
 
 
-def _within(
+def _covariance_within_groups(
     part: _Summaries, left: FloatArray, right: FloatArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the covariance within groups (ddof 1 a group), the mean square of ``right`` about its

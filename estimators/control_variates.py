@@ -108,7 +108,7 @@ def control_variate_mean(
     centre, scale = float(whole.mean()), float(whole.std())
     n = rating.size
     if scale == 0:
-        return _of_terms(float(rating.mean()), rating - rating.mean(), 1)
+        return _estimate_from_residuals(float(rating.mean()), rating - rating.mean(), 1)
     z = (metric - centre) / scale
     deviation = rating - rating.mean()
     slope = float((deviation * z).mean())
@@ -116,7 +116,7 @@ def control_variate_mean(
         slope *= _multiplier(rating, _without_itself(rating, z))
     corrected = rating - slope * z
     value = float(corrected.mean())
-    return _of_terms(value, corrected - value, min(2, n - 1))
+    return _estimate_from_residuals(value, corrected - value, min(2, n - 1))
 
 
 def _without_itself(rating: FloatArray, z: FloatArray) -> FloatArray:
@@ -137,7 +137,7 @@ def _multiplier(rating: FloatArray, guess: FloatArray) -> float:
     return min(1.0, max(0.0, float((rating - rating.mean()) @ centred) / spread))
 
 
-def _of_terms(value: float, residual: FloatArray, fitted: int) -> Estimate:
+def _estimate_from_residuals(value: float, residual: FloatArray, fitted: int) -> Estimate:
     """Return the estimate of an i.i.d. sample whose residuals took so many fitted numbers."""
     n = residual.size
     degrees = n - fitted
@@ -223,7 +223,7 @@ def regression_mean(
             slopes = _slopes(rating[~here], z[~here], ridge, power_tune)
             residual[here] -= z[here] @ slopes
     value = float(residual.mean())
-    return _of_terms(value, residual - value, 1)
+    return _estimate_from_residuals(value, residual - value, 1)
 
 
 class _Scale(NamedTuple):

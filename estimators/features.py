@@ -188,7 +188,7 @@ def features(
         _crowd(predicted, code, predicate, subject, object),
     ]
     if confidence is not None:
-        parts.append(_standing(predicted, confidence))
+        parts.append(_confidence_ranks(predicted, confidence))
     for family, codes in (("predicate", predicate), ("types", types)):
         if codes is not None:
             parts.append(_indicators(family, checks.codes(family, codes, n)))
@@ -266,7 +266,7 @@ def _crowd(
     return _Columns("crowd", list(columns), sparse.csr_array(table))
 
 
-def _standing(predicted: sparse.csr_array, confidence: Matrix) -> _Columns:
+def _confidence_ranks(predicted: sparse.csr_array, confidence: Matrix) -> _Columns:
     """Return the rank of each confidence within its system: from −1 (least) to 1 (most), 0 in the
     middle.
     """

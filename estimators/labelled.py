@@ -65,11 +65,11 @@ def gather(
         code,
         design,
         single,
-        _agreed(f, labelled),
+        _unanimous_labels(f, labelled),
     )
 
 
-def _agreed(f: FloatArray, labelled: BoolArray) -> FloatArray:
+def _unanimous_labels(f: FloatArray, labelled: BoolArray) -> FloatArray:
     """Return (m,) 1 where all labels are 1, 0 where all are 0, else NaN."""
     one = np.all(~labelled | (f == 1), axis=0)
     nought = np.all(~labelled | (f == 0), axis=0)

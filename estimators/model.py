@@ -173,7 +173,7 @@ def fit(
     labelled = np.flatnonzero(~np.isnan(f))
     rows = features.matrix[labelled]
     used = np.union1d(np.unique(rows.indices), [0]).astype(np.int64)
-    coefficients = _carried(start, features.names, n_folds)
+    coefficients = _earlier_coefficients(start, features.names, n_folds)
     unused = np.ones(len(features.names), dtype=np.bool_)
     unused[used] = False
     coefficients[:, unused] = 0.0
@@ -392,7 +392,7 @@ def _loss(problem: _Problem, beta: FloatArray, eta: FloatArray) -> FloatArray:
     return np.asarray(misfit + 0.5 * np.sum(problem.penalty * beta**2, axis=0))
 
 
-def _carried(start: Model | None, names: tuple[str, ...], n_folds: int) -> FloatArray:
+def _earlier_coefficients(start: Model | None, names: tuple[str, ...], n_folds: int) -> FloatArray:
     """Return an earlier model's coefficients in the order of these names, 0 for new ones."""
     coefficients = np.zeros((n_folds, len(names)))
     if start is not None and len(start.coefficients) == n_folds:

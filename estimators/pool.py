@@ -95,7 +95,7 @@ def pool_recall(
         raise ValueError("n_annotated and n_documents need document; got None")
     variance = np.einsum("t,t->", terms, terms) if total > 0 else np.nan
     n = int((mass > 0).sum())
-    floor = float(_of_half_a_label(np.asarray(theta), np.asarray(variance), np.asarray(n)))
+    floor = float(_half_label_variance(np.asarray(theta), np.asarray(variance), np.asarray(n)))
     return Estimate(
         value=plain(theta),
         variance=plain(variance),
@@ -183,7 +183,7 @@ def pooled_recall(
                 share * (member[:, i] - value[i]) / total, inverse > 0, ddof=ddof
             )
     variance = np.einsum("tm,tm->m", influence, influence)
-    floor = _of_half_a_label(value, variance, n)
+    floor = _half_label_variance(value, variance, n)
     return Estimate(value=value, variance=variance, n=n, influence=influence, anticipated=floor)
 
 
@@ -267,7 +267,7 @@ def joint_recall(
     )
 
 
-def _of_half_a_label(value: FloatArray, variance: FloatArray, n: IntArray) -> FloatArray:
+def _half_label_variance(value: FloatArray, variance: FloatArray, n: IntArray) -> FloatArray:
     """Return p (1 − p)/n where the sample variance is 0, with p half a label away from the mean of
     all n labels.
     """

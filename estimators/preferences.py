@@ -215,11 +215,11 @@ def win_rates(
     ):
         terms[rows, system] = share[system, other] * (points - mean[system, other])
     ties = float((judged.outcome == 0.5).mean()) if n else float("nan")
-    covariance = _clustered(terms, judged)
+    covariance = _cluster_products(terms, judged)
     return Preferences(value, covariance, judged.counts(), judged.n_clusters, ties, True)
 
 
-def _clustered(terms: FloatArray, judged: _Judgments) -> FloatArray:
+def _cluster_products(terms: FloatArray, judged: _Judgments) -> FloatArray:
     """Return Σ_c t_c t_cᵀ over the clusters' sums, with the factor c/(c − 1)."""
     k = judged.n_clusters
     if k < 2:
@@ -289,7 +289,7 @@ def bradley_terry(
         )
     score, information = _derivatives(judged, theta, has_ties)
     hessian = information + _prior(judged.m, penalty, has_ties)
-    covariance = _sandwich(hessian + _level(judged.m, has_ties), _clustered(score, judged))
+    covariance = _sandwich(hessian + _level(judged.m, has_ties), _cluster_products(score, judged))
     value, covariance = _centred(theta[: judged.m], covariance[: judged.m, : judged.m])
     tie = float(np.exp(theta[-1])) if has_ties else 0.0
     return Preferences(value, covariance, judged.counts(), judged.n_clusters, tie, False)

@@ -243,17 +243,17 @@ def _about_raters(ratings: FloatArray, score: FloatArray) -> list[str]:
     own = [ratings[has_rating[:, j], j] for j in many]
     mean = np.array([part.mean() for part in own])
     error = np.array([part.std(ddof=1) / math.sqrt(part.size) for part in own])
-    if _apart(mean, error):
+    if _differ_beyond_chance(mean, error):
         warnings.append("Raters differ in their mean: some are more severe than others.")
     log_spread = np.log([max(float(part.var(ddof=1)), 1e-12) for part in own])
     log_error = np.array([math.sqrt(2 / (part.size - 1)) for part in own])
-    if _apart(log_spread, log_error) and np.ptp(log_spread) > math.log(OTHER_SPREAD):
+    if _differ_beyond_chance(log_spread, log_error) and np.ptp(log_spread) > math.log(OTHER_SPREAD):
         warnings.append("Raters differ in the spread of their ratings.")
     agreement = np.array([_correlation(ratings[:, j], score) for j in many])
     if np.isfinite(agreement).all():
         bounded = np.clip(agreement, -0.999, 0.999)
         errors = np.array([1 / math.sqrt(max(part.size - 3, 1)) for part in own])
-        if _apart(np.arctanh(bounded), errors):
+        if _differ_beyond_chance(np.arctanh(bounded), errors):
             warnings.append("Raters differ in how far they agree with the machine.")
     pairs = itertools.combinations(many, 2)
     if not any((has_rating[:, i] & has_rating[:, j]).any() for i, j in pairs):
@@ -261,7 +261,7 @@ def _about_raters(ratings: FloatArray, score: FloatArray) -> list[str]:
     return warnings
 
 
-def _apart(values: FloatArray, errors: FloatArray) -> bool:
+def _differ_beyond_chance(values: FloatArray, errors: FloatArray) -> bool:
     """Return whether some two differ by more than chance explains."""
     pairs = itertools.combinations(range(values.size), 2)
     return any(

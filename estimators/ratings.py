@@ -663,8 +663,8 @@ def with_judges(
     telling = before + added > TELLING**2 * before
     widened = replace(
         estimate,
-        variance=_one(variance, single),
-        degrees_of_freedom=_one(degrees, single),
+        variance=_scalar_if_single(variance, single),
+        degrees_of_freedom=_scalar_if_single(degrees, single),
     )
     return Crossed(widened, covariance, effect, bool(telling[0]) if single else telling)
 
@@ -684,5 +684,5 @@ def _degrees(
     return degrees
 
 
-def _one(values: FloatArray, single: bool) -> Numbers:
+def _scalar_if_single(values: FloatArray, single: bool) -> Numbers:
     return plain(values[0]) if single else values

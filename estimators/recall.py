@@ -460,7 +460,9 @@ def f1(precision: Estimate, recall: Estimate, design: Design) -> Estimate:
         )
     nothing = (P == 0) & (R == 0)
     by_precision, by_recall = f1_weights(precision, recall)
-    influence = by_precision * _padded(precision, design) + by_recall * _padded(recall, design)
+    influence = by_precision * _pad_influence(precision, design) + by_recall * _pad_influence(
+        recall, design
+    )
     value: Numbers = plain(np.where(nothing, 0.0, 2 * P * R / np.where(nothing, 1.0, P + R)))
     variance = plain(np.where(np.isnan(value), np.nan, design.variance(influence)))
     df = plain(np.minimum(precision.degrees_of_freedom, recall.degrees_of_freedom))
@@ -468,7 +470,7 @@ def f1(precision: Estimate, recall: Estimate, design: Design) -> Estimate:
     return Estimate(value, variance, n if n.ndim else int(n), influence, degrees_of_freedom=df)
 
 
-def _padded(estimate: Estimate, design: Design) -> FloatArray:
+def _pad_influence(estimate: Estimate, design: Design) -> FloatArray:
     z = np.asarray(estimate.influence, dtype=np.float64)
     missing = design.pi.size - z.shape[0]
     if missing < 0:

@@ -147,8 +147,8 @@ class _Predictions:
             *types,
             [view.sentences_over(*pair)],
             None if confidence is None else float(confidence),
-            _canonical(subjects),
-            _canonical(objects),
+            _first_longest(subjects),
+            _first_longest(objects),
             None,
             None,
             None,
@@ -184,6 +184,6 @@ class _Predictions:
         return max(of_property, key=lambda one: fits(one.types)).name
 
 
-def _canonical(mentions: Sequence[Span]) -> Span:
+def _first_longest(mentions: Sequence[Span]) -> Span:
     """Return the first longest mention."""
     return max(mentions, key=lambda span: (span[1] - span[0], -span[0]))

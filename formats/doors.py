@@ -109,7 +109,7 @@ def _reopenable(source: Source) -> tuple[Callable[[], Source], Callable[[], None
     if isinstance(source, str | Path):
         return lambda: source, lambda: None
     stream: BinaryIO = source
-    close: Callable[[], None] = _nothing
+    close: Callable[[], None] = _do_nothing
     if not stream.seekable():
         spool = tempfile.TemporaryFile()  # noqa: SIM115 - closed by the function that is returned
         shutil.copyfileobj(stream, spool)
@@ -123,5 +123,5 @@ def _reopenable(source: Source) -> tuple[Callable[[], Source], Callable[[], None
     return rewind, close
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     """Do nothing: the caller closes a stream of its own."""

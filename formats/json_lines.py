@@ -117,7 +117,7 @@ class _JsonLines:
                     f"The key {quoted(key)} is not known. It is ignored, here and in"
                     " all further lines."
                 )
-                self._report.add("syntax.key_unknown", number, text, line, _where(line, key))
+                self._report.add("syntax.key_unknown", number, text, line, _key_position(line, key))
         return data if self._values(number, line, data) else None
 
     def _values(self, number: int, line: str, data: dict[str, Any]) -> bool:
@@ -166,13 +166,19 @@ class _JsonLines:
                 f"The confidence {quoted(str(confidence))} is no number from 0 to 1. The line is"
                 " kept without it."
             )
-            self._report.add("syntax.confidence", number, text, line, _where(line, "confidence"))
+            self._report.add(
+                "syntax.confidence", number, text, line, _key_position(line, "confidence")
+            )
             data["confidence"] = None
         return True
 
     def _bad(self, code: str, number: int, line: str, key: str, what: str) -> bool:
         self._report.add(
-            code, number, f"{quoted(key)} {what}. The line is dropped.", line, _where(line, key)
+            code,
+            number,
+            f"{quoted(key)} {what}. The line is dropped.",
+            line,
+            _key_position(line, key),
         )
         return False
 
@@ -183,12 +189,14 @@ class _JsonLines:
         reading = self._schema.reading(data["predicate"])
         if reading is None:
             self._checks.report_unread_predicate(
-                data["predicate"], number, line, _where(line, "predicate")
+                data["predicate"], number, line, _key_position(line, "predicate")
             )
             return None
         view = self._checks.corpus.get(data["doc"])
         if view is None:
-            self._checks.report_unknown_document(data["doc"], number, line, _where(line, "doc"))
+            self._checks.report_unknown_document(
+                data["doc"], number, line, _key_position(line, "doc")
+            )
             return None
         self._checks.document_number(view.id)
         predicate, turned = reading
@@ -236,27 +244,29 @@ class _JsonLines:
         """
         for key in _SPANS:
             if data.get(key) is not None and not view.holds(data[key]):
-                self._outside(number, line, key, view)
+                self._report_outside(number, line, key, view)
                 return None
         arguments = [data["subject"], data["object"]]
         if not data.get("provenance"):
             return [view.sentences_over(*arguments)]
         provenance: list[Span] = list(dict.fromkeys(data["provenance"]))
         if not all(view.holds(span) for span in provenance):
-            self._outside(number, line, "provenance", view)
+            self._report_outside(number, line, "provenance", view)
             return None
         if len(inside(arguments, provenance)) < 2:
             text = "The subject or the object lies outside the provenance. The relation is dropped."
-            self._report.add("reference.provenance", number, text, line, _where(line, "provenance"))
+            self._report.add(
+                "reference.provenance", number, text, line, _key_position(line, "provenance")
+            )
             return None
         return provenance
 
-    def _outside(self, number: int, line: str, key: str, view: DocumentView) -> None:
+    def _report_outside(self, number: int, line: str, key: str, view: DocumentView) -> None:
         text = (
             f"{quoted(key)} is empty or lies outside the document, whose text has"
             f" {len(view.text):,} characters. The line is dropped."
         )
-        self._report.add("reference.offsets", number, text, line, _where(line, key))
+        self._report.add("reference.offsets", number, text, line, _key_position(line, key))
 
     def _argument(
         self,
@@ -280,12 +290,12 @@ class _JsonLines:
                 f"The {role} has no type: the line names none, and the corpus has no mention there."
                 " It is dropped."
             )
-            self._report.add("reference.untyped", number, text, line, _where(line, role))
+            self._report.add("reference.untyped", number, text, line, _key_position(line, role))
             return None
         if name not in self._schema.entity_types:
             known = ", ".join(self._schema.entity_types)
             text = f"The schema has no type {quoted(name)}, only {known}. The line is dropped."
-            self._report.add("schema.unknown_type", number, text, line, _where(line, key))
+            self._report.add("schema.unknown_type", number, text, line, _key_position(line, key))
             return None
         argument = _Argument(span, name, data.get(f"{role}_canonical"), data.get(f"{role}_link"))
         return self._facts.reconcile(view.id, argument, role, number, line)
@@ -326,7 +336,7 @@ class _MentionFacts:
                 f" {argument.type} here."
             )
             self._report.add(
-                "consistency.two_types", number, text, line, _where(line, f"{role}_type")
+                "consistency.two_types", number, text, line, _key_position(line, f"{role}_type")
             )
             argument.type = name
         canonical = _unpack(self._canonicals[row])
@@ -335,14 +345,20 @@ class _MentionFacts:
         elif argument.canonical not in (None, canonical):
             text = f"The {role} has another canonical mention on line {first}, which is kept."
             self._report.add(
-                "consistency.canonicals", number, text, line, _where(line, f"{role}_canonical")
+                "consistency.canonicals",
+                number,
+                text,
+                line,
+                _key_position(line, f"{role}_canonical"),
             )
         link = self._link_names[self._links[row]]
         if not link:
             self._links[row] = self._link_number(argument.link)
         elif argument.link not in (None, link):
             text = f"The {role} is linked to {quoted(link)} on line {first}, which is kept."
-            self._report.add("consistency.links", number, text, line, _where(line, f"{role}_link"))
+            self._report.add(
+                "consistency.links", number, text, line, _key_position(line, f"{role}_link")
+            )
         argument.canonical, argument.link = canonical or argument.canonical, link or argument.link
         return argument
 
@@ -364,7 +380,7 @@ def _unpack(packed: int) -> Span | None:
     return (packed >> 32, packed & 0xFFFFFFFF) if packed else None
 
 
-def _where(line: str, key: str) -> Columns | None:
+def _key_position(line: str, key: str) -> Columns | None:
     """Return the position of a key in the line."""
     at = line.find(f'"{key}"')
     return None if at < 0 else (at, at + len(key) + 2)

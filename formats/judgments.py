@@ -163,15 +163,15 @@ def write_judgments(records: Iterable[JudgmentRecord]) -> Iterator[str]:
     )
     writer.writerow(COLUMNS)
     for record in records:
-        yield _taken(buffer)
+        yield _drain_buffer(buffer)
         seconds = "" if record.seconds is None else repr(record.seconds)
         names = (record.input_id, record.system, record.worker, record.prompt)
         cells = [quote_formula(_BREAK.sub(" ", name)) for name in names]
         writer.writerow([*cells, repr(record.value), seconds])
-    yield _taken(buffer)
+    yield _drain_buffer(buffer)
 
 
-def _taken(buffer: io.StringIO) -> str:
+def _drain_buffer(buffer: io.StringIO) -> str:
     text = buffer.getvalue()
     buffer.seek(0)
     buffer.truncate()

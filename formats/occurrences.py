@@ -51,10 +51,10 @@ def same_text(text: str, gloss: str) -> bool:
     """
     if text == gloss:
         return True
-    return _folded(text) == _folded(gloss)
+    return _normalize_spaces(text) == _normalize_spaces(gloss)
 
 
-def _folded(text: str) -> str:
+def _normalize_spaces(text: str) -> str:
     return _SPACE.sub(" ", normalize("NFC", text))
 
 
@@ -65,13 +65,13 @@ def _find_all(text: str, value: str, within: Sequence[Span]) -> list[Span]:
     for begin, end in within:
         at = text.find(value, begin, end)
         while at >= 0 and size:
-            if _whole(text, at, at + size):
+            if _is_whole_words(text, at, at + size):
                 spans.add((at, at + size))
             at = text.find(value, at + 1, end)
     return sorted(spans)
 
 
-def _whole(text: str, begin: int, end: int) -> bool:
+def _is_whole_words(text: str, begin: int, end: int) -> bool:
     """Return whether the span does not begin or end inside a word."""
     inside_begin = begin > 0 and text[begin - 1].isalnum() and text[begin].isalnum()
     inside_end = end < len(text) and text[end].isalnum() and text[end - 1].isalnum()
@@ -80,7 +80,7 @@ def _whole(text: str, begin: int, end: int) -> bool:
 
 def _search(text: str, pattern: re.Pattern[str], within: Sequence[Span]) -> list[Span]:
     spans = {match.span() for begin, end in within for match in pattern.finditer(text, begin, end)}
-    return sorted(span for span in spans if span[0] < span[1] and _whole(text, *span))
+    return sorted(span for span in spans if span[0] < span[1] and _is_whole_words(text, *span))
 
 
 @lru_cache(maxsize=4096)

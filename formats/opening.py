@@ -58,15 +58,15 @@ def open_text(source: Source, limits: Limits, report: Report) -> Iterator[tuple[
             raw: BinaryIO = stack.enter_context(open(source, "rb"))
         else:
             raw = source
-        blocks = _unpacked(raw, limits, report)
+        blocks = _unpack(raw, limits, report)
         first = next(blocks, b"")
         split = _items if _LIST.match(first) else _lines
         yield from split(_prepend(first, blocks), limits, report)
 
 
-def _unpacked(raw: BinaryIO, limits: Limits, report: Report) -> Iterator[bytes]:
+def _unpack(raw: BinaryIO, limits: Limits, report: Report) -> Iterator[bytes]:
     """Return the content in blocks, unpacked if it begins like gzip, up to the limits."""
-    compressed = _limited(raw, limits, report)
+    compressed = _read_up_to_limit(raw, limits, report)
     first = next(compressed, b"")
     if first.startswith(ZIP):
         blocks = _unzip(first, compressed, limits, report)
@@ -101,7 +101,7 @@ def _unpacked(raw: BinaryIO, limits: Limits, report: Report) -> Iterator[bytes]:
         report.add("syntax.empty", 0, "The file is empty.")
 
 
-def _limited(raw: BinaryIO, limits: Limits, report: Report) -> Iterator[bytes]:
+def _read_up_to_limit(raw: BinaryIO, limits: Limits, report: Report) -> Iterator[bytes]:
     """Return the bytes as uploaded, in chunks, up to the limit; the first chunk is long enough to
     detect the format.
     """
@@ -350,7 +350,7 @@ def _lines(blocks: Iterator[bytes], limits: Limits, report: Report) -> Iterator[
                         )
                         report.add("limits.lines", number, text)
                         return
-                    text_line = _decoded(number, line, skipping, limits, report)
+                    text_line = _decode_line(number, line, skipping, limits, report)
                     skipping = False
                     if text_line is not None:
                         yield number, text_line
@@ -361,7 +361,7 @@ def _lines(blocks: Iterator[bytes], limits: Limits, report: Report) -> Iterator[
             rest = rest[: limits.line_bytes]
     report.lines = number + bool(rest)
     if rest and (skipping or not report.fatal):
-        text_line = _decoded(number + 1, rest, skipping, limits, report)
+        text_line = _decode_line(number + 1, rest, skipping, limits, report)
         if text_line is not None:
             yield number + 1, text_line
 
@@ -381,7 +381,9 @@ def _decode_lines(block: bytes, limits: Limits) -> list[str] | None:
     return lines if max(map(len, lines)) * 4 < limits.line_bytes else None
 
 
-def _decoded(number: int, raw: bytes, too_long: bool, limits: Limits, report: Report) -> str | None:
+def _decode_line(
+    number: int, raw: bytes, too_long: bool, limits: Limits, report: Report
+) -> str | None:
     """Return one line as text, or None after a message that it is too long, not UTF-8, or holds a
     NUL.
     """

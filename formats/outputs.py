@@ -54,7 +54,7 @@ def read_outputs(
             )
             _add(report, "consistency.input_twice", row, text)
             continue
-        output = _usable(row, name, limits, report)
+        output = _clean_output(row, name, limits, report)
         if output is None:
             continue
         passage = _passage(row, name, inputs[name], report)
@@ -73,7 +73,7 @@ def _unknown(name: str | None, row: Row) -> str:
     return f"The input {shown} is not in the corpus. The line is dropped."
 
 
-def _usable(row: Row, name: str, limits: Limits, report: Report) -> Cleaned | None:
+def _clean_output(row: Row, name: str, limits: Limits, report: Report) -> Cleaned | None:
     """Return the cleaned output, or None after a message."""
     value: Any = row.values["output"]
     if not isinstance(value, str):

@@ -34,13 +34,13 @@ def _words(row: Mapping[str, Any]) -> str:
     if subject < 0 or object_ < 0:
         return _label(row)
     if object_ < subject:
-        return _with_ends(template, "subject", "object")
+        return _fill_ends(template, "subject", "object")
     if template.startswith(ENDS[0]) and template.rstrip(" .").endswith(ENDS[1]):
-        return _with_ends(template, "", "").strip(" .,:") or _label(row)
-    return _with_ends(template, "…", "…")
+        return _fill_ends(template, "", "").strip(" .,:") or _label(row)
+    return _fill_ends(template, "…", "…")
 
 
-def _with_ends(template: str, subject: str, object_: str) -> str:
+def _fill_ends(template: str, subject: str, object_: str) -> str:
     return template.replace(ENDS[0], subject).replace(ENDS[1], object_)
 
 

@@ -400,16 +400,18 @@ def _parse_yaml(text: str, name: str) -> Any:
 
 def _build(data: Mapping[str, Any], name: str) -> Schema:
     try:
-        types = _by_name("entity_types", _each(data, "entity_types", _entity_type))
-        predicates = _by_name("predicates", _each(data, "predicates", _predicate))
+        types = _by_name("entity_types", _parse_entries(data, "entity_types", _entity_type))
+        predicates = _by_name("predicates", _parse_entries(data, "predicates", _predicate))
         schema = Schema(
             name=name,
             entity_types=types,
             predicates=predicates,
             turned=_names_by_name(data, "turned"),
             mapped=_names_by_name(data, "mapped"),
-            ignored=frozenset(_each(data, "ignored", _text)),
-            exclusive=tuple(frozenset(group) for group in _each(data, "exclusive", _texts)),
+            ignored=frozenset(_parse_entries(data, "ignored", _text)),
+            exclusive=tuple(
+                frozenset(group) for group in _parse_entries(data, "exclusive", _texts)
+            ),
             notes=tuple(_notes(data)),
         )
         _check(schema)
@@ -456,7 +458,7 @@ def _notes(data: Mapping[str, Any]) -> Iterator[str]:
                     )
 
 
-def _each(data: Mapping[str, Any], key: str, read: Callable[[Any], Entry]) -> list[Entry]:
+def _parse_entries(data: Mapping[str, Any], key: str, read: Callable[[Any], Entry]) -> list[Entry]:
     """Return the parsed entries of a list of the schema. Raises FormatError with the place of an
     entry that cannot be parsed, and the expected form.
     """

@@ -81,7 +81,7 @@ def read_scores(
     if report.fatal:
         return
     if not seen:
-        _nothing(is_any, elsewhere, report)
+        _report_no_scores(is_any, elsewhere, report)
     elif is_complete and not report.errors:  # else what is missing may be what could not be read
         wanted = list(outputs if needed is None else needed) if system is None else [system]
         for judge, systems in seen.items():
@@ -128,7 +128,7 @@ def names_ids(line: str) -> bool:
     return "id" in [name.strip().strip('"').lower() for name in re.split("[\t,;]", line)]
 
 
-def _nothing(is_any: bool, elsewhere: int, report: Report) -> None:
+def _report_no_scores(is_any: bool, elsewhere: int, report: Report) -> None:
     if elsewhere and set(report.by_code) <= {"reference.input", "syntax.key_unknown"}:
         text = "None of the inputs that the file names has an output here. It is for another track."
         report.add("reference.other_inputs", 0, text)

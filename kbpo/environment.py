@@ -49,7 +49,11 @@ def integer(
 ) -> int:
     """Return a whole number within the bounds."""
     return _read(
-        name, "integer", default, help, lambda raw: _bounded(_parse_integer(raw), minimum, maximum)
+        name,
+        "integer",
+        default,
+        help,
+        lambda raw: _check_bounds(_parse_integer(raw), minimum, maximum),
     )
 
 
@@ -67,7 +71,7 @@ def decimal(
     low = None if minimum is None else Decimal(minimum)
     high = None if maximum is None else Decimal(maximum)
     return _read(
-        name, "decimal", Decimal(default), help, lambda raw: _bounded(_finite(raw), low, high)
+        name, "decimal", Decimal(default), help, lambda raw: _check_bounds(_finite(raw), low, high)
     )
 
 
@@ -131,7 +135,7 @@ def database(url: str, *, name: str = "DATABASE_URL") -> dict[str, Any]:
             parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
         )
     except ValueError as error:
-        raise _wrong(name, url, expected) from error
+        raise _setting_error(name, url, expected) from error
     dbname = unquote(parts.path.removeprefix("/"))
     if (
         parts.scheme not in ("postgres", "postgresql")
@@ -139,7 +143,7 @@ def database(url: str, *, name: str = "DATABASE_URL") -> dict[str, Any]:
         or "/" in parts.path[1:]
         or parts.fragment
     ):
-        raise _wrong(name, url, expected)
+        raise _setting_error(name, url, expected)
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": dbname,
@@ -208,7 +212,7 @@ def broker(redis_url: str, *, name: str = "REDIS_URL") -> str:
     if parts.scheme in ("redis", "rediss") and parts.hostname:
         return redis_url
     if parts.scheme != "unix" or not parts.path.startswith("/"):
-        raise _wrong(
+        raise _setting_error(
             name,
             redis_url,
             "redis://host:port/number, rediss://… or unix:///path/to/socket?db=number",
@@ -224,14 +228,14 @@ def broker(redis_url: str, *, name: str = "REDIS_URL") -> str:
 
 def _read(name: str, kind: str, default: T, help: str, convert: Callable[[str], T]) -> T:
     """Return the converted value of the variable, or the default where it is unset or empty."""
-    _register(Setting(name, kind, _shown(default), help))
+    _register(Setting(name, kind, _env_text(default), help))
     raw = os.environ.get(name, "").strip()
     if not raw:
         return default
     try:
         return convert(raw)
     except ValueError as error:
-        raise _wrong(name, raw, str(error)) from error
+        raise _setting_error(name, raw, str(error)) from error
 
 
 def _register(setting: Setting) -> None:
@@ -245,7 +249,7 @@ def _register(setting: Setting) -> None:
         )
 
 
-def _shown(default: object) -> str:
+def _env_text(default: object) -> str:
     """Return the default as one would write it in an env file."""
     if isinstance(default, bool):
         return "true" if default else "false"
@@ -280,7 +284,7 @@ def _finite(raw: str) -> Decimal:
     return number
 
 
-def _bounded(number: Any, minimum: Any, maximum: Any) -> Any:
+def _check_bounds(number: Any, minimum: Any, maximum: Any) -> Any:
     """Return the number, if it lies within the bounds."""
     if (minimum is not None and number < minimum) or (maximum is not None and number > maximum):
         low = "any number" if minimum is None else minimum
@@ -297,7 +301,7 @@ def _host(netloc: str) -> str:
     return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
 
 
-def _wrong(name: str, value: str, expected: str) -> ImproperlyConfigured:
+def _setting_error(name: str, value: str, expected: str) -> ImproperlyConfigured:
     """Return the error that names the variable, its value (without a password) and what is
     expected.
     """

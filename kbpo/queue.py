@@ -271,10 +271,10 @@ def reap() -> int:
     now = beat()
     pauses = pauses_before(now)
     since = cache(partial(late_since, now=now, pauses=pauses))
-    return sum(_reap(model, since) for model in _with_late_rows(since))
+    return sum(_reap(model, since) for model in _models_with_late_rows(since))
 
 
-def _with_late_rows(since: Callable[[timedelta], datetime]) -> list[type[Moving]]:
+def _models_with_late_rows(since: Callable[[timedelta], datetime]) -> list[type[Moving]]:
     """Return the models that have at least one row past the deadline of its status. One SQL
     statement checks all models.
     """

@@ -41,12 +41,12 @@ def post_request(_worker: Any, request: Any, environ: dict[str, Any], _answer: A
     """
     connection: socket.socket = environ["gunicorn.socket"]
     with suppress(TimeoutError):
-        _read(connection, _unread(request), time.monotonic() + LINGERS)
+        _read(connection, _unread_bytes(request), time.monotonic() + LINGERS)
     with suppress(OSError):  # it has gone
         connection.shutdown(socket.SHUT_RD)
 
 
-def _unread(request: Any) -> int:
+def _unread_bytes(request: Any) -> int:
     """Return how many bytes of a body are still to come, if that is known; 0 if not."""
     left = getattr(request.body.reader, "length", 0)
     return left - len(request.unreader.buf.getvalue()) if left else 0

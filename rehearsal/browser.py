@@ -161,15 +161,15 @@ class Browser:
 
     def _request(self, method: str, path: str, body: str | None) -> tuple[int, str, str]:
         try:
-            return self._once(method, path, body)
+            return self._send_request(method, path, body)
         except (
             http.client.HTTPException,
             ConnectionError,
         ):  # the server closed the connection that we kept
             self.connection.close()
-            return self._once(method, path, body)
+            return self._send_request(method, path, body)
 
-    def _once(self, method: str, path: str, body: str | None) -> tuple[int, str, str]:
+    def _send_request(self, method: str, path: str, body: str | None) -> tuple[int, str, str]:
         cookies = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
         headers = {"Cookie": cookies, "Referer": self.base + path}
         if body is not None:

@@ -80,7 +80,7 @@ class _Maker:
             for kind in self.data.pool.p:
                 crowd = self.arranged.precision(kind, criterion)
                 key = (self.data.mean, criterion, kind)
-                number = crowd, self.arranged.under(criterion).design
+                number = crowd, self.arranged.for_criterion(criterion).design
                 weight = self.data.pool.p[kind][self.arranged.row].toarray()
                 better = self.found.correct_estimate(criterion, crowd, weight)
                 told_p = self._with_floor(
@@ -116,7 +116,7 @@ class _Maker:
         plain = self.floors.recall(criterion)
         if plain is None:
             return None
-        under, row = self.arranged.under(criterion), self.arranged.row
+        under, row = self.arranged.for_criterion(criterion), self.arranged.row
         share = self.arranged.shares_of("fact").at(row)
         systems = self.found.correct_estimate(criterion, plain.totals.systems, share)
         pool, pool_reach = self.found.correct_pool_total(

@@ -61,7 +61,7 @@ class Centred:
         unique, code = np.unique(self.data.pool.target[self.row], return_inverse=True)
         return unique, code.astype(np.int64)
 
-    def under(self, criterion: str) -> Centred:
+    def for_criterion(self, criterion: str) -> Centred:
         """Return the same data for another criterion: a question may be answered for one and not
         for the other.
         """
@@ -106,10 +106,14 @@ class Centred:
         were given up. What was asked in vain before it was marked does not count at all.
         """
         f = self.data.f[self.criterion][self.at]
-        return np.where(self._lost[:, None], np.nan, f) if self._lost.any() else f
+        return (
+            np.where(self._uncounted_marks[:, None], np.nan, f)
+            if self._uncounted_marks.any()
+            else f
+        )
 
     @cached_property
-    def _lost(self) -> NDArray[np.bool_]:
+    def _uncounted_marks(self) -> NDArray[np.bool_]:
         """Return (n,) marks that do not count."""
         return np.asarray(self._row_mark >= self.answered[self._row_target])
 
@@ -138,7 +142,7 @@ class Centred:
         to be expected of g.
         """
         if criterion != self.criterion:
-            return self.under(criterion).precision(kind, criterion, floor=floor)
+            return self.for_criterion(criterion).precision(kind, criterion, floor=floor)
         data, p = self.data, self.data.pool.p[kind]
         g, f = data.g[criterion], self.verdicts
         total = np.asarray(g @ p).ravel()
@@ -169,7 +173,7 @@ class Centred:
         of claims.
         """
         if criterion != self.criterion:
-            return self.under(criterion).settled(kind, criterion)
+            return self.for_criterion(criterion).settled(kind, criterion)
         estimate = self.precision(kind, criterion)
         if criterion in self.data.noise:
             return estimate  # ratings say more than what was drawn
@@ -249,10 +253,10 @@ class Centred:
         if facts is None or facts.n_annotated < 2:
             return None
         if criterion != self.criterion:
-            return self.under(criterion).recall(criterion, unit=unit)
+            return self.for_criterion(criterion).recall(criterion, unit=unit)
         share = self.shares_of(unit)
         data, row = self.data, self.row
-        base, g = self.under(data.base).verdicts[:, 0], data.g[data.base]
+        base, g = self.for_criterion(data.base).verdicts[:, 0], data.g[data.base]
         own = self.verdicts if criterion != data.base else None
         own_g = data.g[criterion]
         total = share.total(own_g)
@@ -294,7 +298,7 @@ class Centred:
         """Return (n,) π of each row under this criterion over that under the base one, whose labels
         the pool's total takes.
         """
-        return np.asarray(self.row_pi / self.under(self.data.base).row_pi)
+        return np.asarray(self.row_pi / self.for_criterion(self.data.base).row_pi)
 
     def found_share(self, found: totals.Recall) -> Estimate | None:
         """Return the share of true predictions in annotated documents that annotation had found, on
@@ -307,10 +311,10 @@ class Centred:
         if facts is None or data.closed_documents:
             return None
         return misses.found_share(
-            self.under(data.base).verdicts[:, 0],
+            self.for_criterion(data.base).verdicts[:, 0],
             facts.marked[self.row],
             self.shares_of("fact").pool[self.row],
-            self.under(data.base).row_pi,
+            self.for_criterion(data.base).row_pi,
             facts.inside[self.row],
             found.design,
             target=self.targets[1],

@@ -118,14 +118,14 @@ class Corrected:
         return self.arranged.data
 
     @cached_property
-    def _at(self) -> Ids:
+    def _check_positions(self) -> Ids:
         """Return (t,) the position of each target among those of the checks."""
         return np.searchsorted(self.checks.target, self.arranged.targets[0])
 
     @cached_property
     def checked(self) -> Bools:
         """Return (t,) whether an expert's answer counts."""
-        return self.checks.checked[self._at]
+        return self.checks.checked[self._check_positions]
 
     @cached_property
     def chance(self) -> Floats:
@@ -133,19 +133,21 @@ class Corrected:
         otherwise.
         """
         asked = self.data.inclusion.asked[self.arranged.targets[0]]
-        return chance_of_check(self.checks.pi[:, self._at], self.checks.e[:, self._at], asked)
+        return chance_of_check(
+            self.checks.pi[:, self._check_positions], self.checks.e[:, self._check_positions], asked
+        )
 
     @cached_property
     def framed(self) -> Bools:
         """Return (t,) whether a round of expert checks that counts could have drawn the target."""
-        return np.asarray(self.checks.e[:, self._at].max(axis=0) > 0)
+        return np.asarray(self.checks.e[:, self._check_positions].max(axis=0) > 0)
 
     @cached_property
     def by_crowd(self) -> Bools:
         """Return (t,) Whether the label comes from the crowd, or from readers of the whole
         document.
         """
-        return self.checks.by_crowd[self._at]
+        return self.checks.by_crowd[self._check_positions]
 
     @cached_property
     def rows(self) -> Bools:
@@ -159,7 +161,7 @@ class Corrected:
 
     def crowd(self, criterion: str) -> Floats:
         """Return (n, m) c, NaN where missing, and where a mark does not count."""
-        return self.arranged.under(criterion).verdicts
+        return self.arranged.for_criterion(criterion).verdicts
 
     @cached_property
     def member(self) -> Bools:
@@ -240,10 +242,13 @@ class Corrected:
         """
         e, base = self.chance[self.arranged.targets[1]], self.arranged.data.base
         used = e > 0
-        pi, scale = self.arranged.under(criterion).row_pi, np.ones(self.arranged.targets[0].size)
+        pi, scale = (
+            self.arranged.for_criterion(criterion).row_pi,
+            np.ones(self.arranged.targets[0].size),
+        )
         terms = weight * used, pi, np.where(used, e, 1.0), scale
         crowd, expert = (
-            self.arranged.under(base).verdicts[:, 0],
+            self.arranged.for_criterion(base).verdicts[:, 0],
             self.expert[base][:, 0],
         )
         return self._add(alone, terms, crowd, expert, base, criterion)
@@ -265,7 +270,7 @@ class Corrected:
         e = np.where(self.rows, e * self.answered(criterion), 1.0)
         repaired = corrected(
             alone,
-            self.arranged.under(design).design,
+            self.arranged.for_criterion(design).design,
             p,
             pi,
             crowd,
@@ -314,7 +319,7 @@ class Corrected:
         """p, π and e of each row for a system, and what its influence is scaled with; None if it is
         not covered.
         """
-        arranged, target = self.arranged.under(criterion), self.arranged.targets[1]
+        arranged, target = self.arranged.for_criterion(criterion), self.arranged.targets[1]
         if not self.data.shown[column]:
             return None
         judged = (weight > 0) & ~self.framed[target]
@@ -324,7 +329,7 @@ class Corrected:
         used = e > 0
         # The checks tell how people err here. How those err who rated elsewhere, and what they
         # differ by, is in none of them until a round could draw their ratings, too.
-        late = self.checks.imported[self._at][target]
+        late = self.checks.imported[self._check_positions][target]
         if not self.checks.since[column] or np.any(late & judged):
             return None
         return (

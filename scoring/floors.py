@@ -39,7 +39,7 @@ class Floors:
         estimated = self.arranged.recall(criterion, unit=unit)
         if estimated is None or not _truth(estimated) > 0:
             return estimated
-        floor = self._of_recall(criterion, estimated, unit)
+        floor = self._recall_floor(criterion, estimated, unit)
         step = self._continuity_corrections(criterion, *self._parts(estimated, unit), unit)
         with_floor = replace(estimated.recall, anticipated=floor, half_step=step)
         return replace(estimated, recall=totals.with_missed_floor(with_floor, estimated))
@@ -53,7 +53,7 @@ class Floors:
         with_missed = replace(with_missed, recall=limit_recall(with_missed.recall, uncounted))
         if not _truth(with_missed) > 0:
             return with_missed.recall
-        floor = self._of_recall(criterion, with_missed, "fact")
+        floor = self._recall_floor(criterion, with_missed, "fact")
         # The share rests on judged targets too; of its own errors the model knows nothing.
         n = recall.totals.pool.influence.size
         by_share = (
@@ -93,7 +93,7 @@ class Floors:
         own = _Own(self.arranged.data.pool, self.arranged.shares_of(unit), by_share)
         return own, values / truth**2
 
-    def _of_recall(self, criterion: str, recall: totals.Recall, unit: str) -> Floats:
+    def _recall_floor(self, criterion: str, recall: totals.Recall, unit: str) -> Floats:
         own, taken = self._parts(recall, unit)
         return self._floor(criterion, own, taken, recall.recall, recall, unit)
 
@@ -104,8 +104,11 @@ class Floors:
         pool is judged (`half_step`): half of what one more right verdict on an unjudged row changes
         the number by. 0 elsewhere.
         """
-        arranged, weight = self.arranged.under(criterion), self.arranged.shares_of(unit).pool
-        base = self.arranged.under(self.arranged.data.base).verdicts[:, 0]
+        arranged, weight = (
+            self.arranged.for_criterion(criterion),
+            self.arranged.shares_of(unit).pool,
+        )
+        base = self.arranged.for_criterion(self.arranged.data.base).verdicts[:, 0]
         steps = np.zeros(taken.size)
         rows = arranged.row[~np.isnan(base)]
         if not few_left(weight, weight[rows]):
@@ -137,7 +140,7 @@ class Floors:
         """Return the least variance, given the contribution `own` of a right prediction to each
         system's number, and the loss `taken` (m,) by a true fact of the pool.
         """
-        believed = self._belief(criterion, unit)
+        believed = self._compute_belief(criterion, unit)
         floor = believed.of_systems((own.of(column) for column in range(taken.size)), taken)
         n_targets = recall.totals.pool.influence.size
         return np.asarray(floor + beyond_targets(estimate.influence, recall.design, n_targets))
@@ -145,17 +148,17 @@ class Floors:
     def _belief(self, criterion: str, unit: str) -> Belief:
         if (criterion, unit) not in self._beliefs:
             self._beliefs.clear()  # one at a time: each holds numbers of all that is predicted
-            self._beliefs[criterion, unit] = self._believed(criterion, unit)
+            self._beliefs[criterion, unit] = self._compute_belief(criterion, unit)
         return self._beliefs[criterion, unit]
 
     @cached_property
     def _beliefs(self) -> dict[tuple[str, str], Belief]:
         return {}
 
-    def _believed(self, criterion: str, unit: str) -> Belief:
-        arranged, data = self.arranged.under(criterion), self.arranged.data
+    def _compute_belief(self, criterion: str, unit: str) -> Belief:
+        arranged, data = self.arranged.for_criterion(criterion), self.arranged.data
         doubted = [(arranged.one_verdict(arranged.verdicts), data.g[criterion])]
-        doubted.append((arranged.under(data.base).verdicts[:, 0], data.g[data.base]))
+        doubted.append((arranged.for_criterion(data.base).verdicts[:, 0], data.g[data.base]))
         return Belief(
             pi=arranged.pi,
             g=data.g[criterion],

@@ -64,7 +64,7 @@ def about_inputs_like(
         recall = like.get(("recall", criterion, data.unweighed))
         if quantity == "f1" and recall is not None:
             made = totals.f1(like[data.mean, criterion, kind][0], *recall)
-            like[key] = replace(made, anticipated=_of_these(both), n=both.n), recall[1]
+            like[key] = replace(made, anticipated=_own_variance(both), n=both.n), recall[1]
     return like
 
 
@@ -76,14 +76,14 @@ def _documents(data: Data, documents: Ids) -> Ids:
     return np.searchsorted(np.union1d(data.pool.document, read), documents)
 
 
-def _of_these(estimate: Estimate) -> Floats:
+def _own_variance(estimate: Estimate) -> Floats:
     """Return the variance about what there is, below which that about others does not fall."""
     return np.maximum(estimate.variance, estimate.anticipated)
 
 
 def _mean(arranged: Centred, code: Ids, key: Key, these: Estimate) -> tuple[Estimate, Design]:
     _, criterion, kind = key
-    data, under = arranged.data, arranged.under(criterion)
+    data, under = arranged.data, arranged.for_criterion(criterion)
     p, g, n_inputs = data.pool.p[kind], data.g[criterion], int(code.max()) + 1
     verdict, weight = under.verdicts, p[under.row].toarray()
     known = ~np.isnan(verdict) & (weight > 0)
@@ -114,10 +114,10 @@ def _mean(arranged: Centred, code: Ids, key: Key, these: Estimate) -> tuple[Esti
     floor = _floor(under, kind, these, judged, _are_alike(verdict, known), is_binary)
     noise = data.noise.get(criterion)
     if noise is None or noise.is_separable:  # else an upper bound, which is not of inputs
-        floor = np.maximum(floor, _of_these(these))
+        floor = np.maximum(floor, _own_variance(these))
     is_duel = noise is not None and noise.lowers is not None  # what one wins the other loses
     joined = bool(data.input.size) and is_binary and not is_duel
-    apart = _apart(data.pool.member, n) if joined else np.zeros((0, n.size))
+    apart = _least_difference_terms(data.pool.member, n) if joined else np.zeros((0, n.size))
     freedom = np.maximum(judged - 1.0, 0.0)
     return _estimate(these, np.concatenate([terms, apart]), terms, floor, judged, freedom)
 
@@ -165,7 +165,7 @@ def _recall(
     n_targets = found.totals.pool.influence.size
     of_target = np.zeros(pool.target_id.size, dtype=np.int64)
     of_target[pool.target] = code
-    drawn = _by_input(of_target[arranged.under(criterion).targets[0]], n_known)
+    drawn = _by_input(of_target[arranged.for_criterion(criterion).targets[0]], n_known)
     influence = found.recall.influence
     terms = drawn @ influence[:n_targets]
     guessed = np.bincount(code, share.pool * data.g[data.base], minlength=n_known)
@@ -181,7 +181,7 @@ def _recall(
     rest = np.sqrt(max(D - n_known, 0)) * unread
     terms = np.concatenate([terms + unread, rest[None, :]]) * np.sqrt(D / max(D - 1, 1))
     freedom = np.minimum(these.degrees_of_freedom, D - 1)
-    return _estimate(these, terms, terms, _of_these(these), np.asarray(these.n), freedom)
+    return _estimate(these, terms, terms, _own_variance(these), np.asarray(these.n), freedom)
 
 
 def _by_input(code: Ids, n: int) -> Matrix:
@@ -223,7 +223,7 @@ def _floor(
     return np.maximum(floor, spread * squares + sampled) if is_binary else floor
 
 
-def _apart(member: Matrix, n: np.ndarray) -> Floats:
+def _least_difference_terms(member: Matrix, n: np.ndarray) -> Floats:
     """Return (k, m) terms by which the difference of two systems has a variance of 1/(D + 2)² at
     least (Agresti and Min 2005), k systems that wrote different things: copies differ by nothing.
     """
@@ -249,7 +249,7 @@ def expected_variance(data: Data, key: Key, these: Estimate) -> Floats:
     anticipated = np.broadcast_to(these.anticipated, np.shape(these.value))
     if not data.input.size:
         return anticipated
-    under = Centred(data).under(criterion)
+    under = Centred(data).for_criterion(criterion)
     sampled = np.asarray(under.precision(kind, criterion).anticipated)
     g = data.g[criterion]
     error = data.error.get(criterion, g * (1 - g))

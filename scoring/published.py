@@ -242,7 +242,7 @@ def with_floors(both: Estimate, precision: Estimate, recall: Estimate) -> Estima
     return replace(both, anticipated=np.nan_to_num(both.variance + floor))
 
 
-def beside(data: Data, precision: Estimate, draws: Draws, found: Estimate) -> Estimate:
+def align_influence(data: Data, precision: Estimate, draws: Draws, found: Estimate) -> Estimate:
     """Return the precision with its influence among the rows of recall's: 0 for draws of other
     distributions.
     """

@@ -28,7 +28,7 @@ def with_noise(
     its variance, and the design that its influence belongs to; both unchanged under a criterion
     whose judgments are taken for true.
     """
-    under = arranged.under(criterion)
+    under = arranged.for_criterion(criterion)
     noise = arranged.data.noise.get(criterion)
     if noise is None:
         return estimate, under.design
@@ -70,7 +70,7 @@ def with_judges_of(
         noise = data.noise.get(criterion)
         if noise is None or quantity != data.mean or not noise.single.at.size:
             continue
-        under = arranged.under(criterion)
+        under = arranged.for_criterion(criterion)
         ratings = noise.single.of(under.at)
         row, judge = ratings.at, ratings.judge
         if not row.size:

@@ -132,7 +132,7 @@ def _targets(data: Data) -> Iterator[Row]:
         "mark": data.mark,
     }
     for place, target in enumerate(data.pool.target_id.tolist()):
-        yield {"target": target, **_at(columns, place)}
+        yield {"target": target, **_row_from_columns(columns, place)}
 
 
 def rounded(data: Data) -> Floats:
@@ -145,7 +145,7 @@ def rounded(data: Data) -> Floats:
     return np.where(data.pool.u < threshold, threshold / 2, (1 + threshold) / 2)
 
 
-def _at(columns: Mapping[str, NDArray[Any]], place: int) -> Row:
+def _row_from_columns(columns: Mapping[str, NDArray[Any]], place: int) -> Row:
     return {name: column[place].item() for name, column in columns.items()}
 
 
@@ -170,7 +170,7 @@ def _instances(data: Data) -> Iterator[Row]:
         }
     for place, instance in enumerate(pool.instance.tolist()):
         row = {"instance": instance, "target": int(pool.target_id[pool.target[place]])}
-        row |= _at(columns, place)
+        row |= _row_from_columns(columns, place)
         if facts is not None:
             row["predicted_by"] = [
                 data.systems[column] for column in np.flatnonzero(facts.predicted[place])
@@ -181,16 +181,18 @@ def _instances(data: Data) -> Iterator[Row]:
 def _predictions(pool: Pool) -> Iterator[Row]:
     stored = sparse.csr_array(pool.confidence)
     tables_ = {f"p_{kind}": sparse.csr_array(p) for kind, p in pool.p.items()}
-    pattern = sum((_ones(table) for table in tables_.values()), _ones(stored))
+    pattern = sum(
+        (_stored_indicator(table) for table in tables_.values()), _stored_indicator(stored)
+    )
     rows, columns = sparse.coo_array(pattern).coords
     values = {name: np.asarray(table[rows, columns]).ravel() for name, table in tables_.items()}
     values["confidence"] = np.asarray(stored[rows, columns]).ravel()
     for entry in np.lexsort((rows, columns)).tolist():
         row = {"system": pool.systems[columns[entry]], "instance": int(pool.instance[rows[entry]])}
-        yield row | _at(values, entry)
+        yield row | _row_from_columns(values, entry)
 
 
-def _ones(table: Matrix) -> Matrix:
+def _stored_indicator(table: Matrix) -> Matrix:
     """1 wherever an entry is stored, be it 0."""
     indicator = sparse.csr_array(table, copy=True)
     indicator.data = np.ones_like(indicator.data)

@@ -203,12 +203,12 @@ def _compare(
     """Yield the first number of a row that differs: the others follow from the same cause."""
     for name in compared:
         was, now = row[name], None if figure is None else getattr(figure, name)
-        if not same(was, now):
+        if not agree_in_digits(was, now):
             yield Difference(key[0], names[key[0]], *key[1:], name, was, now)
             return
 
 
-def same(a: float | None, b: float | None) -> bool:
+def agree_in_digits(a: float | None, b: float | None) -> bool:
     """Return whether two numbers agree in all significant digits; two missing ones agree."""
     if a is None or b is None:
         return a is b

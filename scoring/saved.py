@@ -146,14 +146,14 @@ def best_metrics(data: Data, criterion: str) -> list[int]:
     owner = np.asarray(pool.member[rated_rows].argmax(axis=1)).ravel()
     sizes = np.abs(
         [
-            _within(rating[rated], pool.scores[rated_rows, column], owner)
+            _correlation_within_systems(rating[rated], pool.scores[rated_rows, column], owner)
             for column in range(len(pool.scorers))
         ]
     )
     return [int(column) for column in np.argsort(-sizes, kind="stable") if sizes[column] > EVEN]
 
 
-def _within(rating: Floats, score: Floats, owner: np.ndarray) -> float:
+def _correlation_within_systems(rating: Floats, score: Floats, owner: np.ndarray) -> float:
     """Return the correlation of ratings and scores within systems; 0 where one of them does not
     vary.
     """
@@ -178,7 +178,7 @@ def algorithm_1(data: Data, criterion: str, kind: str, metric: int | None) -> Es
     scored whole, one with fewer than ten ratings, and one whose ratings are all alike: its interval
     would have no width, though somebody else might have rated otherwise.
     """
-    pool, arranged = data.pool, Centred(data).under(criterion)
+    pool, arranged = data.pool, Centred(data).for_criterion(criterion)
     counted = np.zeros(pool.instance.size, dtype=np.bool_)
     counted[arranged.row] = True
     rating = np.full(pool.instance.size, np.nan)

@@ -173,7 +173,7 @@ def published_scores(
                 yield from rows(data, precision, data.mean, criterion, kind, method, own=True)
                 if criterion in recalls and method == "joint":
                     recall = recalls[criterion]
-                    both = f1(published.beside(data, precision, draws, recall), recall)
+                    both = f1(published.align_influence(data, precision, draws, recall), recall)
                     both = published.with_floors(both, precision, recall)
                     yield from rows(data, both, "f1", criterion, kind, method)
                 if criterion in alone and method == "simple":

@@ -312,7 +312,7 @@ def disputes(track: Track) -> list[ExpertCheck]:
     )
 
 
-def of_submission(submission: Submission) -> dict[int, ExpertCheck]:
+def disputes_of(submission: Submission) -> dict[int, ExpertCheck]:
     """Return target -> the latest dispute of a submission's team about it."""
     adjudications = ExpertCheck.objects.filter(kind="dispute", submission=submission).order_by("pk")
     return {row.target_id: row for row in adjudications}

@@ -15,7 +15,7 @@ from annotation.desk.experts import (
     question_about_target,
     question_of,
 )
-from annotation.interfaces.base import held as held_by
+from annotation.interfaces.base import parts_by_target as held_by
 from annotation.interfaces.registry import interface_of, reading
 from annotation.interfaces.shared.payload import mentions_beside, sentences
 from annotation.models import Question, Response

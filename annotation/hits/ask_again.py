@@ -20,7 +20,7 @@ from annotation.questions.limits import (
     has_other_worker,
     max_answers,
     max_people_asked,
-    promised,
+    promised_answers,
 )
 from kbpo import clock
 from kbpo.money.purpose import Purpose
@@ -160,7 +160,7 @@ def _missing_answers(question: Question, left: int, n_answers: int, *, least: in
         or left >= MOST_IF_UNSURE
     ):
         return 0
-    lacks = max(least, promised(question) - left)
+    lacks = max(least, promised_answers(question) - left)
     return max(0, min(lacks, max_answers(question) - n_answers))
 
 

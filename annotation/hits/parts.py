@@ -76,11 +76,11 @@ def read(text: str) -> dict[str, list[str]]:
     if not isinstance(answer, dict):
         return {}
     return {
-        _plain(name): [_plain(value) for value in values]
+        _remove_unencodable(name): [_remove_unencodable(value) for value in values]
         for name, values in answer.items()
         if isinstance(values, list) and all(isinstance(part_value, str) for part_value in values)
     }
 
 
-def _plain(text: str) -> str:
+def _remove_unencodable(text: str) -> str:
     return text.encode(errors="ignore").decode().replace("\0", "")

@@ -232,7 +232,7 @@ def units_paid(payload: Mapping[str, Any]) -> int:
     return len(payload["pairs"] if "pairs" in payload else payload["tokens"])
 
 
-def held(target: int, value: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
+def parts_by_target(target: int, value: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
     """Return target (as text) -> parts that hold, of a stored yes-or-no response; responses about
     whole documents contain the targets.
     """

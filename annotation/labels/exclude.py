@@ -19,7 +19,7 @@ from django.db.models import QuerySet
 from annotation.hits.ask_again import count_unreplaceable
 from annotation.labels.recount import Again, count
 from annotation.models import Assignment, Response, Signal, Worker
-from annotation.quality.signals import Flag, doubtful, due_for_review, flags_of
+from annotation.quality.signals import Flag, doubtful_workers, due_for_review, flags_of
 from annotation.quality.warn import warn, warned_and_continued
 from annotation.workers.speak import COUNTS_AGAIN, EXCLUDED, OFFERED_AGAIN, tell_decision
 from kbpo import clock
@@ -143,7 +143,7 @@ def excluded_since(moment: datetime) -> int:
 
 def undecided_workers() -> list[Undecided]:
     """Return the workers who wait for an admin, the worst first."""
-    beyond = _exceeded_flags(doubtful())
+    beyond = _exceeded_flags(doubtful_workers())
     if not beyond:
         return []
     crowd, excluding = _Crowd.now(), _excluding_flags(list(beyond))

@@ -23,7 +23,7 @@ from annotation.interfaces.shared.payload import is_divided, mentions_beside
 from annotation.labels.revise import MODEL, refit
 from annotation.models import ANSWERABLE, Assignment, Policy, Question, Response
 from annotation.quality.signals import compare_with_majority_again
-from annotation.questions.limits import promised
+from annotation.questions.limits import promised_answers
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.instances.merge import PEOPLE, Statement, current_labels, current_statements
@@ -157,7 +157,7 @@ def lacking_answers(
     short = []
     for question in questions:
         answers = {response.assignment_id for response in left.get(question.pk, ())}
-        if question.pk in missed and len(answers) < promised(question):
+        if question.pk in missed and len(answers) < promised_answers(question):
             short.append(question)
     return short
 
@@ -171,7 +171,7 @@ def _restore_questions(questions: Sequence[Question], modelled: Collection[int])
     enough = []
     for question in _decided_labels(open_ones, left, modelled):
         answers = {response.assignment_id for response in left[question.pk]}
-        if len(answers) >= min(question.answers_wanted, promised(question)):
+        if len(answers) >= min(question.answers_wanted, promised_answers(question)):
             enough.append(question)
     given_up = [question for question in questions if question.status == "unanswered"]
     return stop_asking(enough) + settle_given_up(given_up)

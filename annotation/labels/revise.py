@@ -17,7 +17,7 @@ from datetime import timedelta
 import numpy as np
 from django.db import transaction
 
-from annotation.interfaces.base import Interface, held, value_of
+from annotation.interfaces.base import Interface, parts_by_target, value_of
 from annotation.interfaces.registry import asking_yes_or_no, interface_of
 from annotation.interfaces.shared.majority import parts_by_majority
 from annotation.models import Policy, Question, Response
@@ -110,7 +110,7 @@ def _read_worker_answers(
     for pk, worker, target, value in responses.values_list(
         "question", "assignment__worker", "target", "value"
     ):
-        said[pk][worker] = held(target, value)
+        said[pk][worker] = parts_by_target(target, value)
     return dict(said)
 
 

@@ -181,11 +181,11 @@ def compare_books(platform: str) -> PlatformOverview:
         owed.aggregate(sum=Sum("amount"))["sum"] or ZERO,
         hits.filter(platform_status__in=["open", "busy"]).count(),
         hits.counts(),
-        _others(platform, here),
+        _other_endpoints(platform, here),
     )
 
 
-def _others(platform: str, here: str) -> list[Other]:
+def _other_endpoints(platform: str, here: str) -> list[Other]:
     """Return open HITs and debts at other endpoints."""
     living = HIT.objects.filter(platform=platform, called_at__isnull=False).exclude(
         platform_status="gone"

@@ -89,10 +89,10 @@ def keep_draft(
 
 
 def _is_full(hit: HIT) -> bool:
-    return _held(hit).count() >= MOST * hit.max_assignments
+    return _leased_assignments(hit).count() >= MOST * hit.max_assignments
 
 
-def _held(hit: HIT) -> QuerySet[Assignment]:
+def _leased_assignments(hit: HIT) -> QuerySet[Assignment]:
     return hit.assignments.filter(status="leased", leased_until__gt=clock.now())
 
 
@@ -104,7 +104,7 @@ def _make_room(hit: HIT) -> bool:
     takes a place again with the next key they press.
     """
     sent_in = Assignment.objects.filter(worker=OuterRef("worker")).exclude(status__in=UNLISTED)
-    strangers = _held(hit).exclude(Exists(sent_in)).order_by("leased_until", "pk")
+    strangers = _leased_assignments(hit).exclude(Exists(sent_in)).order_by("leased_until", "pk")
     workers = Worker.objects.select_for_update(of=("self",), skip_locked=True)
     for pk, worker_pk in list(strangers.values_list("pk", "worker")[:5]):
         worker = workers.filter(pk=worker_pk).first()

@@ -55,12 +55,10 @@ def by_mark(hits: Iterable[HIT], seen: Iterable[Seen]) -> dict[str, Rows]:
     for row in seen:
         if row.token in ours:
             seens[row.token][row.external_id] = row
-    return {
-        token: _kept_and_surplus(seen_by_id, ours[token]) for token, seen_by_id in seens.items()
-    }
+    return {token: _split_surplus(seen_by_id, ours[token]) for token, seen_by_id in seens.items()}
 
 
-def _kept_and_surplus(seen_by_id: dict[str, Seen], ours: str) -> Rows:
+def _split_surplus(seen_by_id: dict[str, Seen], ours: str) -> Rows:
     own = seen_by_id.get(ours) if ours else min(seen_by_id.values(), key=lambda row: row.created_at)
     return Rows(own, [row for row in seen_by_id.values() if row is not own])
 

@@ -286,13 +286,13 @@ def make_gold(source: Question, raw: dict[str, Any], who: User, why: str) -> Gol
         source=source if source.pk else None,
         made_by=who,
         why=why[:2000],
-        expected=[_stored(judgment) for judgment in expected],
+        expected=[_response_as_json(judgment) for judgment in expected],
     )
     note("make gold", f"gold:{gold.pk}", who=who, why=why, track=source.track.slug)
     return gold
 
 
-def _stored(judgment: ParsedResponse) -> dict[str, Any]:
+def _response_as_json(judgment: ParsedResponse) -> dict[str, Any]:
     return {
         "target": judgment.target_id,
         "criterion": judgment.criterion,

@@ -58,12 +58,12 @@ def pace(track: Track) -> Pace:
     key = f"pace.{track.pk}"
     kept: Pace | None = cache.get(key)
     if kept is None:
-        kept = _measured(track)
+        kept = _measure_pace(track)
         cache.set(key, kept, KEPT_SECONDS)
     return kept
 
 
-def _measured(track: Track) -> Pace:
+def _measure_pace(track: Track) -> Pace:
     interface = kind_of(track).asking[0].interface
     [(seconds, answers, shared)] = fetch(
         MEASURE, [track.pk, list(ANSWERED), LATEST, interface, TOO_FAST]

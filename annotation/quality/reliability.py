@@ -39,7 +39,7 @@ def reliability(track: Track) -> Reliability:
     key = f"reliability:{track.pk}"
     found: Reliability | None = cache.get(key)
     if found is None:
-        found = Reliability(_kappa(track), *_of_gold(track))
+        found = Reliability(_kappa(track), *_gold_error_share(track))
         cache.set(key, found, HELD)
     return found
 
@@ -50,7 +50,7 @@ def _kappa(track: Track) -> float | None:
     return measured[0].kappa if measured else None
 
 
-def _of_gold(track: Track) -> tuple[int, float | None]:
+def _gold_error_share(track: Track) -> tuple[int, float | None]:
     """Return the number of answers to gold, and the share of wrong ones."""
     answers = Response.objects.filter(
         question__track=track,

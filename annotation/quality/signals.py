@@ -355,7 +355,7 @@ def due_for_review() -> dict[int, list[int]]:
     return dict(due)
 
 
-def doubtful() -> list[int]:
+def doubtful_workers() -> list[int]:
     """Return the workers with enough signals against them that a flag may pass its limit, without
     excluded ones.
     """

@@ -40,7 +40,7 @@ def max_answers(question: Question) -> int:
     return MOST_BESIDE_READERS if joins_readers(question.payload) else MOST_ANSWERS
 
 
-def promised(question: Question) -> int:
+def promised_answers(question: Question) -> int:
     """Return how many answers a question is promised: those of its track; two if a third is asked
     only after a disagreement; one if it settles a tie between readers.
     """

@@ -217,7 +217,11 @@ def _close(order: DocumentOrder) -> int:
         return 0
     if given_up := _give_up_other_questions(order):
         return given_up
-    if committed_money(order.purpose) or _unsettled(order).exists() or _ask_about_ties(order):
+    if (
+        committed_money(order.purpose)
+        or _unsettled_questions(order).exists()
+        or _ask_about_ties(order)
+    ):
         return 0
     why = "Its documents are read; what was not needed is given back"
     release(order.track, order.purpose, key=f"release:{order.purpose}", why=why)
@@ -230,10 +234,10 @@ def _is_in_progress(order: DocumentOrder) -> bool:
     waiting = DocumentSample.objects.filter(pk__in=order.samples, settled_at=None)
     if any(not _has_ended(sample) for sample in waiting):
         return True
-    return _unsettled(order).exists() and not _unanswerable(order)
+    return _unsettled_questions(order).exists() and not _unanswerable(order)
 
 
-def _unsettled(order: DocumentOrder) -> QuerySet[Question]:
+def _unsettled_questions(order: DocumentOrder) -> QuerySet[Question]:
     return Question.objects.filter(status__in=UNSETTLED, **order.purpose.at("payer"))
 
 

@@ -12,7 +12,7 @@ from annotation.models import COUNTED, Assignment, Worker
 from annotation.platforms.registry import local_names
 from annotation.workers.consent import SHIPPED
 from annotation.workers.intake import tracks_for_volunteers
-from annotation.workers.teach import taught_by
+from annotation.workers.teach import open_interfaces
 from kbpo import clock
 from kbpo.prepared import Prepared
 from kbpo.tracks.registry import FORM
@@ -161,7 +161,7 @@ def standing_of(worker: int) -> WorkerStanding:
     excluded, consented, leaving, passed, volunteer, teams, stopped, in_hand, begun, *learned = row
     forms, filled = learned
     versions = set(_versions(passed))
-    taught = taught_by(versions, tutorials_in(forms))
+    taught = open_interfaces(versions, tutorials_in(forms))
     return WorkerStanding(
         worker=worker,
         excluded=excluded,

@@ -139,10 +139,10 @@ def taught(worker: Worker, assignment: str = "") -> list[str]:
     """
     runs = TutorialRun.objects.filter(counts(assignment), worker=worker, passed=True)
     passed = set(runs.values_list("interface", "version"))
-    return taught_by(passed, declared.tutorials())
+    return open_interfaces(passed, declared.tutorials())
 
 
-def taught_by(
+def open_interfaces(
     passed: set[tuple[str, int]], of_forms: Mapping[str, dict[str, Any] | None]
 ) -> list[str]:
     """Return the interfaces open to somebody who passed these versions of tutorials; `of_forms` has

@@ -193,7 +193,7 @@ class Search:
         node.value = max(utility, utility + pending / n - waited)
         return node
 
-    def _more(self, node: _Node, position: int, state: State) -> float:
+    def _gain_of_one_more(self, node: _Node, position: int, state: State) -> float:
         """Return the expected gain of the answers in flight and one more about a position."""
         m = sum(query[0] == position for query in node.in_flight)
         gain = state.belief.gain(node.answered, m + 1)[position]
@@ -227,7 +227,11 @@ class Search:
                 else:
                     flight = (*node.in_flight, (action, node.now))
                     node.children[action] = self._node(
-                        state, node.answered, flight, node.now, self._more(node, action, state)
+                        state,
+                        node.answered,
+                        flight,
+                        node.now,
+                        self._gain_of_one_more(node, action, state),
                     )
                 node = node.children[action]
             elif node.children:

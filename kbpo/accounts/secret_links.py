@@ -8,7 +8,7 @@ import re
 SECRET_LINK = re.compile(r"/(reset/[^/\s]+|join)/[^/\s\"]+")
 
 
-def masked(text: str) -> str:
+def mask_links(text: str) -> str:
     """Return the text with the secret part of each link replaced by `…`."""
     return SECRET_LINK.sub(r"/\1/…", text)
 
@@ -18,6 +18,6 @@ class MaskSecretLinks(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         message = record.getMessage()
-        if (shown := masked(message)) != message:
+        if (shown := mask_links(message)) != message:
             record.msg, record.args = shown, ()
         return True

@@ -84,7 +84,7 @@ def ensure() -> dict[str, str]:
 
 def database_url() -> str:
     """Return the address of the PostgreSQL server, started if it does not run."""
-    return _ensured(Postgres(_var()))
+    return _ensure_started(Postgres(_var()))
 
 
 def stop() -> None:
@@ -113,7 +113,7 @@ def _servers() -> list[Server]:
     return [Postgres(_var())]
 
 
-def _ensured(server: Server) -> str:
+def _ensure_started(server: Server) -> str:
     """Return the address of the server, started once if several processes ask at the same time."""
     check_parent(server.var)
     server.check()

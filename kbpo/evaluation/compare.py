@@ -81,7 +81,7 @@ def differences(
         own, other = (report.figure(system, *key, method) for system in (first, second))
         if own is None or other is None or own.value is None or other.value is None:
             continue
-        stored = _stored(report, (*key, *about), {first, second})
+        stored = _stored_comparison(report, (*key, *about), {first, second})
         if stored is not None:
             error = stored.error(first, second)
             z80, z95 = (_quantile(stored.df, level) for level in (0.8, 0.95))
@@ -91,7 +91,7 @@ def differences(
     return found
 
 
-def _stored(report: Report, key: Named, pair: set[int]) -> Comparison | None:
+def _stored_comparison(report: Report, key: Named, pair: set[int]) -> Comparison | None:
     """Return the stored comparison of two systems on one number, from the public report or, if one
     of the systems is private, from the private one. Returns None where no covariance is stored, as
     on a shared track that is open.

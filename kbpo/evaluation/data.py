@@ -35,7 +35,7 @@ def load_data(track: Track) -> Data:
     kind = kind_of(track)
     pool = read_pool(track, systems)
     documents = annotated_documents(track)
-    drawn = _drawn(track)
+    drawn = _drawn_targets(track)
     inclusion = read_inclusion(track, pool, waiting_targets(track, drawn))
     recall = recall_of(track)
     facts = None
@@ -109,7 +109,7 @@ def _entered(systems: list[int]) -> list[int]:
     return [system for system in systems if system in entered or not entered]
 
 
-def _drawn(track: Track) -> dict[int, list[int]]:
+def _drawn_targets(track: Track) -> dict[int, list[int]]:
     """Return the targets that were drawn, by submission."""
     draws = Sample.objects.filter(batch__submission__track=track).values_list(
         "batch__submission_id", "target_id"

@@ -154,7 +154,7 @@ class _Kept(NamedTuple):
     disagreement: float
 
 
-def _kept(row: Label) -> _Kept:
+def _first_answers(row: Label) -> _Kept:
     if row.method == STAGED and row.n > 2:
         return _Kept(Statement.of(row), 2, 0.5)
     return _Kept(Statement.of(row), row.n, row.disagreement)
@@ -166,7 +166,7 @@ def _labels(ids: Ids) -> Iterator[tuple[int, str, list[_Kept]]]:
         target__in=ids.tolist(), source__in=[Label.Source.CROWD, Label.Source.DOCUMENT]
     ).order_by("target_id", "source", "created_at", "pk")
     for (target, source), group in groupby(rows, key=lambda row: (row.target_id, row.source)):
-        kept = [(_kept(row), row.question, row.again) for row in group]
+        kept = [(_first_answers(row), row.question, row.again) for row in group]
         judgments = [label for label in unreplaced_labels(kept) if label.said.value]
         if judgments:
             yield target, source, newest_labels((label, label.said.question) for label in judgments)

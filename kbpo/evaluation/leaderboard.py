@@ -142,7 +142,7 @@ def board(
             compared = Comparison([])
     ranks = compared.ranks
     stale = None if past else _stale_since(track, latest)
-    is_in_order = bool(by) and order.really(rows) == kind.measures.column_of(by).name
+    is_in_order = bool(by) and order.actual_sort_column(rows) == kind.measures.column_of(by).name
     return Board(
         track=track,
         evaluation=shown,
@@ -151,7 +151,7 @@ def board(
         rows=[replace(row, rank=ranks.get(row.submission.pk)) for row in rows],
         being_judged=list(judging.order_by("pk")),
         stale_since=stale,
-        stale_why=_why(track) if stale else "",
+        stale_why=_rescoring_reason(track) if stale else "",
         groups=_groups(rows, compared.groups) if is_in_order else [],
         level=compared.level,
         population=population,
@@ -251,7 +251,7 @@ def _stale_since(track: Track, evaluation: Evaluation | None) -> datetime | None
     return oldest if oldest and oldest < clock.now() - timedelta(minutes=5) else None
 
 
-def _why(track: Track) -> str:
+def _rescoring_reason(track: Track) -> str:
     row = Rescoring.objects.filter(track=track).first()
     return row.reason if row is not None else ""
 
@@ -416,9 +416,9 @@ class _Order:
             return (row.submission.public_team.casefold(), row.submission.public_name.casefold())
         if self.sort == "labels":
             return (-row.n_labels, row.submission.pk)
-        return (*self._by(row, self.sort), *self._by(row, row.mean), row.submission.pk)
+        return (*self._sort_key(row, self.sort), *self._sort_key(row, row.mean), row.submission.pk)
 
-    def really(self, rows: list[Row]) -> str:
+    def actual_sort_column(self, rows: list[Row]) -> str:
         """Return the column by which the rows are actually sorted: the mean, where no system has
         the headline.
         """
@@ -429,7 +429,7 @@ class _Order:
             return self.sort
         return ranking_column(self.kind, self.criterion, [row.figures for row in rows]).name
 
-    def _by(self, row: Row, column: str) -> tuple[bool, float]:
+    def _sort_key(self, row: Row, column: str) -> tuple[bool, float]:
         """Return a sort key that puts undefined figures last."""
         value = row.value(column)
         quantity = self.kind.measures.column(column).quantity

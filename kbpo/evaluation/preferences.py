@@ -26,10 +26,13 @@ def strengths(kind: Kind, systems: Sequence[int]) -> dict[str, Strengths]:
     """Return the strengths of systems under each criterion; empty where systems are judged one by
     one.
     """
-    return {criterion: _of(duels, systems) for criterion, duels in kind.duels(systems).items()}
+    return {
+        criterion: _fit_strengths(duels, systems)
+        for criterion, duels in kind.duels(systems).items()
+    }
 
 
-def _of(duels: Duels, systems: Sequence[int]) -> Strengths:
+def _fit_strengths(duels: Duels, systems: Sequence[int]) -> Strengths:
     """Return strengths with intervals and ranks, the strongest first, or the reason why there are
     none.
     """

@@ -54,7 +54,7 @@ def report_of(track: Track, computed: Computed, standing: set[int]) -> Report:
         judges=judges,
     )
     if track.hides_test:
-        return _guaranteed(track, computed, standing, report)
+        return _public_report(track, computed, standing, report)
     alone, references = computed.alone, references_of(track)
     scored = set(Submission.objects.filter(track=track).with_score().values_list("pk", flat=True))
     on_board = [system for system in data.systems if system in standing]
@@ -105,7 +105,7 @@ def scored_of(track: Track) -> set[int]:
     return set(Submission.objects.filter(track=track).scored().values_list("pk", flat=True))
 
 
-def _guaranteed(track: Track, computed: Computed, standing: set[int], report: Report) -> Report:
+def _public_report(track: Track, computed: Computed, standing: set[int], report: Report) -> Report:
     """Return the part of a report that is public while the test part is hidden: the guaranteed
     numbers, rounded, with ranks and tie groups.
     """

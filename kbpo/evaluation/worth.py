@@ -103,7 +103,7 @@ def worth(kind: Kind, data: Data, means: dict[str, Estimate]) -> dict[str, Worth
     ]
     scores[np.ix_(_only_references(data), np.flatnonzero(circular))] = np.nan
     for criterion in data.f:
-        rated = _rated(data, criterion)
+        rated = _single_judgments(data, criterion)
         measured = Worth(int(rated.rows.size), int(rated.values.size))
         if rated.rows.size >= FEWEST:
             asked = Asked(data, rated, means[criterion], kind.measures.criterion(criterion))
@@ -111,10 +111,10 @@ def worth(kind: Kind, data: Data, means: dict[str, Estimate]) -> dict[str, Worth
                 measured,
                 components=_components(rated),
                 scorers=tuple(
-                    Scorer(**_named(scorer), **_of_scorer(asked, scores[:, place]))
+                    Scorer(**_scorer_identity(scorer), **_scorer_figures(asked, scores[:, place]))
                     for place, scorer in enumerate(everything)
                 ),
-                together=Scorer(TOGETHER, TOGETHER, **_of_scorer(asked, data.g[criterion])),
+                together=Scorer(TOGETHER, TOGETHER, **_scorer_figures(asked, data.g[criterion])),
             )
         worth_of[criterion] = measured
     return worth_of
@@ -128,12 +128,12 @@ def _only_references(data: Data) -> Ids:
     return np.flatnonzero(np.asarray(submitted.sum(axis=1)).ravel() == 0)
 
 
-def _named(scorer: dict[str, Any]) -> dict[str, Any]:
+def _scorer_identity(scorer: dict[str, Any]) -> dict[str, Any]:
     left_out = ("scored", "of", "made_at")
     return {key: value for key, value in scorer.items() if key not in left_out}
 
 
-def _rated(data: Data, criterion: str) -> Rated:
+def _single_judgments(data: Data, criterion: str) -> Rated:
     """Return the single judgments of the rated things. A majority verdict counts as one
     judgment.
     """
@@ -173,16 +173,16 @@ def _components(rated: Rated) -> Components:
         gamma_80=_ends(estimated.confidence_interval("gamma")),
         warnings=tuple(estimated.warnings),
         repeated=int(estimated.n_repeated),
-        most=_most(estimated),
+        most=_perfect_worth(estimated),
     )
 
 
-def _most(components: VarianceComponents) -> float | None:
+def _perfect_worth(components: VarianceComponents) -> float | None:
     """Return the worth of a perfect metric, (1 + γ)/γ."""
     return (1 + components.gamma) / components.gamma if components.gamma > 0 else None
 
 
-def _of_scorer(asked: Asked, score: Floats) -> dict[str, Any]:
+def _scorer_figures(asked: Asked, score: Floats) -> dict[str, Any]:
     """Return how one metric correlates with people on things and systems, and its worth."""
     rated = asked.rated
     here = score[rated.rows]
@@ -293,7 +293,7 @@ def _by_system(asked: Asked, score: Floats, scored: NDArray[np.bool_]) -> dict[s
     alone_scaled = scaled[rated.rows][scored]
     owner = rated.owner[scored]
     return {
-        **_between(asked.means, kept, np.array(list(alone.values()))),
+        **_system_correlation(asked.means, kept, np.array(list(alone.values()))),
         "alone": alone,
         "bias": {
             number: alone[number] - float(means[column])
@@ -312,7 +312,7 @@ def _by_system(asked: Asked, score: Floats, scored: NDArray[np.bool_]) -> dict[s
     }
 
 
-def _between(means: Estimate, columns: Sequence[int], alone: Floats) -> dict[str, Any]:
+def _system_correlation(means: Estimate, columns: Sequence[int], alone: Floats) -> dict[str, Any]:
     """Return the correlation of the metric with people over systems, with an 80 % interval for the
     sampling error of people's means, on Fisher's z scale.
     """

@@ -80,7 +80,7 @@ def draw_round(
         ("round_id", "target_id", "probability", "inclusion"),
         zip([row.pk] * len(ids), ids, e[able].tolist(), inclusion, strict=True),
     )
-    chosen = (v < e) & ~known & ~np.isin(frame.target_id, _answered(track))
+    chosen = (v < e) & ~known & ~np.isin(frame.target_id, _answered_targets(track))
     order = dict(
         zip(frame.target_id[chosen].tolist(), (v[chosen] / e[chosen]).tolist(), strict=True)
     )
@@ -116,7 +116,7 @@ def open_round(track: Track) -> ExpertRound | None:
     return ExpertRound.objects.filter(track=track, ended_at__isnull=True).first()
 
 
-def _answered(track: Track) -> list[int]:
+def _answered_targets(track: Track) -> list[int]:
     """Return the targets with an answered check, including those of an ended round that do not
     count; they are not asked again.
     """

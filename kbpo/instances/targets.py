@@ -110,7 +110,9 @@ def _targets(corpus: Corpus, places: Sequence[Place], *, make: bool) -> dict[Pla
         }
 
 
-def located(targets: Sequence[int]) -> dict[int, tuple[str, str, str | None, list[int]]]:
+def positions_of_targets(
+    targets: Sequence[int],
+) -> dict[int, tuple[str, str, str | None, list[int]]]:
     """Return a mapping: target -> its key, its kind, the key of the document that it lies in, if it
     lies in one, and the ends of its spans there.
     """

@@ -53,14 +53,14 @@ class Price(models.Model):
         """The most that one answer costs: reward and extra, each with the fee and rounded up to the
         cent, since a marketplace is paid for them separately.
         """
-        return self._with_fee(self.reward) + self.extra_price
+        return self._add_fee(self.reward) + self.extra_price
 
     @property
     def extra_price(self) -> Decimal:
         """The part of `per_answer` that is due only if the extra was earned."""
-        return self._with_fee(self.extra)
+        return self._add_fee(self.extra)
 
-    def _with_fee(self, amount: Decimal) -> Decimal:
+    def _add_fee(self, amount: Decimal) -> Decimal:
         return (amount * (1 + self.fee_rate)).quantize(Decimal("0.01"), rounding="ROUND_CEILING")
 
 

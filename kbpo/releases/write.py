@@ -33,7 +33,7 @@ from kbpo.evaluation.data import load_data
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.run import evaluate
 from kbpo.evaluation.slices import cuts, has_recall, ordered_criteria
-from kbpo.instances.targets import located
+from kbpo.instances.targets import positions_of_targets
 from kbpo.releases.datasheet import LICENCE, citation, datasheet
 from kbpo.releases.parquet import write_parquet, writer
 from kbpo.sampling.guess import VERSION as MODEL
@@ -116,9 +116,9 @@ class LeftOut:
             if self.with_replacement or target in self.judged:
                 yield row
             elif target in self.needed and row.get("system") not in self.withdrawn:
-                yield self._unnamed(row)
+                yield self._remove_withdrawn_runs(row)
 
-    def _unnamed(self, row: Row) -> Row:
+    def _remove_withdrawn_runs(self, row: Row) -> Row:
         """Return the row of what was not judged, without the withdrawn runs that predict it."""
         if "predicted_by" not in row:
             return row
@@ -190,7 +190,7 @@ def _write(track: Track, place: Path) -> Row:
     written["instances"] = in_slices(written["instances"], slices)
     for name in OF_TARGETS:
         written[name] = left_out.kept(written[name])
-    written["targets"] = _placed(written["targets"], left_out.told)
+    written["targets"] = _add_positions(written["targets"], left_out.told)
     written["instances"] = _with_statements(kind_of(track), written["instances"], left_out.told)
     linked = _Linked(data, codes.unlinked)
     written["ratings"] = linked.recoded(written["ratings"])
@@ -245,12 +245,14 @@ def _table(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
     n = 0
     with path.open("w", encoding="utf-8") as file:
         for row in rows:
-            file.write(json.dumps(checked(_plain(row)), ensure_ascii=False, allow_nan=False) + "\n")
+            file.write(
+                json.dumps(checked(_dates_as_text(row)), ensure_ascii=False, allow_nan=False) + "\n"
+            )
             n += 1
     return n
 
 
-def _plain(row: Mapping[str, Any]) -> Row:
+def _dates_as_text(row: Mapping[str, Any]) -> Row:
     """Return the row as it is read back: JSON has no dates."""
     return {
         name: value.isoformat() if isinstance(value, datetime) else value
@@ -327,12 +329,12 @@ def _systems(data: Data) -> Iterator[Row]:
         yield {"system": pk, **named, "takes_part": takes_part}
 
 
-def _placed(rows: Iterable[Row], told: Collection[int]) -> Iterator[Row]:
+def _add_positions(rows: Iterable[Row], told: Collection[int]) -> Iterator[Row]:
     """Yield targets with their positions (document key and character spans) where these are
     published.
     """
     for part in _parts(rows):
-        places = located([row["target"] for row in part])
+        places = positions_of_targets([row["target"] for row in part])
         for row in part:
             key, kind, document, spans = places[row["target"]]
             place = {"key": key, "kind": kind, "document_key": document, "spans": spans}
@@ -342,7 +344,7 @@ def _placed(rows: Iterable[Row], told: Collection[int]) -> Iterator[Row]:
 def _with_statements(kind: Kind, rows: Iterable[Row], told: Collection[int]) -> Iterator[Row]:
     """Yield instances with their content in columns of the kind, where it is published."""
     for part in _parts(rows):
-        said_of = kind.said([row["instance"] for row in part])
+        said_of = kind.release_columns([row["instance"] for row in part])
         for row in part:
             yield row | _statement_columns(said_of.get(row["instance"], {}), row, told)
 
@@ -470,10 +472,10 @@ def _answers(track: Track, codes: _Codes) -> Iterator[Row]:
             codes.left_out += 1
             continue
         day = row["sent_at"].date().isoformat() if row["sent_at"] else None
-        yield {"worker": code, "day": day, **{name: _safe(row[name]) for name in COLUMNS}}
+        yield {"worker": code, "day": day, **{name: _json_value(row[name]) for name in COLUMNS}}
 
 
-def _safe(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     """Return a value as JSON has it."""
     return value if isinstance(value, dict | list | int | float | str | None) else str(value)
 

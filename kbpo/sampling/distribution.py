@@ -83,7 +83,8 @@ def make_overlaps(submission: Submission) -> None:
     distributions = kind_of(submission.track).measures.distributions
     weights = [distributions[kind].weight for kind in kinds]
     products = ", ".join(
-        f"sum(({_with_alias(weight, 'p')}) * ({_with_alias(weight, 'o')}))" for weight in weights
+        f"sum(({_replace_alias(weight, 'p')}) * ({_replace_alias(weight, 'o')}))"
+        for weight in weights
     )
     products_of = fetch(
         f"SELECT o.submission_id, {products} FROM submissions_prediction p"
@@ -106,6 +107,6 @@ def make_overlaps(submission: Submission) -> None:
         mine.save(update_fields=["overlaps"])
 
 
-def _with_alias(weight: str, alias: str) -> str:
+def _replace_alias(weight: str, alias: str) -> str:
     """Return the weight's SQL over another alias than `p`."""
     return weight.replace("p.", f"{alias}.")

@@ -95,10 +95,10 @@ def tick() -> int:
     )
     for row in Further.objects.filter(is_spent | is_early).select_related("submission"):
         row.move("wanted", order=row.submission.orders + 1, plan={})
-    return work(Further, "wanted", _further)
+    return work(Further, "wanted", _plan_further)
 
 
-def _further(row: Further) -> None:
+def _plan_further(row: Further) -> None:
     submission = Submission.objects.select_related("track", "team").get(pk=row.submission_id)
     widths = narrower_half_widths(submission)
     made: dict[str, Any] = {}

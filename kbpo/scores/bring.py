@@ -306,10 +306,10 @@ def _report_gaps(track: Track, scorer: Name, scored: set[int], report: Report) -
     """Report which predictions of the confirmed runs a scorer leaves out; while it covers no run
     completely, report the run of which it leaves out the least.
     """
-    runs = [_predicted(pk) for pk in _confirmed_runs(track)]
+    runs = [_predicted_instances(pk) for pk in _confirmed_runs(track)]
     if not runs:
         drafts = Submission.objects.filter(track=track, status__in=STORED)
-        every = [_predicted(pk) for pk in drafts.values_list("pk", flat=True)]
+        every = [_predicted_instances(pk) for pk in drafts.values_list("pk", flat=True)]
         runs = [min(every, key=lambda run: len(run - scored))]
     needed = set().union(*runs)
     missing = needed - scored - _scored(track, scorer)
@@ -322,7 +322,7 @@ def _report_gaps(track: Track, scorer: Name, scored: set[int], report: Report) -
         report.add("consistency.scores_missing", 0, text)
 
 
-def _predicted(submission: int) -> set[int]:
+def _predicted_instances(submission: int) -> set[int]:
     """Return all that a submission predicts."""
     return {instance for (instance,) in fetch(f"{STATED} WHERE s.id = %s", [submission])}
 

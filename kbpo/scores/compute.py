@@ -56,12 +56,12 @@ def tick() -> int:
         made = Computing.objects.filter(submission__in=submissions, status="made")
         made.exclude(versions=versions).move("wanted")
     done, until = 0, time.monotonic() + LONGEST
-    while time.monotonic() < until and (moved := work(Computing, "wanted", _some)):
+    while time.monotonic() < until and (moved := work(Computing, "wanted", _compute_portion)):
         done += moved
     return done
 
 
-def _some(row: Computing) -> None:
+def _compute_portion(row: Computing) -> None:
     """Compute the metrics of the next portion of a submission."""
     submission = Submission.objects.select_related("track__corpus").get(pk=row.submission_id)
     kind = kind_of(submission.track)

@@ -80,7 +80,7 @@ def receive(
     file is stored before the row, so that no row is ever without its file.
     """
     if (earlier := _earlier(user, idempotency_key, track, team)) is not None:
-        return _unchanged(earlier, _digest(file))
+        return _require_same_file(earlier, _digest(file))
     if track.refusal:
         raise CannotReceive(track.refusal, "track_not_open")
     _check_quota(team, getattr(file, "size", None) or 0)
@@ -124,7 +124,7 @@ def receive(
     except (IntegrityError, CannotReceive):  # perhaps another request with this key was first
         forget(kept)
         if (earlier := _earlier(user, idempotency_key, track, team)) is not None:
-            return _unchanged(earlier, kept.digest)
+            return _require_same_file(earlier, kept.digest)
         raise
     except BaseException:
         forget(kept)
@@ -243,7 +243,7 @@ def _digest(file: Readable) -> str:
         raise CannotReceive(str(problem), "too_large") from problem
 
 
-def _unchanged(earlier: Submission, digest: str) -> Submission:
+def _require_same_file(earlier: Submission, digest: str) -> Submission:
     """Return the earlier submission with a key if it has the same file; raise otherwise: a script
     that forgot to change its key would mistake another run's scores for those of its new one.
     """

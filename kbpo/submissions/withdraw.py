@@ -83,7 +83,7 @@ def describe(submission: Submission, who: User | None = None, **said: str | bool
     except IntegrityError as taken:
         raise CannotChange(TAKEN.format(name=row.name)) from taken
     if before != (now := (row.is_private, row.is_anonymous)):
-        shown = [_in_words(*flags) for flags in (before, now)]
+        shown = [_visibility_text(*flags) for flags in (before, now)]
         note("show", row.purpose, who=who, before=shown[0], after=shown[1], track=row.track.slug)
     return row
 
@@ -110,7 +110,7 @@ def set_role(submission: Submission, role: str, who: User | None = None) -> Subm
     return row
 
 
-def _in_words(private: bool, anonymous: bool) -> str:
+def _visibility_text(private: bool, anonymous: bool) -> str:
     flags = {"private": private, "anonymous": anonymous}
     return ", ".join(name for name, is_set in flags.items() if is_set) or "public, by name"
 

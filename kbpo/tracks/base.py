@@ -465,7 +465,7 @@ class Track(ABC):
         """
         return {}
 
-    def said(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
+    def release_columns(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
         """Return columns that describe instances in a release; none where the target describes them
         completely.
         """

@@ -118,15 +118,15 @@ class PlacesMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if not _may_take_long(request):
-            return self._answered(request)
+            return self._respond(request)
         if not self.sending.acquire(timeout=WAIT):
             return _later(request, MANY_SEND)
         try:
-            return self._answered(request)
+            return self._respond(request)
         finally:
             self.sending.release()
 
-    def _answered(self, request: HttpRequest) -> HttpResponseBase:
+    def _respond(self, request: HttpRequest) -> HttpResponseBase:
         """Return the response. A large file occupies one of the limited download slots until it has
         been sent or the client disconnects; without a free slot the client is told to retry later.
         """

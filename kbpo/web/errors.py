@@ -155,10 +155,10 @@ def is_busy(error: BaseException) -> bool:
     """Return whether the database was unavailable or too slow (lock, statement timeout, deadlock,
     full disk, lost connection), or the process is at its limit.
     """
-    return isinstance(_uncovered(error), OperationalError | InterfaceError | Crowded)
+    return isinstance(_original_exception(error), OperationalError | InterfaceError | Crowded)
 
 
-def _uncovered(error: BaseException) -> BaseException:
+def _original_exception(error: BaseException) -> BaseException:
     """Return the original exception, which Django hides when it closes a cursor that could not be
     opened.
     """
@@ -168,7 +168,7 @@ def _uncovered(error: BaseException) -> BaseException:
 
 def busy(request: HttpRequest, error: BaseException) -> HttpResponse:
     """Return a 503 page. It makes no database query, not even for the user."""
-    error = _uncovered(error)
+    error = _original_exception(error)
     _log(logging.WARNING, 503, request, error)
     title, advice = SENTENCES[503]
     response: HttpResponse

@@ -82,7 +82,9 @@ def export(view: View[P]) -> View[P]:
             raise
         if answer.streaming:
             stream = cast(StreamingHttpResponse, answer)
-            stream.streaming_content = _computed(cast(Iterable[bytes], stream.streaming_content))
+            stream.streaming_content = _compute_in_slots(
+                cast(Iterable[bytes], stream.streaming_content)
+            )
             answer._resource_closers.append(partial(_ends, key))  # type: ignore[attr-defined]
         else:
             _ends(key)
@@ -91,7 +93,7 @@ def export(view: View[P]) -> View[P]:
     return limited
 
 
-def _computed(parts: Iterable[bytes]) -> Iterator[bytes]:
+def _compute_in_slots(parts: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the parts, each computed in a slot."""
     rest = iter(parts)
     while True:

@@ -107,11 +107,11 @@ class Table:
     def file(self, request: HttpRequest) -> HttpResponseBase:
         """Return all rows as a file, one export at a time for each session."""
         kept = [column for column in self.columns if column.in_files]
-        values = ([column.get_value(row) for column in kept] for row in self._all())
+        values = ([column.get_value(row) for column in kept] for row in self._iterate_rows())
         header = [column.name for column in kept]
         return export(lambda request: file_of(request, self.name, header, values))(request)
 
-    def _all(self) -> Iterator[Any]:
+    def _iterate_rows(self) -> Iterator[Any]:
         """Yield all rows, prepared in blocks."""
         is_query = hasattr(self.rows, "iterator")
         rest = iter(self.rows.iterator(chunk_size=PART) if is_query else self.rows)
@@ -175,7 +175,7 @@ def csv_stream(
     tabs: bool = False,
 ) -> StreamingHttpResponse:
     """Return a streamed CSV file for download, with tabs if `tabs`."""
-    rows = begun(rows)
+    rows = start_iterating(rows)
     kind = "tab-separated-values" if tabs else "csv"
     response = StreamingHttpResponse(
         lines(header, rows, dialect="excel-tab" if tabs else "excel"),
@@ -190,7 +190,8 @@ def json_stream(
 ) -> StreamingHttpResponse:
     """Return the rows as streamed JSON Lines."""
     response = StreamingHttpResponse(
-        json_lines(header, begun(rows)), content_type="application/x-ndjson; charset=utf-8"
+        json_lines(header, start_iterating(rows)),
+        content_type="application/x-ndjson; charset=utf-8",
     )
     response["Content-Disposition"] = f'attachment; filename="{filename}"'
     return response
@@ -200,10 +201,10 @@ def json_lines(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator
     """Yield each row as a line of JSON."""
     for row in rows:
         record = dict(zip(header, row, strict=True))
-        yield json.dumps(record, ensure_ascii=False, default=_plain) + "\n"
+        yield json.dumps(record, ensure_ascii=False, default=_value_as_text) + "\n"
 
 
-def begun(parts: Iterable[T]) -> Iterator[T]:
+def start_iterating(parts: Iterable[T]) -> Iterator[T]:
     """Return an iterator whose first part is already computed, so that a slow query fails before
     the response starts.
     """
@@ -216,7 +217,7 @@ def _after(first: list[T], rest: Iterator[T]) -> Iterator[T]:
     yield from rest
 
 
-def _plain(value: Any) -> str:
+def _value_as_text(value: Any) -> str:
     """Return a value that JSON lacks, as text."""
     return value.isoformat() if isinstance(value, datetime) else str(value)
 

@@ -269,19 +269,19 @@ class Endpoint:
         with self.store.begin() as books:
             fault = faults.next_fault(books, name)
         if fault is not None and fault.kind == "throttle":
-            return self._logged(
+            return self._log_call(
                 name, "throttled", _error("400 Bad Request", "ThrottlingException", "Rate exceeded")
             )
         if fault is not None and fault.kind == "refuse":
-            return self._logged(
+            return self._log_call(
                 name,
                 "refused",
                 _error("400 Bad Request", "RequestError", "The endpoint was told so."),
             )
         if fault is not None and fault.kind == "error":
-            return self._logged(name, "failed", _fault())
+            return self._log_call(name, "failed", _fault())
         if fault is not None and fault.kind == "hang":
-            self._logged(name, "held", _fault())
+            self._log_call(name, "held", _fault())
             time.sleep(fault.seconds)
             return _fault()
         try:
@@ -292,15 +292,15 @@ class Endpoint:
             reply = _error(
                 "400 Bad Request", "RequestError", f"{no} ({no.code})", TurkErrorCode=no.code
             )
-            return self._logged(name, no.code, reply)
+            return self._log_call(name, no.code, reply)
         if fault is not None and fault.kind == "timeout":
-            self._logged(name, "held", _fault())
+            self._log_call(name, "held", _fault())
             time.sleep(fault.seconds)
         if fault is not None and fault.kind == "error_after":
             return _fault()
         return _json("200 OK", shaped(name, faults.distort(fault, answer)))
 
-    def _logged(self, name: str, outcome: str, reply: Reply) -> Reply:
+    def _log_call(self, name: str, outcome: str, reply: Reply) -> Reply:
         with self.store.begin() as books:
             books.insert("call", operation=name, outcome=outcome, at=books.now)
         return reply
@@ -330,17 +330,20 @@ class Endpoint:
                     "200 OK", pages.preview(worker, hits.hit_of(books, query.get("hitId", [""])[0]))
                 )
             if path == "/work":
-                in_hand = [
+                accepted_assignments = [
                     a
-                    for a in work.in_hand(books, worker)
+                    for a in work.accepted_assignments(books, worker)
                     if a["id"] == query.get("assignmentId", [""])[0]
                 ]
-                if not in_hand:
+                if not accepted_assignments:
                     raise work.Refused("You do not have this assignment.")
                 return Reply(
                     "200 OK",
                     pages.work(
-                        worker, hits.hit_of(books, in_hand[0]["hit"]), in_hand[0]["id"], origin
+                        worker,
+                        hits.hit_of(books, accepted_assignments[0]["hit"]),
+                        accepted_assignments[0]["id"],
+                        origin,
                     ),
                 )
         raise Reply("404 Not Found", pages.refused("There is no such page."))
@@ -395,9 +398,13 @@ class Endpoint:
 
 
 def _listing(books: Books, worker: str) -> str:
-    held, offered = work.in_hand(books, worker), work.offered(books, worker)
+    held, offered = work.accepted_assignments(books, worker), work.offered(books, worker)
     return pages.listing(
-        worker, held, offered, qualifications.lacking(books, worker), work.letters(books, worker)
+        worker,
+        held,
+        offered,
+        qualifications.missing_types(books, worker),
+        work.letters(books, worker),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
-from rehearsal.mturk.hits import hit_of, page_of, paged, remember, told, used
+from rehearsal.mturk.hits import hit_answer, hit_of, page_of, page_of_results, remember, used
 from rehearsal.mturk.refuse import RequestError
 from rehearsal.mturk.rewards import afford, available, cents, dollars, fee, held
 from rehearsal.mturk.store import Books
@@ -49,13 +49,16 @@ def list_assignments(books: Books, request: Request) -> Answer:
         limit + 1,
         after,
     )
-    return paged("Assignments", [told_assignment(row) for row in sent_in], limit, after)
+    return page_of_results("Assignments", [told_assignment(row) for row in sent_in], limit, after)
 
 
 def get_assignment(books: Books, request: Request) -> Answer:
     """One assignment that was sent in, with its HIT."""
     row = _sent_in(books, request["AssignmentId"])
-    return {"Assignment": told_assignment(row), "HIT": told(hit_of(books, row["hit"]), books.now)}
+    return {
+        "Assignment": told_assignment(row),
+        "HIT": hit_answer(hit_of(books, row["hit"]), books.now),
+    }
 
 
 def _sent_in(books: Books, assignment: str) -> sqlite3.Row:
@@ -156,7 +159,7 @@ def list_bonus_payments(books: Books, request: Request) -> Answer:
         }
         for row in bonuses
     ]
-    return paged("BonusPayments", told_bonuses, limit, after)
+    return page_of_results("BonusPayments", told_bonuses, limit, after)
 
 
 def balance(books: Books, request: Request) -> Answer:

@@ -49,7 +49,7 @@ def hit_of(books: Books, hit: str) -> sqlite3.Row:
     return row
 
 
-def told(row: sqlite3.Row, now: float) -> Answer:
+def hit_answer(row: sqlite3.Row, now: float) -> Answer:
     """Return a HIT as the platform tells it."""
     return {
         "HITId": row["id"],
@@ -146,7 +146,7 @@ def create_hit_with_hit_type(books: Books, request: Request) -> Answer:
         expiration=books.now + life,
     )
     remember(books, token, "CreateHITWithHITType", hit)
-    return {"HIT": told(hit_of(books, hit), books.now)}
+    return {"HIT": hit_answer(hit_of(books, hit), books.now)}
 
 
 def _asks_for_what_was_deleted(books: Books, requirements: str) -> bool:
@@ -181,7 +181,7 @@ def remember(books: Books, token: str, operation: str, result: str) -> None:
 
 def get_hit(books: Books, request: Request) -> Answer:
     """One HIT."""
-    return {"HIT": told(hit_of(books, request["HITId"]), books.now)}
+    return {"HIT": hit_answer(hit_of(books, request["HITId"]), books.now)}
 
 
 def list_hits(books: Books, request: Request) -> Answer:
@@ -190,7 +190,9 @@ def list_hits(books: Books, request: Request) -> Answer:
     not_disposed = books.all(
         ROWS + " WHERE NOT h.disposed ORDER BY h.number DESC LIMIT ? OFFSET ?", limit + 1, after
     )
-    return paged("HITs", [told(row, books.now) for row in not_disposed], limit, after)
+    return page_of_results(
+        "HITs", [hit_answer(row, books.now) for row in not_disposed], limit, after
+    )
 
 
 def list_reviewable_hits(books: Books, request: Request) -> Answer:
@@ -199,11 +201,11 @@ def list_reviewable_hits(books: Books, request: Request) -> Answer:
     wanted = request.get("Status", "Reviewable")
     not_disposed = books.all(ROWS + " WHERE NOT h.disposed ORDER BY h.number")
     reviewable = [
-        told(row, books.now)
+        hit_answer(row, books.now)
         for row in not_disposed
         if status_of(row, books.now) == wanted and request.get("HITTypeId") in (None, row["type"])
     ]
-    return paged("HITs", reviewable[after : after + limit + 1], limit, after)
+    return page_of_results("HITs", reviewable[after : after + limit + 1], limit, after)
 
 
 def page_of(request: Request) -> tuple[int, int]:
@@ -218,7 +220,7 @@ def page_of(request: Request) -> tuple[int, int]:
     return limit, int(token)
 
 
-def paged(name: str, found: list[Answer], limit: int, after: int) -> Answer:
+def page_of_results(name: str, found: list[Answer], limit: int, after: int) -> Answer:
     """One page of results; `found` has one more than the page if there is another."""
     answer: Answer = {name: found[:limit], "NumResults": len(found[:limit])}
     return answer | ({"NextToken": str(after + limit)} if len(found) > limit else {})

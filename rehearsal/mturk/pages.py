@@ -79,7 +79,7 @@ def listing(
     )
     more = f"<h2>For more HITs you need</h2><ul>{asks}</ul>" if asks else ""
     letter_items = "".join(
-        f"<li><b>{escape(row['subject'])}</b><br>{_with_links(row['text'])}</li>" for row in letters
+        f"<li><b>{escape(row['subject'])}</b><br>{_make_links(row['text'])}</li>" for row in letters
     )
     post = f"<h2>Messages</h2><ul>{letter_items}</ul>" if letter_items else ""
     return page(
@@ -89,7 +89,7 @@ def listing(
     )
 
 
-def _with_links(text: str) -> str:
+def _make_links(text: str) -> str:
     return re.sub(
         r"https?://[^\s<]+",
         lambda match: f'<a href="{match.group(0)}">{match.group(0)}</a>',

@@ -6,7 +6,7 @@ import json
 import sqlite3
 from typing import Any
 
-from rehearsal.mturk.hits import page_of, paged
+from rehearsal.mturk.hits import page_of, page_of_results
 from rehearsal.mturk.refuse import RequestError
 from rehearsal.mturk.store import DELETED, Books, new_id
 
@@ -83,7 +83,9 @@ def list_types(books: Books, request: Request) -> Answer:
         limit + 1,
         after,
     )
-    return paged("QualificationTypes", [_qualification_as_json(row) for row in types], limit, after)
+    return page_of_results(
+        "QualificationTypes", [_qualification_as_json(row) for row in types], limit, after
+    )
 
 
 def associate(books: Books, request: Request) -> Answer:
@@ -133,12 +135,12 @@ def list_requests(books: Books, request: Request) -> Answer:
         }
         for row in requests
     ]
-    return paged("QualificationRequests", told_requests, limit, after)
+    return page_of_results("QualificationRequests", told_requests, limit, after)
 
 
 def accept_request(books: Books, request: Request) -> Answer:
     """Gives who asked what they asked for."""
-    row = _asked(books, request)
+    row = _pending_request(books, request)
     return associate(
         books, {"QualificationTypeId": row["type"], "WorkerId": row["worker"]} | request
     )
@@ -146,7 +148,7 @@ def accept_request(books: Books, request: Request) -> Answer:
 
 def reject_request(books: Books, request: Request) -> Answer:
     """Tells who asked why not; the reason is shown to them alone."""
-    row = _asked(books, request)
+    row = _pending_request(books, request)
     books.run("DELETE FROM qualification_request WHERE id = ?", row["id"])
     subject = (
         f"Your request for the qualification {_type(books, row['type'])['name']} was turned down"
@@ -161,7 +163,7 @@ def reject_request(books: Books, request: Request) -> Answer:
     return {}
 
 
-def _asked(books: Books, request: Request) -> sqlite3.Row:
+def _pending_request(books: Books, request: Request) -> sqlite3.Row:
     row = books.find(
         "SELECT * FROM qualification_request WHERE id = ?", request["QualificationRequestId"]
     )
@@ -226,7 +228,7 @@ def ask_for(books: Books, kind: str, worker: str) -> None:
     )
 
 
-def lacking(books: Books, worker: str) -> list[sqlite3.Row]:
+def missing_types(books: Books, worker: str) -> list[sqlite3.Row]:
     """Return the requester’s own qualification types that a worker lacks and that some active HIT
     requires for accepting it.
     """

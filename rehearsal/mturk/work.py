@@ -31,7 +31,7 @@ def offered(books: Books, worker: str, most: int = OFFERED) -> list[sqlite3.Row]
     return [row for row in hits if may(books, worker, row["qualifications"])][:most]
 
 
-def in_hand(books: Books, worker: str) -> list[sqlite3.Row]:
+def accepted_assignments(books: Books, worker: str) -> list[sqlite3.Row]:
     """Return what a worker has accepted and not sent in."""
     return books.all(
         "SELECT * FROM assignment WHERE worker = ? AND status = 'Accepted' ORDER BY number", worker

@@ -78,7 +78,7 @@ def test_two_teams_dispute_a_judgment_without_knowing_and_an_expert_answers_once
     experts.answer(mine, NO, root)
     assert queue.take(judged.track, root, judged_by(root)) is None
     for run, row, note in ((judged, mine, DOUBT), (other, theirs, "He never set foot there.")):
-        [seen] = experts.of_submission(run).values()
+        [seen] = experts.disputes_of(run).values()
         assert (seen.pk, seen.note, seen.status, seen.agrees) == (row.pk, note, "answered", False)
     told = Delivery.objects.filter(event="dispute").values_list("body__submission__id", flat=True)
     assert set(told) == {judged.pk, other.pk}
@@ -105,7 +105,7 @@ def test_an_experts_answer_to_a_dispute_writes_no_label(
     a, b = (found.row.payload[side]["gloss"] for side in ("a", "b"))
     assert found.rows == [(f"{a} studied at {b}", 2, True, False)]
     assert [(name, same) for name, _, _, same in found.links] == [(a, True), (b, True)]
-    assert experts.of_submission(judged)[row.target_id].agrees is False
+    assert experts.disputes_of(judged)[row.target_id].agrees is False
 
 
 def test_nobody_answers_what_they_raised_or_judged(

@@ -149,7 +149,11 @@ def test_every_criterion_has_its_own_share(world: World) -> None:
     assert set(arranged.answered) == {1.0}
     of = {one.target_id: one.predicate.name for one in world.instances}
     correct = dict(
-        zip(data.pool.target_id.tolist(), arranged.under("correct").answered.tolist(), strict=True)
+        zip(
+            data.pool.target_id.tolist(),
+            arranged.for_criterion("correct").answered.tolist(),
+            strict=True,
+        )
     )
     assert {correct[pk] for pk, name in of.items() if name == WORKS} == {1.0}
     assert {correct[pk] for pk, name in of.items() if name != WORKS} == {8 / 12}

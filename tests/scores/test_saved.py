@@ -22,7 +22,7 @@ from kbpo.evaluation.data import load_data
 from kbpo.evaluation.due import signs_of
 from kbpo.evaluation.leaderboard import board
 from kbpo.evaluation.run import evaluate
-from kbpo.evaluation.worth import _between
+from kbpo.evaluation.worth import _system_correlation
 from kbpo.instances.models import Instance, Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.designs import design_of, poisson
@@ -151,11 +151,11 @@ def test_every_figure_of_a_metric_has_its_interval_and_what_must_be_known_of_it(
         np.array([0.2, 0.4, 0.5, 0.9]), np.full(4, 0.02**2), np.full(4, 50), np.zeros((4, 4))
     )
     alone = np.array([0.3, 0.35, 0.6, 0.8])
-    between = _between(means, range(4), alone)
+    between = _system_correlation(means, range(4), alone)
     assert between["between_80"][0] < between["between"] < between["between_80"][1] < 1
-    wider = _between(replace(means, variance=np.full(4, 0.2**2)), range(4), alone)
+    wider = _system_correlation(replace(means, variance=np.full(4, 0.2**2)), range(4), alone)
     assert wider["between_80"][0] < between["between_80"][0]
-    two = _between(means, range(2), alone[:2])
+    two = _system_correlation(means, range(2), alone[:2])
     assert two == {"between": None, "between_80": (None, None)}
     few = f"Only {judge.n_multiple} responses have two ratings"
     assert few in judge.prmse_warnings[0]

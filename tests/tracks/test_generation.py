@@ -109,8 +109,8 @@ def test_inputs_that_are_wrong_are_refused_with_their_line(tmp_path: Path) -> No
 
 def test_of_answers_all_references_are_shown_also_an_equal_one() -> None:
     asked = Input(key="a", references=["Paris", "in Paris"])
-    assert list(AnswersTrack(Track()).beside(asked, "Paris")) == ["Paris", "in Paris"]
-    assert list(GenerationTrack(Track()).beside(asked, "Paris")) == ["in Paris"]
+    assert list(AnswersTrack(Track()).shown_references(asked, "Paris")) == ["Paris", "in Paris"]
+    assert list(GenerationTrack(Track()).shown_references(asked, "Paris")) == ["in Paris"]
 
 
 @pytest.mark.django_db

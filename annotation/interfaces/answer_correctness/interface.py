@@ -68,7 +68,9 @@ class AnswerCorrectness(Interface):
 
     def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
         payload, left = question.payload, answer or {}
-        passages = [_shown(number, text, left) for number, text in enumerate(payload["passages"])]
+        passages = [
+            _passage_context(number, text, left) for number, text in enumerate(payload["passages"])
+        ]
         return {
             "key": str(question.target_id),
             "title": payload["title"],
@@ -196,7 +198,7 @@ def _overlap(mine: Sequence[Sequence[int]], ours: Sequence[Sequence[int]]) -> bo
     return any(a[0] < b[1] and b[0] < a[1] for a in mine for b in ours)
 
 
-def _shown(number: int, text: str, left: Mapping[str, Any]) -> dict[str, Any]:
+def _passage_context(number: int, text: str, left: Mapping[str, Any]) -> dict[str, Any]:
     """Return the context of a passage with the current answer."""
     says = text_of(left, f"passage-{number}")
     try:

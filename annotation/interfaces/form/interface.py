@@ -108,7 +108,7 @@ class Form(Interface):
         """Return the median of the ratings; edited texts and free text are not filled in."""
         ratings = values.get(question.target_id, {}).get(RATINGS, {})
         told = {
-            field["name"]: _nearest(field["options"], median_low(ratings[field["name"]]))
+            field["name"]: _nearest_option(field["options"], median_low(ratings[field["name"]]))
             for field in question.payload["fields"]
             if field["options"] and ratings.get(field["name"])
         }
@@ -141,7 +141,7 @@ class Form(Interface):
             yield (response.criterion, ""), _words_of(response.value)
 
 
-def _nearest(options: Sequence[Option], rating: float) -> str:
+def _nearest_option(options: Sequence[Option], rating: float) -> str:
     """Return the number of the option with the nearest rating, as the form sends it."""
     places = range(1, len(options) + 1)
     return str(min(places, key=lambda place: abs(options[place - 1]["value"] - rating)))
@@ -179,7 +179,7 @@ def _field(field: Field, number: int, chosen: str) -> dict[str, Any]:
 def _answer(field: Field, number: int, raw: Mapping[str, Any]) -> dict[str, Any]:
     chosen = text_of(raw, field["name"])
     if not field["options"]:
-        return _written(field, number, chosen)
+        return _read_free_text(field, number, chosen)
     if not chosen:
         raise BadAnswer(f"Step {number} is missing: {field['ask']}")
     options = {str(place): option for place, option in enumerate(field["options"], start=1)}
@@ -190,7 +190,7 @@ def _answer(field: Field, number: int, raw: Mapping[str, Any]) -> dict[str, Any]
     return {"value": options[chosen]["value"], "choice": options[chosen]["label"]}
 
 
-def _written(field: Field, number: int, words: str) -> dict[str, Any]:
+def _read_free_text(field: Field, number: int, words: str) -> dict[str, Any]:
     """Return the free text; empty if it is optional and missing."""
     if not words and field.get("required", True):
         raise BadAnswer(f"Step {number} is missing: {field['ask']}")

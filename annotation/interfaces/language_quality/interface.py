@@ -62,7 +62,7 @@ class LanguageQuality(Form):
         mended = text_of(answer or {}, EDIT)
         page = super().render(question, answer)
         for field in page["fields"]:
-            field["top"] = _top(field["options"])
+            field["top"] = _best_value(field["options"])
         return page | {"mended": mended or text, "most": len(text) * 2 + SLACK}
 
     def parse(self, question: Question, raw: dict[str, Any]) -> list[ParsedResponse]:
@@ -71,9 +71,10 @@ class LanguageQuality(Form):
             return judgments
         text = question.payload["text"]
         best = all(
-            judgment.value["value"] == _best(question, judgment.criterion) for judgment in judgments
+            judgment.value["value"] == _best_rating(question, judgment.criterion)
+            for judgment in judgments
         )
-        mended = text if best else _mended(text, text_of(raw, EDIT))
+        mended = text if best else _read_post_edit(text, text_of(raw, EDIT))
         changed = characters_changed(text, mended)
         edit = {
             "value": edit_share(text, mended, changed),
@@ -138,18 +139,18 @@ def _fixes(slips: Sequence[str], mended: str, wanted: str) -> bool:
     return bool(slips) and not any(slip in said for slip in slips) and 2 * len(kept) > len(needed)
 
 
-def _top(options: Sequence[Mapping[str, Any]]) -> str:
+def _best_value(options: Sequence[Mapping[str, Any]]) -> str:
     """Return the form value of the best option of a facet."""
     return str(max(options, key=lambda option: option["rating"])["value"])
 
 
-def _best(question: Question, criterion: str) -> float:
+def _best_rating(question: Question, criterion: str) -> float:
     """Return the best rating of a facet."""
     fields = {field["name"]: field for field in question.payload["fields"]}
     return float(max(option["value"] for option in fields[criterion]["options"]))
 
 
-def _mended(text: str, sent: str) -> str:
+def _read_post_edit(text: str, sent: str) -> str:
     """Return the post-edit of a text, normalized. Raises BadAnswer if it is missing or no text."""
     lines = unicodedata.normalize("NFC", sent.replace("\r\n", "\n").replace("\r", "\n"))
     letters_of_text = set(text)

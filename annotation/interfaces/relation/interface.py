@@ -102,7 +102,10 @@ class Relation(Interface):
         if said is None:
             return None
         holds = [part for part in pair.parts if part in said.get("holds", ())]
-        links = {side.letter: _known(side, values.get(side.target, {})) for side in pair.sides}
+        links = {
+            side.letter: _labelled_candidate(side, values.get(side.target, {}))
+            for side in pair.sides
+        }
         return {"holds": holds, "none": [] if holds else ["1"], **links}
 
     def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
@@ -234,7 +237,7 @@ def _relation_statements(pair: Pair, holds: Sequence[str]) -> list[Statement]:
 def page_of(payload: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, Any]:
     """Return the context of the page from the payload alone, with the current answer."""
     pair = Pair.of(payload)
-    holds = _left(answer, "holds")
+    holds = _field_values(answer, "holds")
     common = [
         _choice(predicate, pair, holds, str(number))
         for number, predicate in enumerate(pair.common, start=1)
@@ -251,13 +254,13 @@ def page_of(payload: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, 
         "rarer": rarer,
         "explains": [choice for choice in [*common, *rarer] if choice["meaning"]],
         "rarer_open": any(predicate["part"] in holds for predicate in pair.rarer),
-        "none": bool(_left(answer, "none")),
+        "none": bool(_field_values(answer, "none")),
         **flag_shown(answer, PROBLEMS),
         "instead": "If only the right sentence is not listed, pick “None of these” instead.",
     }
 
 
-def _left(answer: Mapping[str, Any], name: str) -> list[str]:
+def _field_values(answer: Mapping[str, Any], name: str) -> list[str]:
     """Return the values of a field of an unchecked answer."""
     values = answer.get(name) or []
     return [str(value) for value in (values if isinstance(values, list) else [values]) if value]
@@ -281,7 +284,7 @@ def text_of(pair: Pair, text: str, begin: int, length: int) -> dict[str, Any]:
 
 
 def _side(side: Side, answer: Mapping[str, Any]) -> dict[str, Any]:
-    chosen = _left(answer, side.letter)
+    chosen = _field_values(answer, side.letter)
     alone = not side.asked and OTHER not in chosen
     candidates = [
         (span, gloss, " or ".join(side.fuller.get(span, [])), alone or span in chosen)
@@ -300,8 +303,8 @@ def _side(side: Side, answer: Mapping[str, Any]) -> dict[str, Any]:
             *candidates,
             (OTHER, NOT_LISTED, "", OTHER in chosen),
         ],
-        "title": next(iter(_left(answer, f"{side.letter}_title")), ""),
-        "no_title": bool(_left(answer, f"{side.letter}_no_title")),
+        "title": next(iter(_field_values(answer, f"{side.letter}_title")), ""),
+        "no_title": bool(_field_values(answer, f"{side.letter}_no_title")),
     }
 
 
@@ -334,7 +337,7 @@ def _choice(
     }
 
 
-def _all(raw: Mapping[str, Any], name: str) -> list[str]:
+def _checked_values(raw: Mapping[str, Any], name: str) -> list[str]:
     """Return the values of a form field. Raises BadAnswer if they are not texts."""
     values = raw.get(name, [])
     values = values if isinstance(values, list) else [values]
@@ -357,7 +360,7 @@ def _link(side: Side, raw: Mapping[str, Any]) -> dict[str, Any]:
     return value
 
 
-def _known(side: Side, value: Mapping[str, Any]) -> str:
+def _labelled_candidate(side: Side, value: Mapping[str, Any]) -> str:
     """Return the candidate that a label names, by its place or its words; empty if it
     names none.
     """
@@ -389,7 +392,7 @@ def _choice_of(side: Side, raw: Mapping[str, Any]) -> str:
 
 
 def _holds(pair: Pair, raw: Mapping[str, Any]) -> dict[str, Any]:
-    holds = {part for value in _all(raw, "holds") for part in value.split()}
+    holds = {part for value in _checked_values(raw, "holds") for part in value.split()}
     none = bool(field_text(raw, "none"))
     if unknown := sorted(holds - set(pair.parts)):
         raise BadAnswer(

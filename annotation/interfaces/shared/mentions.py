@@ -133,11 +133,13 @@ def _dates(mention: SettledMention, marks: Sequence[CheckedMention | None]) -> l
 
 def _marked_at(span: Span, reader: Reader) -> CheckedMention | None:
     """Return the mention of a reader that overlaps most with the span; None without one."""
-    best = max(reader, key=lambda mark: (_shared(mark.span, span), -mark.span[0]), default=None)
-    return best if best is not None and _shared(best.span, span) > 0 else None
+    best = max(
+        reader, key=lambda mark: (_overlap_length(mark.span, span), -mark.span[0]), default=None
+    )
+    return best if best is not None and _overlap_length(best.span, span) > 0 else None
 
 
-def _shared(left: Span, right: Span) -> int:
+def _overlap_length(left: Span, right: Span) -> int:
     return min(left[1], right[1]) - max(left[0], right[0])
 
 
@@ -228,8 +230,10 @@ def _name(
 
 
 def _settled_at(span: Span, mentions: Sequence[SettledMention]) -> Span | None:
-    best = max(mentions, key=lambda mention: (_shared(mention.span, span), -mention.span[0]))
-    return best.span if _shared(best.span, span) > 0 else None
+    best = max(
+        mentions, key=lambda mention: (_overlap_length(mention.span, span), -mention.span[0])
+    )
+    return best.span if _overlap_length(best.span, span) > 0 else None
 
 
 def _links(marks: Sequence[Sequence[CheckedMention | None]]) -> Mapping[int, str]:

@@ -127,7 +127,7 @@ class Reading:
                     " one of them."
                 )
         by_span = {mention.span: mention for mention in marked_spans}
-        return [self._linked(mention, by_span) for mention in marked_spans]
+        return [self._add_title(mention, by_span) for mention in marked_spans]
 
     def _mention(self, row: Any) -> CheckedMention:
         if not isinstance(row, dict):
@@ -173,7 +173,7 @@ class Reading:
             )
         return value
 
-    def _linked(
+    def _add_title(
         self, mention: CheckedMention, by_span: Mapping[Span, CheckedMention]
     ) -> CheckedMention:
         """Return the mention with the title of its canonical mention. Raises BadAnswer."""

@@ -98,7 +98,7 @@ def side_by_side(
         lines.append(line)
     return SideBySide(
         text=page.get("text", ""),
-        marks=page.get("marks") or _numbered(ordered),
+        marks=page.get("marks") or _number_positions(ordered),
         lines=lines,
         numbered=not page.get("marks") and any(statement.places for statement in ordered),
         of=len(others),
@@ -111,7 +111,7 @@ def _by_key(statements: Sequence[Statement]) -> dict[tuple[str, ...], Statement]
     return {statement.key: statement for statement in statements}
 
 
-def _numbered(statements: Sequence[Statement]) -> list[Mark]:
+def _number_positions(statements: Sequence[Statement]) -> list[Mark]:
     """Return the positions of statements with the numbers of the statements at each."""
     numbers: dict[tuple[int, int], list[str]] = defaultdict(list)
     for number, row in enumerate(statements, start=1):

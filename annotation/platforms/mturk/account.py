@@ -47,7 +47,7 @@ def account() -> Account | None:
     )
 
 
-def here(endpoint: str, what: str) -> None:
+def refuse_other_endpoint(endpoint: str, what: str) -> None:
     """Raise PlatformDown, with a sentence, for what was made at another endpoint than the one that
     is set. So work in a sandbox is never paid with real money, and the books of two endpoints are
     never mixed.

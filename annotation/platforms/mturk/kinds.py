@@ -79,7 +79,7 @@ def hit_type(
     """Return the id of the type with these properties."""
     request = type_of_hit(title, description, reward, duration, keywords, needs)
     digest = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
-    known = _known("hit_type", digest)
+    known = _stored_external_id("hit_type", digest)
     made = known or _keep("hit_type", digest, call("CreateHITType", **request)["HITTypeId"])
     _hear_of(made)
     return made
@@ -91,7 +91,7 @@ def _hear_of(made: str) -> None:
     """
     topic = settings.MTURK_NOTIFY_TOPIC
     digest = hashlib.sha256(f"{made} {topic}".encode()).hexdigest()
-    if topic and not _known("notification", digest) and subscribe(made, topic):
+    if topic and not _stored_external_id("notification", digest) and subscribe(made, topic):
         _keep("notification", digest, made)
 
 
@@ -99,7 +99,7 @@ def qualification(name: str, description: str = "") -> str:
     """Return the id of a qualification of ours; one that was made before on this account is taken
     up again.
     """
-    known = _known("qualification", name)
+    known = _stored_external_id("qualification", name)
     return known or _keep(
         "qualification", name, _make_qualification(name, description or DESCRIPTIONS[name])
     )
@@ -107,8 +107,8 @@ def qualification(name: str, description: str = "") -> str:
 
 def delete_qualification(name: str) -> None:
     """Deletes a qualification of ours that nobody needs any more; gone already counts as done."""
-    full = _full(name)
-    kind = _known("qualification", name) or _qualification_named(full)
+    full = _platform_name(name)
+    kind = _stored_external_id("qualification", name) or _qualification_named(full)
     if kind is None:
         return
     try:
@@ -119,13 +119,13 @@ def delete_qualification(name: str) -> None:
     forget(kind)
 
 
-def _full(name: str) -> str:
+def _platform_name(name: str) -> str:
     """Return the name under which the platform knows a qualification of ours."""
     return f"{settings.MTURK_NAME}: {name}"
 
 
 def _make_qualification(name: str, description: str) -> str:
-    full = _full(name)
+    full = _platform_name(name)
     if (found := _qualification_named(full)) is not None:
         return found
     try:
@@ -181,7 +181,7 @@ def forget(external_id: str = "") -> None:
     (external_types.filter(external_id=external_id) if external_id else external_types).delete()
 
 
-def _known(kind: str, digest: str) -> str:
+def _stored_external_id(kind: str, digest: str) -> str:
     external_types = ExternalType.objects.filter(
         platform=NAME, endpoint=usable().endpoint, kind=kind, digest=digest
     )

@@ -25,7 +25,7 @@ from annotation.platforms.base import (
     UnknownOutcome,
 )
 from annotation.platforms.mturk import compensate, kinds
-from annotation.platforms.mturk.account import account, here
+from annotation.platforms.mturk.account import account, refuse_other_endpoint
 from annotation.platforms.mturk.amounts import CENT, FEE, written
 from annotation.platforms.mturk.client import call, pages
 from annotation.platforms.mturk.question import (
@@ -144,7 +144,7 @@ class MTurk(Platform):
         """Puts a HIT up once. Whoever does not know whether it is up already looks for it before
         making another.
         """
-        here(hit.endpoint, f"HIT {hit.pk}")
+        refuse_other_endpoint(hit.endpoint, f"HIT {hit.pk}")
         begun = hit.called_at or clock.now()
         if clock.now() - begun > FORGETS and (found := self._find(hit)) is not None:
             return found.external_id
@@ -189,15 +189,15 @@ class MTurk(Platform):
     def survey(self, hit: HIT | None = None) -> Iterator[Seen]:
         if hit is None:
             for page in pages("ListHITs", "HITs"):
-                yield _seen(page)
+                yield _read_hit(page)
         elif (found := self._find(hit)) is not None:
             yield found
 
     def _find(self, hit: HIT) -> Seen | None:
-        here(hit.endpoint, f"HIT {hit.pk}")
+        refuse_other_endpoint(hit.endpoint, f"HIT {hit.pk}")
         if hit.external_id:
             try:
-                return _seen(call("GetHIT", HITId=hit.external_id)["HIT"])
+                return _read_hit(call("GetHIT", HITId=hit.external_id)["HIT"])
             except Refused as no:
                 if no.code == "HITDoesNotExist":
                     return None
@@ -205,7 +205,7 @@ class MTurk(Platform):
         mark = mark_of(hit)
         return next(
             (
-                _seen(page)
+                _read_hit(page)
                 for page in pages("ListHITs", "HITs")
                 if page.get("RequesterAnnotation") == mark
             ),
@@ -213,7 +213,7 @@ class MTurk(Platform):
         )
 
     def offer(self, hit: HIT, until: datetime, *, more: int = 0, key: str = "") -> None:
-        here(hit.endpoint, f"HIT {hit.pk}")
+        refuse_other_endpoint(hit.endpoint, f"HIT {hit.pk}")
         call("UpdateExpirationForHIT", HITId=hit.external_id, ExpireAt=until)
         if not more:
             return
@@ -230,7 +230,7 @@ class MTurk(Platform):
                 raise
 
     def take_down(self, hit: HIT, *, delete: bool = False) -> None:
-        here(hit.endpoint, f"HIT {hit.pk or hit.external_id}")
+        refuse_other_endpoint(hit.endpoint, f"HIT {hit.pk or hit.external_id}")
         if not delete:
             call("UpdateExpirationForHIT", HITId=hit.external_id, ExpireAt=compensate.LONG_AGO)
             return
@@ -244,7 +244,7 @@ class MTurk(Platform):
     # -- Assignments
     # ------------------------------------------------------------------------------
     def collect(self, hit: HIT) -> Iterable[dict[str, Any]]:
-        here(hit.endpoint, f"HIT {hit.pk}")
+        refuse_other_endpoint(hit.endpoint, f"HIT {hit.pk}")
         for page in pages("ListAssignmentsForHIT", "Assignments", HITId=hit.external_id):
             try:
                 fields = fields_of(page.get("Answer", ""))
@@ -260,7 +260,7 @@ class MTurk(Platform):
             }
 
     def decide(self, assignment: Assignment, refused: str | None = None) -> None:
-        here(assignment.hit.endpoint, f"Answer {assignment.pk}")
+        refuse_other_endpoint(assignment.hit.endpoint, f"Answer {assignment.pk}")
         wanted, which = "approved", {"AssignmentId": assignment.external_id}
         try:
             if refused is not None:
@@ -281,7 +281,7 @@ class MTurk(Platform):
     # ------------------------------------------------------------------------------
     def pay_bonus(self, bonus: Bonus) -> None:
         assert bonus.assignment is not None
-        here(bonus.endpoint, f"Bonus {bonus.pk}")
+        refuse_other_endpoint(bonus.endpoint, f"Bonus {bonus.pk}")
         if bonus.asked_before and self._was_paid(bonus):
             return
         try:
@@ -305,7 +305,7 @@ class MTurk(Platform):
         return any(one["Reason"] == compensate.reason_of(bonus) for one in paid)
 
     def compensate(self, bonus: Bonus, *, offered: bool = True, over: bool = False) -> Offer:
-        here(bonus.endpoint, f"Payment {bonus.pk}")
+        refuse_other_endpoint(bonus.endpoint, f"Payment {bonus.pk}")
         if over:
             compensate.delete_ended_hits(bonus)
             return Offer.NOBODY
@@ -361,7 +361,7 @@ class MTurk(Platform):
         }
 
 
-def _seen(one: dict[str, Any]) -> Seen:
+def _read_hit(one: dict[str, Any]) -> Seen:
     most, free = one["MaxAssignments"], one.get("NumberOfAssignmentsAvailable", 0)
     return Seen(
         external_id=one["HITId"],

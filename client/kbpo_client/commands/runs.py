@@ -65,13 +65,13 @@ def runs(service: Service, /, as_json: bool, **switches: str | None) -> None:
         return
     uploads = [row for row in listed if row["status"] in DISCARDED]
     if found := [row for row in listed if row["status"] not in DISCARDED]:
-        table([*OF_RUN, "score, 80 %"], [[*_of_run(row), _score(row)] for row in found])
+        table([*OF_RUN, "score, 80 %"], [[*_run_columns(row), _score(row)] for row in found])
     if uploads:
         click.echo(f"{'' if not found else chr(10)}No runs, but files that were not taken:")
-        table([*OF_RUN], [_of_run(row) for row in uploads])
+        table([*OF_RUN], [_run_columns(row) for row in uploads])
 
 
-def _of_run(row: dict[str, Any]) -> list[str]:
+def _run_columns(row: dict[str, Any]) -> list[str]:
     return [row["name"], row["track"], row["team"], str(row["id"]), row["status_text"]]
 
 
@@ -187,7 +187,7 @@ def confirm(
             if (why_not := submission.get("why_not")) and half_width is None:
                 fail(why_not, REFUSED)
             plan = submission["plan"]
-            option = _chosen(plan, half_width or plan["chosen"])
+            option = _find_option(plan, half_width or plan["chosen"])
             if submission["counts"].get("errors") and not good_lines_only:
                 fail("Its file has errors: mend it, or say --good-lines-only.", REFUSED)
             offered = plan.get("development", {"n": 0, "each": "0"})
@@ -202,7 +202,7 @@ def confirm(
         click.echo(f"{submission['status_text']}; ${submission['money']['reserved']} reserved.")
 
 
-def _chosen(offer: dict[str, Any], half_width: str) -> dict[str, Any]:
+def _find_option(offer: dict[str, Any], half_width: str) -> dict[str, Any]:
     """Return the option of this width; ends the command with the list of options if
     there is none.
     """
@@ -240,7 +240,7 @@ def order(
         if not yes:
             if further is None:
                 fail(_nothing_more(submission), REFUSED)
-            price = _chosen(further, half_width)["at_most"]
+            price = _find_option(further, half_width)["at_most"]
             asked = f"Order more judgments of {name}, up to ±{half_width}, at most ${price}?"
             click.confirm(asked, abort=True, err=True)
             seen |= {"made_at": further["made_at"], "at_most": at_most or price}

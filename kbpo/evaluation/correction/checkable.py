@@ -39,7 +39,7 @@ def frame_of(track: Track, data: Data) -> Frame:
         judged |= able[:, None] & ~np.isnan(data.f[criterion][arranged.at])
     a = np.where(judged, a * data.shown, 0.0)
     a = by_code(
-        np.column_stack([a, _of_everybodys_recall(arranged) * able]), row_target, codes.size
+        np.column_stack([a, _joint_recall_weights(arranged) * able]), row_target, codes.size
     )
     n, disagreement = votes_of(ids)
     able = (n > 0) & (a.sum(axis=1) > 0)
@@ -62,7 +62,7 @@ def _unanswered(arranged: Centred) -> Bools:
     return np.asarray(arranged.data.mark[arranged.data.pool.target[arranged.row]] >= NEVER)
 
 
-def _of_everybodys_recall(arranged: Centred) -> Floats:
+def _joint_recall_weights(arranged: Centred) -> Floats:
     """Return (n,) the weight of each row in the number of true facts that all systems predict
     together, divided by its inclusion probability. 0 where a track has no recall.
     """

@@ -27,17 +27,19 @@ def not_corrected(track: Track, found: Corrected | None, made: Corrections) -> d
     if found is None:
         return {}
     reasons = {
-        system: _why(track, found, made, column)
+        system: _uncorrected_reasons(track, found, made, column)
         for column, system in enumerate(found.data.systems)
         if found.data.shown[column]
     }
     return {system: sentences for system, sentences in reasons.items() if sentences}
 
 
-def _why(track: Track, corrected: Corrected, made: Corrections, column: int) -> list[str]:
+def _uncorrected_reasons(
+    track: Track, corrected: Corrected, made: Corrections, column: int
+) -> list[str]:
     kind = kind_of(track)
-    printed = _guaranteed(track, made.scores, column)
-    too_wide = _guaranteed(track, made.too_wide, column) - printed
+    printed = _guaranteed_quantities(track, made.scores, column)
+    too_wide = _guaranteed_quantities(track, made.too_wide, column) - printed
     if corrected.late(column, track.criterion):
         return [BROUGHT if corrected.checks.since[column] and corrected.data.noise else LATE]
     if kind.measures.mean not in printed | too_wide:
@@ -68,7 +70,7 @@ def _why(track: Track, corrected: Corrected, made: Corrections, column: int) -> 
     return reasons
 
 
-def _guaranteed(track: Track, scores: list[Score], column: int) -> set[str]:
+def _guaranteed_quantities(track: Track, scores: list[Score], column: int) -> set[str]:
     """Return the quantities of a system among these scores under the guaranteed criterion. Its mean
     counts under the guaranteed distribution alone.
     """

@@ -38,7 +38,7 @@ class Realised:
     half_width: float = math.inf
 
     @property
-    def larger(self) -> float:
+    def interval_variance(self) -> float:
         """Return the variance that the interval is computed from."""
         return max(self.variance, self.anticipated)
 
@@ -64,7 +64,7 @@ class Realised:
         ]
         kept: dict[str, Any] = {"now": now}
         if ended:
-            larger = self.larger if math.isfinite(self.larger) else None
+            larger = self.interval_variance if math.isfinite(self.interval_variance) else None
             kept |= {"realised": now[:2], "realised_variance": larger, "came_to": now[2]}
         if kept.items() <= batch.settings.items():
             return

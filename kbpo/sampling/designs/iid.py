@@ -62,7 +62,10 @@ class Iid(Design):
         self, submission: Submission, half_widths: Sequence[str]
     ) -> dict[str, dict[str, Any]]:
         supports, state = _supports(submission), State(submission)
-        return {width: _more(submission, Decimal(width), supports, state) for width in half_widths}
+        return {
+            width: _option_of_more_draws(submission, Decimal(width), supports, state)
+            for width in half_widths
+        }
 
     def sample(self, submission: Submission) -> int:
         draws = submission.plan["options"][submission.plan["chosen"]]["draws"]
@@ -72,7 +75,7 @@ class Iid(Design):
 
     def variance_to_compare(self, realised: Realised) -> float:
         """Return the variance that the interval is computed from."""
-        return realised.larger
+        return realised.interval_variance
 
     def enough(self, submission: Submission, realised: Realised | None) -> str:
         if not submission.batches.filter(design="iid", stage=1 + submission.orders).exists():
@@ -161,11 +164,11 @@ def _needed(submission: Submission) -> dict[str, int]:
     """
     own = support(submission, submission.track.distribution)
     width = Decimal(submission.plan["chosen"])
-    existing = existing_draws(submission, _others(submission))
+    existing = existing_draws(submission, _other_runs(submission))
     return sizes(submission.track, _required(submission, width, own, existing))
 
 
-def _others(submission: Submission) -> list[int]:
+def _other_runs(submission: Submission) -> list[int]:
     """Return the other runs of the track that have draws."""
     batches = SampleBatch.objects.filter(submission__track=submission.track, design="iid")
     owners = batches.exclude(submission=submission).values_list("submission_id", flat=True)
@@ -232,7 +235,7 @@ def _option(
     return price | {"draws": draws}
 
 
-def _more(
+def _option_of_more_draws(
     submission: Submission,
     half_width: Decimal,
     supports: dict[str, tuple[Ids, Ids, Floats]],
@@ -266,8 +269,8 @@ def _required_more(submission: Submission, half_width: Decimal, state: State) ->
         return planned_variance(state.p, chance[state.row], state.v, target=state.row)
 
     before, goal = planned(0), target
-    if realised and 0 < realised.larger < np.inf and 0 < before < np.inf:
-        goal = before * target / realised.larger
+    if realised and 0 < realised.interval_variance < np.inf and 0 < before < np.inf:
+        goal = before * target / realised.interval_variance
     low, high = 0, DRAW_LIMIT
     while low < high:
         middle = (low + high) // 2

@@ -127,9 +127,9 @@ class Poisson(Design):
         target = target_variance(submission, submission.plan["chosen"])
         if realised is not None and self.variance_to_compare(realised) <= CLOSE * target:
             return "target"
-        return self._ended(submission)
+        return self._end_reason(submission)
 
-    def _ended(self, submission: Submission) -> str:
+    def _end_reason(self, submission: Submission) -> str:
         """Return why sampling ends for a submission that has not reached the ordered half-width;
         empty if it goes on.
         """

@@ -68,7 +68,7 @@ def import_annotations(
     marks = kind_with_recall(track).read_marks(gold, mentions, documents)
     marked: set[int] = set()
     labels = {
-        what: _label(corpus, origin, _noting(marked, values), is_public)
+        what: _label(corpus, origin, _note_documents(marked, values), is_public)
         for what, values in marks.values.items()
     }
     whole = {"scope": "document", "closed": closed}
@@ -84,7 +84,7 @@ def import_annotations(
     )
 
 
-def _noting(marked: set[int], values: Values) -> Values:
+def _note_documents(marked: set[int], values: Values) -> Values:
     """Yield the values as they are; the documents that they lie in are added to `marked`."""
     for place, value in values:
         marked.add(place.document)

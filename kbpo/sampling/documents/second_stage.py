@@ -62,7 +62,7 @@ def draw_second_stage(track: Track, *, seed: int | None = None) -> DocumentBatch
         return None
     when, seed = clock.now(), secrets.randbelow(2**31) if seed is None else seed
     document_batch = DocumentBatch.objects.get(track=track, design=TWO_STAGE, stage=1)
-    before = _drawn(track)
+    before = _drawn_documents(track)
     size = min(document_batch.settings["both_stages"], track.corpus.n_test) - len(before)
     if size < LEAST:
         log.warning("The second stage of %s has nothing left to draw.", track.name)
@@ -72,7 +72,7 @@ def draw_second_stage(track: Track, *, seed: int | None = None) -> DocumentBatch
     )  # reads all texts: not while the track is locked
     with transaction.atomic():
         Track.objects.select_for_update().only("pk").get(pk=track.pk)
-        if not _is_due(track) or _drawn(track) != before:
+        if not _is_due(track) or _drawn_documents(track) != before:
             return None
         batch = DocumentBatch.objects.create(
             track=track,
@@ -157,7 +157,7 @@ def _is_due(track: Track) -> bool:
     ).exists() and not waiting - abandoned_documents(waiting)
 
 
-def _drawn(track: Track) -> set[int]:
+def _drawn_documents(track: Track) -> set[int]:
     document_samples = DocumentSample.objects.filter(track=track)
     return set(document_samples.values_list("document_id", flat=True))
 

@@ -18,7 +18,7 @@ from kbpo.instances.models import Label
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks import base
 from kbpo.tracks.base import Verdicts
-from kbpo.tracks.kbp.judge import Clusters, JudgedRow, Span, directed, holds, judge
+from kbpo.tracks.kbp.judge import Clusters, JudgedRow, Span, directed_name, holds, judge
 from kbpo.tracks.kbp.judgments import rows_of, rows_of_read
 from kbpo.tracks.kbp.words import FACETS
 from kbpo.tracks.models import Track
@@ -84,10 +84,10 @@ class Judged(base.Judged):
         last = min(len(document.sentences) - 1, document.sentence_of(self.window[1] - 1) + 1)
         return Explained(
             ends=self.ends(),
-            holds=[claim for _, claim in self.held()],
+            holds=[claim for _, claim in self.holding_relations()],
             asked=len(self.row.value.get("shown", ())),
             around=(document.sentences[first][0], document.sentences[last][1]),
-            spans=self.spans + _others(self),
+            spans=self.spans + _other_mentions(self),
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -144,7 +144,8 @@ class Judged(base.Judged):
             for end in self.ends()
         }
         holds = [
-            {**held, "claim": "".join(text for _, text in claim)} for held, claim in self.held()
+            {**held, "claim": "".join(text for _, text in claim)}
+            for held, claim in self.holding_relations()
         ]
         return {**ends, "holds": holds, "offered": len(self.row.value.get("shown", ()))}
 
@@ -187,7 +188,7 @@ class Judged(base.Judged):
             votes=f"{most} of {sum(votes.values())}" if votes else "",
         )
 
-    def held(self) -> list[tuple[dict[str, Any], list[tuple[str, str]]]]:
+    def holding_relations(self) -> list[tuple[dict[str, Any], list[tuple[str, str]]]]:
         """Return the relations that hold of its two mentions, for programs and as sentences, each
         sentence once: a relation and its inverse, or two relations, may be the same words.
         """
@@ -281,13 +282,13 @@ def search(corpus: Corpus, submission: int, words: str, most: int) -> tuple[list
         matching = Document.objects.filter(corpus=corpus).with_words(words)
         documents = list(matching.values_list("pk", flat=True)[: most + 1])
     with prefer_indexes():
-        return _inside(submission, documents[:most]), len(documents) <= most
+        return _predictions_in(submission, documents[:most]), len(documents) <= most
 
 
-def within(corpus: Corpus, submission: int, key: str) -> list[int]:
+def predictions_in_document(corpus: Corpus, submission: int, key: str) -> list[int]:
     """Return the predictions of a submission in the document of that key."""
     documents = Document.objects.filter(corpus=corpus, key=key).values_list("pk", flat=True)
-    return _inside(submission, list(documents))
+    return _predictions_in(submission, list(documents))
 
 
 def find_by_name(
@@ -325,7 +326,7 @@ def find_by_name(
     return predictions, len(texts) <= most
 
 
-def _inside(submission: int, documents: Sequence[int]) -> list[int]:
+def _predictions_in(submission: int, documents: Sequence[int]) -> list[int]:
     rows = fetch(
         "SELECT p.id FROM instances_instance i JOIN submissions_prediction p ON p.instance_id ="
         " i.id AND p.submission_id = %s WHERE i.document_id = ANY(%s)",
@@ -350,7 +351,7 @@ def describe(
     chosen = [by_key[pk] for pk in predictions]
     rows = rows_of_read(chosen, public=public)
     judged = [row.instance.target_id for row in chosen if row.pk not in unjudged]
-    labels = _deciding(judged, public=public)
+    labels = _deciding_labels(judged, public=public)
     schema, names = _predicates(track.corpus), track.corpus.relation_names()
     ends_included = Submission.objects.filter(pk=submission, door=ENDS_INCLUDED).exists()
     described: list[base.Judged] = []
@@ -365,7 +366,7 @@ def describe(
     return described
 
 
-def _deciding(targets: Collection[int], *, public: bool) -> dict[int, Label]:
+def _deciding_labels(targets: Collection[int], *, public: bool) -> dict[int, Label]:
     """Return a mapping: target -> its label that decides, of those that are public if asked."""
     labels = Label.objects.filter(target__in=targets)
     deciding: dict[int, Label] = {}
@@ -445,7 +446,7 @@ def _votes(row: JudgedRow, label: Label | None) -> str:
             label.source if label else "", ""
         )
     yes, n = _vote(row, label.n)
-    is_right = directed(row.predicate, row.forward) in row.value.get("holds", ())
+    is_right = directed_name(row.predicate, row.forward) in row.value.get("holds", ())
     return f"{yes if is_right else n - yes} of {n}"
 
 
@@ -453,7 +454,7 @@ def _vote(row: JudgedRow, n: int) -> tuple[int, int]:
     """Return how many of the annotators answered that the prediction's own relation holds, and how
     many were asked.
     """
-    part = directed(row.predicate, row.forward)
+    part = directed_name(row.predicate, row.forward)
     return row.value.get("votes", {}).get(part, 0), row.value.get("asked", {}).get(part, n)
 
 
@@ -471,7 +472,7 @@ class Explained:
     spans: list[Mark]
 
 
-def _others(judged: Judged) -> list[Mark]:
+def _other_mentions(judged: Judged) -> list[Mark]:
     """Return the names that came with the document, but for the two that the claim is about."""
     taken = {judged.row.subject, judged.row.object}
     rows = Mention.objects.filter(document=judged.document).values_list("begin", "end")

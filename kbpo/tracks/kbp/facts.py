@@ -175,7 +175,7 @@ def read_facts(
     counted = predicted["counted"]
     sentences = _Sentences(annotated, REACH[track.scope])
     names = _Names(
-        _labelled(corpus=track.corpus_id) & {*annotated, *predicted["documents"].tolist()}
+        _labelled_documents(corpus=track.corpus_id) & {*annotated, *predicted["documents"].tolist()}
     )
     # Elsewhere nobody has said anything about names, and what systems claim stands.
     touched = np.flatnonzero(np.isin(document, [*names.clusters, *annotated]))
@@ -302,7 +302,7 @@ def found_by(
     systems that predict the fact; with public labels only if asked.
     """
     sentences = _Sentences(documents, REACH[track.scope])
-    names = _Names(_labelled(document__in=documents), public=public)
+    names = _Names(_labelled_documents(document__in=documents), public=public)
     predicted = _Predicted.read(systems, documents)
     rows = _Mentioned.from_predictions(predicted)
     code = names.facts(rows)
@@ -338,7 +338,7 @@ def targets_in_scope(track: Track, targets: Sequence[int]) -> set[int]:
     return {
         pk
         for pk, document, *ends in places
-        if sentences.near(document, (ends[0], ends[1]), (ends[2], ends[3]))
+        if sentences.is_near(document, (ends[0], ends[1]), (ends[2], ends[3]))
     }
 
 
@@ -366,7 +366,7 @@ class _Sentences:
         rows = Document.objects.filter(pk__in=documents).values_list("pk", "sentence_begin")
         self.begins = {pk: np.array(begins, dtype=np.int64) for pk, begins in rows}
 
-    def near(self, document: int, a: Span, b: Span) -> bool:
+    def is_near(self, document: int, a: Span, b: Span) -> bool:
         begins = self.begins[document]
         first, second = np.searchsorted(begins, [a[0], b[0]], side="right")
         return bool(abs(int(first) - int(second)) <= self.reach)
@@ -389,7 +389,7 @@ class _Sentences:
         return np.asarray(np.abs(first - second) <= self.reach)
 
 
-def _labelled(**where: Any) -> set[int]:
+def _labelled_documents(**where: Any) -> set[int]:
     """Return documents with a label of one of their mentions."""
     targets = Target.objects.filter(kind=Target.Kind.MENTION, labels__isnull=False, **where)
     return set(targets.values_list("document", flat=True).distinct())
@@ -495,7 +495,7 @@ def _true_marks(
         marked[row[0]].update(json.loads(row[6] or "[]"))
     for target, value, _ in values_of(marked, merge_labels, public=public):
         document, a, b = places[target]
-        if sentences.near(document, a, b):
+        if sentences.is_near(document, a, b):
             for part in marked[target] & set(value.get("holds", ())):
                 subject, object_ = (a, b) if part.endswith(">") else (b, a)
                 yield document, part[:-1], subject, object_

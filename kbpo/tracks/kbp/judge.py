@@ -197,7 +197,7 @@ def holds(row: JudgedRow) -> float:
     """Return 1.0 if the predicate holds in the prediction's direction, 0.0 if not, NaN if it was
     not asked.
     """
-    part = directed(row.predicate, row.forward)
+    part = directed_name(row.predicate, row.forward)
     if part in row.value.get("shown", ()):
         return float(part in row.value["holds"])
     return 0.0 if row.closed else nan
@@ -211,7 +211,7 @@ def links(row: JudgedRow) -> float:
     return subject * row.clusters.refers(row.object, row.object_canonical)
 
 
-def directed(predicate: str, forward: bool) -> str:
+def directed_name(predicate: str, forward: bool) -> str:
     """Return the name of a predicate with its direction over the target's two mentions, as labels
     hold it.
     """
@@ -222,4 +222,4 @@ def needed(predictions: Iterable[tuple[str, bool]]) -> set[str]:
     """Return the directed predicates that must be shown so that all these (predicate, forward) can
     be judged.
     """
-    return {directed(predicate, forward) for predicate, forward in predictions}
+    return {directed_name(predicate, forward) for predicate, forward in predictions}

@@ -201,8 +201,8 @@ def _mention(labels: Sequence[Statement]) -> Value:
     says_of_title = {"titles", TITLED, "link"}
     of_title = sum(max(1, label.n) for label in of_mention if says_of_title & {*label.value})
     for label in of_mention:
-        titles.update(_of_titles(label))
-        given = Counter(_of_canonicals(label))
+        titles.update(_votes_by_title(label))
+        given = Counter(_votes_by_canonical(label))
         if OFFERED in label.value and any(_saw_more(other, label) for other in of_mention):
             void = set(given) if len(label.value[OFFERED]) == 1 else {OTHER}
             asked -= sum(given.pop(choice, 0) for choice in void)
@@ -249,7 +249,7 @@ def _link_of(titles: Counter[str], n: int) -> Value:
     return {"link": title} if 2 * most > n else {}
 
 
-def _of_canonicals(label: Statement) -> dict[str, int]:
+def _votes_by_canonical(label: Statement) -> dict[str, int]:
     """Return the votes by canonical mention; those of a label without votes are all for its
     value.
     """
@@ -261,7 +261,7 @@ def _of_canonicals(label: Statement) -> dict[str, int]:
     return dict(votes)
 
 
-def _of_titles(label: Statement) -> dict[str, int]:
+def _votes_by_title(label: Statement) -> dict[str, int]:
     """Return votes by title; those of a label without votes all for its link."""
     titles = label.value.get("titles", label.value.get(TITLED))
     if titles is None:

@@ -11,7 +11,7 @@ from kbpo.corpus.fetch import fetch
 from kbpo.corpus.remembered import read_cached
 from kbpo.instances.merge import values_inside, values_of
 from kbpo.instances.models import Label, Target
-from kbpo.tracks.kbp.judge import Span, directed
+from kbpo.tracks.kbp.judge import Span, directed_name
 from kbpo.tracks.kbp.merge import merge_labels, needs_no_question
 
 
@@ -74,7 +74,11 @@ def pairs_of(target_ids: Sequence[int]) -> list[Pair]:
         [list(pairs)],
     )
     for target, name, forward, subject_type, object_type, *ends in claims:
-        part, subject, object_ = directed(name, forward), (ends[0], ends[1]), (ends[2], ends[3])
+        part, subject, object_ = (
+            directed_name(name, forward),
+            (ends[0], ends[1]),
+            (ends[2], ends[3]),
+        )
         if forward:
             claim = Claim(part, subject_type, object_type, subject, object_)
         else:
@@ -101,7 +105,7 @@ def unanswered(of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
         )
         claimed: dict[int, list[tuple[int, str]]] = {}
         for submission, target, name, forward in rows:
-            claimed.setdefault(target, []).append((submission, directed(name, forward)))
+            claimed.setdefault(target, []).append((submission, directed_name(name, forward)))
         return claimed
 
     found: dict[int, set[int]] = {submission: set() for submission in of}

@@ -17,7 +17,7 @@ from kbpo.corpus.models import Document, Mention
 from kbpo.instances.merge import values_inside
 from kbpo.instances.targets import Place, found_at, targets_at
 from kbpo.tracks.base import QuestionDraft
-from kbpo.tracks.kbp.judge import MOST, Span, directed, wording
+from kbpo.tracks.kbp.judge import MOST, Span, directed_name, wording
 from kbpo.tracks.kbp.merge import CLUSTER, merge_labels, needs_no_question
 from kbpo.tracks.kbp.pairs import Pair, pairs_of, unanswered
 from kbpo.tracks.models import Track
@@ -75,11 +75,11 @@ def candidates(
             name,
         )
     )
-    alike = _distinct(document, [*sorted(set(proposed)), span, *others])
+    alike = _span_of_each_wording(document, [*sorted(set(proposed)), span, *others])
     return sorted(list(alike.values())[:MOST])
 
 
-def _distinct(document: Document, spans: Iterable[Span]) -> dict[str, Span]:
+def _span_of_each_wording(document: Document, spans: Iterable[Span]) -> dict[str, Span]:
     """Return one span of each wording: the first of those that are written as the text writes it
     most.
     """
@@ -87,10 +87,10 @@ def _distinct(document: Document, spans: Iterable[Span]) -> dict[str, Span]:
     for span in spans:
         alike[wording(document.text, span)].append(span)
     alike.pop("", None)
-    return {words: _as_written_most(document, found) for words, found in alike.items()}
+    return {words: _most_frequent_span(document, found) for words, found in alike.items()}
 
 
-def _as_written_most(document: Document, spans: list[Span]) -> Span:
+def _most_frequent_span(document: Document, spans: list[Span]) -> Span:
     counts = dict.fromkeys((document.gloss(*span) for span in spans), 0)
     if len(counts) > 1:  # only then need the text be read
         counts = {words: document.text.count(words) for words in counts}
@@ -210,9 +210,9 @@ def what_to_show(
 def _parts(schema: Schema, ahead: Collection[str], back: Collection[str]) -> Iterator[str]:
     for name in schema.predicates:
         if name in ahead:
-            yield directed(name, True)
+            yield directed_name(name, True)
         if name in back:
-            yield directed(name, False)
+            yield directed_name(name, False)
 
 
 def payload_of(
@@ -278,7 +278,7 @@ def sentences_of(
     for part in visible:
         objects = b_types if part.endswith(">") else a_types
         same = {schema.same_as(part[:-1], kind) for kind in objects} - {None}
-        turned = sorted(directed(str(name), part.endswith("<")) for name in same)
+        turned = sorted(directed_name(str(name), part.endswith("<")) for name in same)
         in_other_words = [sentence_of[other] for other in turned if other in sentence_of]
         if in_other_words:
             sentence_of[part] = in_other_words[0]
@@ -328,13 +328,13 @@ def _settled(pairs: list[Pair]) -> Settled:
     """Return the judged types and canonical mentions of mentions."""
     documents = {pair.document for pair in pairs}
     return {
-        (document, span): {(value["type"], name) for name in _named(value)}
+        (document, span): {(value["type"], name) for name in _judged_canonicals(value)}
         for _, document, span, value in values_inside(documents, merge_labels, "mention")
-        if value.get("type") and _named(value)
+        if value.get("type") and _judged_canonicals(value)
     }
 
 
-def _named(value: Mapping[str, Any]) -> list[Span]:
+def _judged_canonicals(value: Mapping[str, Any]) -> list[Span]:
     """Return the judged canonical mentions of a mention; all that its readers named where they
     disagree.
     """

@@ -22,13 +22,15 @@ def to_judge(corpus: Corpus, instances: Sequence[int]) -> dict[int, dict[str, An
     schema = load_schema(corpus.schema)
     rows = Instance.objects.filter(pk__in=instances).select_related("document", "predicate")
     return {
-        row.pk: _shown(row, row.document, row.predicate.name, schema)
+        row.pk: _claim_context(row, row.document, row.predicate.name, schema)
         for row in rows.order_by("pk")
         if row.document is not None and row.predicate is not None
     }
 
 
-def _shown(row: Instance, document: Document, predicate: str, schema: Schema) -> dict[str, Any]:
+def _claim_context(
+    row: Instance, document: Document, predicate: str, schema: Schema
+) -> dict[str, Any]:
     subject = (row.subject_begin or 0, row.subject_end or 0)
     object_ = (row.object_begin or 0, row.object_end or 0)
     begin, end = _window(document, min(subject, object_)[0], max(subject, object_)[1])

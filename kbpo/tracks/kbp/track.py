@@ -175,7 +175,7 @@ class KbpTrack(TrackWithRecall):
             found.append(ids)
             are_all = are_all and are_all_about
         elif key:
-            found.append(explore.within(self.corpus, submission_id, key))
+            found.append(explore.predictions_in_document(self.corpus, submission_id, key))
         return sorted(set[int]().union(*found).intersection(*found)), are_all
 
     def facts(
@@ -213,7 +213,7 @@ class KbpTrack(TrackWithRecall):
     def entities_found(self, documents: Sequence[int], when: datetime) -> dict[str, int]:
         return entities.entities_found(self.corpus, documents, when)
 
-    def said(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
+    def release_columns(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
         return relations_of(instances)
 
     def agrees(self, target: Target, says: Value, now: Value, *, marked: bool = False) -> bool:

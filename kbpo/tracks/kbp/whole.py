@@ -16,7 +16,7 @@ from kbpo.instances.models import Instance, Label, Target
 from kbpo.instances.targets import Place, targets_at
 from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.kbp.facts import REACH
-from kbpo.tracks.kbp.judge import Clusters, Span, directed
+from kbpo.tracks.kbp.judge import Clusters, Span, directed_name
 from kbpo.tracks.kbp.merge import CLUSTER, UNDECIDED
 from kbpo.tracks.kbp.questions import about_mentions, meanings_of, sentences_of
 from kbpo.tracks.models import Track
@@ -130,7 +130,7 @@ def parts_between(schema: Schema, a_type: str, b_type: str) -> list[str]:
     ahead = {predicate.name for predicate in schema.between({a_type}, {b_type})}
     back = {predicate.name for predicate in schema.between({b_type}, {a_type})}
     return [
-        directed(name, forward)
+        directed_name(name, forward)
         for name in schema.predicates
         for forward, allowed in ((True, name in ahead), (False, name in back))
         if allowed

@@ -147,7 +147,7 @@ def import_judgments(
             for person in people
         ):
             continue
-        value = _scaled(judgment.value, criteria[criterion])
+        value = _to_unit_scale(judgment.value, criteria[criterion])
         key = _Key(target, criterion, people[0], submission)
         new.setdefault(key, _Given(value, judgment.seconds))
     labels = list(_labels(new))
@@ -180,14 +180,14 @@ def export_judgments(
     for system, texts in _outputs(names).items():
         for key, target in texts.items():
             predicted[target][system] = key
-    every = [*singles, *_imported(predicted)]
+    every = [*singles, *_imported_ratings(predicted)]
     return write_judgments(
         JudgmentRecord(
             key,
             system,
             single.worker,
             single.criterion,
-            _unscaled(single.value, criterion),
+            _from_unit_scale(single.value, criterion),
             single.seconds,
         )
         for single in every
@@ -238,12 +238,12 @@ def _imported_keys(outputs: dict[str, dict[str, int]]) -> set[_Key]:
     targets = {target for texts in outputs.values() for target in texts.values()}
     return {
         _Key(one.target, one.criterion, one.worker, one.submission)
-        for one in _imported(targets)
+        for one in _imported_ratings(targets)
         if one.submission is not None
     }
 
 
-def _imported(targets: Iterable[int]) -> Iterator[SingleRating]:
+def _imported_ratings(targets: Iterable[int]) -> Iterator[SingleRating]:
     labels = Label.objects.filter(target__in=list(targets), source=Label.Source.IMPORT)
     for target, value in labels.order_by("pk").values_list("target", "value"):
         for criterion, people in value.get(PEOPLE, {}).items():
@@ -301,9 +301,9 @@ def _hash_worker_name(track: Track, worker: str) -> str:
     return hmac.new(key, worker.encode(), hashlib.sha256).hexdigest()[:16]
 
 
-def _scaled(value: float, criterion: Criterion) -> float:
+def _to_unit_scale(value: float, criterion: Criterion) -> float:
     return (value - criterion.low) / (criterion.high - criterion.low)
 
 
-def _unscaled(value: float, criterion: Criterion) -> float:
+def _from_unit_scale(value: float, criterion: Criterion) -> float:
     return round(criterion.low + value * (criterion.high - criterion.low), 12)

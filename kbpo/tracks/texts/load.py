@@ -65,7 +65,7 @@ def load_inputs(
             corpus = Corpus.objects.create(name=name, slug=slug, schema={})
             dev = {record.input_id for record in inputs if record.part == Part.DEV}
             if not any(record.part for record in inputs):
-                dev = _drawn(inputs, corpus.hash_key, dev_share)
+                dev = _draw_development_keys(inputs, corpus.hash_key, dev_share)
             Input.objects.bulk_create(
                 (
                     Input(
@@ -88,7 +88,7 @@ def load_inputs(
     return corpus
 
 
-def _drawn(inputs: Sequence[InputRecord], key: str, share: float) -> set[str]:
+def _draw_development_keys(inputs: Sequence[InputRecord], key: str, share: float) -> set[str]:
     """Return the keys of the development part: inputs with one source, passage or cluster lie
     together.
     """

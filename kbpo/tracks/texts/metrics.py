@@ -89,13 +89,13 @@ def _chrf() -> CHRF:
     return CHRF()
 
 
-def _known(scored: Scored) -> list[str]:
+def _known_references(scored: Scored) -> list[str]:
     """Return the references that have known words."""
     return [text for text in scored.references if words_are_known(text)]
 
 
 def _sentence_bleu(scored: Scored) -> float:
-    references = _known(scored)
+    references = _known_references(scored)
     if not references:
         return math.nan
     written = "".join(references)
@@ -115,7 +115,7 @@ def _rouge_of(kind: str, part: str) -> Callable[[Scored], float]:
         """Yield the values of the metrics for each output, one output at a time, so that the caller
         can report progress.
         """
-        references = [text for text in _known(scored) if stemmed_words(text)]
+        references = [text for text in _known_references(scored) if stemmed_words(text)]
         scores = (rouge(scored.text, reference, kind) for reference in references)
         return max((float(getattr(score, part)) for score in scores), default=math.nan)
 

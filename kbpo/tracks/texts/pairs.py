@@ -186,7 +186,7 @@ class PreferenceTrack(TextTrack):
     ) -> dict[str, NDArray[np.float64]]:
         verdicts = super().judge(instances, submissions, answers=answers)
         is_first = self._wrote(0, instances, submissions)
-        tied = self._tied(instances)
+        tied = self._find_ties(instances)
         for name, values in verdicts.items():
             oriented = np.where(is_first, values, 1 - values)
             oriented[tied] = 0.5
@@ -221,7 +221,7 @@ class PreferenceTrack(TextTrack):
             wrote[np.searchsorted(unique, instance), column[submission]] = True
         return wrote[place]
 
-    def _tied(self, instances: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def _find_ties(self, instances: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return (n,) whether the two texts of a pair are the same."""
         unique, place = np.unique(instances, return_inverse=True)
         texts = contents(unique.tolist())
@@ -264,10 +264,10 @@ class PreferenceTrack(TextTrack):
     def verdicts(self, submission_id: int, *, public: bool) -> Verdicts:
         verdicts = super().verdicts(submission_id, public=public)
         return replace(
-            verdicts, value=self._own(submission_id, verdicts.prediction, verdicts.value)
+            verdicts, value=self._own_verdicts(submission_id, verdicts.prediction, verdicts.value)
         )
 
-    def _own(
+    def _own_verdicts(
         self, submission: int, predictions: Sequence[int], values: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return (n,) the verdicts on the first text of each pair, turned so that they are about
@@ -292,7 +292,7 @@ class PreferenceTrack(TextTrack):
         unjudged: Collection[int] = (),
     ) -> list[Judged]:
         described = super().describe(submission_id, predictions, public=public, unjudged=unjudged)
-        is_first = self._own(submission_id, predictions, np.ones(len(predictions)))
+        is_first = self._own_verdicts(submission_id, predictions, np.ones(len(predictions)))
         return [
             _seen_from(judged, bool(own_is_first))
             for judged, own_is_first in zip(described, is_first.tolist(), strict=True)

@@ -122,7 +122,7 @@ def stem(word: str) -> str:
     if word.endswith("y") and len(word) > 2 and _pattern(word)[-2] == "c":
         word = word[:-1] + "i"
     word = _step_2(word)
-    word = _replaced(word, _STEP_3)
+    word = _replace_suffix(word, _STEP_3)
     for suffix in _STEP_4:
         if word.endswith(suffix):
             left = word.removesuffix(suffix)
@@ -191,10 +191,10 @@ def _step_2(word: str) -> str:
         return _step_2(word[:-2])
     if word.endswith("logi"):
         return word[:-1] if _measure(word[:-3]) > 0 else word
-    return _replaced(word, _STEP_2)
+    return _replace_suffix(word, _STEP_2)
 
 
-def _replaced(word: str, rules: Sequence[tuple[str, str]]) -> str:
+def _replace_suffix(word: str, rules: Sequence[tuple[str, str]]) -> str:
     """Return the word with the first suffix that fits replaced, if enough of it is left."""
     for suffix, replacement in rules:
         if word.endswith(suffix):

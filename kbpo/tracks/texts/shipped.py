@@ -56,19 +56,19 @@ means of two or three judgments, which contains annotator noise a second time; h
 (`benchmarks/price_components.py`)."""
 
 
-def _rated(name: str) -> Criterion:
+def _rating_criterion(name: str) -> Criterion:
     """Return the criterion that is the ratings of one facet of a text."""
     question = next(one for one in LANGUAGE_QUALITY.questions if one.name == name)
     return replace(criterion_of(question), prior=PRIORS[name])
 
 
-def _edited(name: str, label: str) -> Criterion:
+def _edit_criterion(name: str, label: str) -> Criterion:
     """Return a criterion that is the share of a text that was changed."""
     criterion = Criterion(name, label, higher_is_better=False, single="mean", liked_from=0.3)
     return replace(criterion, prior=PRIORS[name])
 
 
-def _shown(name: str, label: str) -> Criterion:
+def _passage_criterion(name: str, label: str) -> Criterion:
     """Return a criterion of what passages show."""
     return Criterion(name, label, single="mean", prior=PRIORS[name])
 
@@ -79,12 +79,12 @@ class GenerationTrack(TextTrack):
     kind: ClassVar[str] = "generation"
     form: ClassVar = LANGUAGE_QUALITY
     measures: ClassVar = measures_of(
-        _rated("overall"),
-        _rated("fluency"),
-        _edited("edit", "Edit (characters)"),
-        _rated("redundancy"),
+        _rating_criterion("overall"),
+        _rating_criterion("fluency"),
+        _edit_criterion("edit", "Edit (characters)"),
+        _rating_criterion("redundancy"),
         # Words edited over words of the post-edit, cut at 1: what the source publishes.
-        _edited("hter", "Edit (words, HTER)"),
+        _edit_criterion("hter", "Edit (words, HTER)"),
     )
     asking: ClassVar = (
         Asking(form.name, form.price, form.seconds, people=1, extra=Decimal("0.25")),
@@ -98,8 +98,8 @@ class AnswersTrack(TextTrack):
     target_kind: ClassVar[str] = "answer"
     form: ClassVar = shipped_form("answer_correctness")
     measures: ClassVar = measures_of(
-        _shown("any_correct", "Some passage shows it"),
-        _shown("avg_correct", "Share of passages that show it"),
+        _passage_criterion("any_correct", "Some passage shows it"),
+        _passage_criterion("avg_correct", "Share of passages that show it"),
     )
     metrics: ClassVar = tuple(
         replace(metric, circular=metric.needs == "references") for metric in METRICS.values()
@@ -155,7 +155,7 @@ class AnswersTrack(TextTrack):
             for pk, content in contents.items()
         }
 
-    def beside(self, made_for: Input, text: str) -> Sequence[str]:
+    def shown_references(self, made_for: Input, text: str) -> Sequence[str]:
         # Systems give the right name as people do: who gave it is not told by that. What a metric
         # says of the references themselves is worth nothing, and told nowhere (`circular`).
         return list(made_for.references)

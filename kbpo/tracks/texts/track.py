@@ -348,7 +348,7 @@ class TextTrack(Track):
     def _scored(self, output: Mapping[str, Any], made_for: Input) -> Scored:
         """Return the inputs of metrics for an output."""
         source = made_for.source or "\n".join(made_for.passages)
-        return Scored.of(output["text"], self.beside(made_for, output["text"]), source)
+        return Scored.of(output["text"], self.shown_references(made_for, output["text"]), source)
 
     def to_judge(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
         outputs = contents(instances)
@@ -363,11 +363,11 @@ class TextTrack(Track):
                 "question": asked.question,
                 "source": asked.source,
                 "passages": asked.passages,
-                "references": list(self.beside(asked, output["text"])),
+                "references": list(self.shown_references(asked, output["text"])),
             }
         return shown
 
-    def beside(self, made_for: Input, text: str) -> Sequence[str]:
+    def shown_references(self, made_for: Input, text: str) -> Sequence[str]:
         """Return the references that metrics and judges see of an output: without the output
         itself, which would reveal that people wrote it.
         """
@@ -384,7 +384,7 @@ class TextTrack(Track):
             return []
         parts = [("Question", asked.question), ("Source", asked.source)]
         parts += [(f"Passage {number}", text) for number, text in enumerate(asked.passages, 1)]
-        references = self.beside(asked, str(content.get("text", "")))
+        references = self.shown_references(asked, str(content.get("text", "")))
         parts += [("Reference", text) for text in references]
         return [(heading, text) for heading, text in parts if text]
 

@@ -29,7 +29,7 @@ from kbpo.web.http import public_track
 from kbpo.web.public.board_files import track_as_json
 from kbpo.web.public.documents import NOT_DOWNLOADABLE
 from kbpo.web.public.track import MENTIONS_FILE_NAME, documents_file_name
-from kbpo.web.table import begun
+from kbpo.web.table import start_iterating
 
 
 class TrackList(PublicView):
@@ -174,7 +174,7 @@ def gzipped_file(
     if request.headers.get("If-None-Match") == tag:
         return HttpResponseNotModified(headers={"ETag": tag})
     return StreamingHttpResponse(
-        begun(gzipped(lines)),
+        start_iterating(gzipped(lines)),
         content_type="application/gzip",
         headers={
             "Content-Disposition": f'attachment; filename="{name}"',

@@ -65,9 +65,9 @@ class APIView(views.APIView):
         super().initial(request, *args, **kwargs)
         unknown = set(request.query_params).difference(ALWAYS_ALLOWED)
         if unknown and hasattr(self, _method(request)):
-            _refuse_unknown(unknown, list(self._described(request)))
+            _refuse_unknown(unknown, list(self._allowed_parameters(request)))
 
-    def _described(self, request: Request) -> Iterator[str]:
+    def _allowed_parameters(self, request: Request) -> Iterator[str]:
         """Yield the names of the allowed parameters."""
         extended = getattr(getattr(self, _method(request)), "kwargs", {}).get("schema")
         if extended is None:

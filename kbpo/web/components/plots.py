@@ -145,7 +145,10 @@ def draw_precision_recall(points: Sequence[Point], alt: str) -> SafeString:
     }
     dots = []
     for at, point in enumerate(drawable):
-        precision, recall = _known(point.precision.estimate), _known(point.recall.estimate)
+        precision, recall = (
+            _require_value(point.precision.estimate),
+            _require_value(point.recall.estimate),
+        )
         dots.append(
             Dot(
                 point.name,
@@ -167,8 +170,8 @@ def draw_precision_recall(points: Sequence[Point], alt: str) -> SafeString:
         alt,
         x_name="Recall, %",
         y_name="Precision, %",
-        x_written=_whole,
-        y_written=_whole,
+        x_written=_tick_label,
+        y_written=_tick_label,
         height=PLOT_HEIGHT,
     )
 
@@ -183,7 +186,7 @@ def draw_history(
     for day, (moment, interval) in zip(days, moments, strict=True):
         ends = interval_text(interval.low80, interval.high80)
         label = f"{moment:%Y-%m-%d %H:%M} UTC: {number_text(interval.estimate)}, 80 % {ends}"
-        value = _known(interval.estimate)
+        value = _require_value(interval.estimate)
         dots.append(Dot("", day, value, y_ends=_ends_of(interval), label=label, is_named=False))
     return draw_curves(
         [Curve("", [(dot.x, dot.y) for dot in dots])],
@@ -194,7 +197,7 @@ def draw_history(
         x_name="Evaluation of (UTC)",
         y_name=name,
         x_written=_clock if across.high - across.low < 2 else _day,
-        y_written=_whole,
+        y_written=_tick_label,
         height=ARRIVAL_HEIGHT,
     )
 
@@ -217,10 +220,10 @@ def draw_arrival(
     up = axis_over(late)
     dots = [(across.position(m.n), _y(up, m.estimate)) for m in moments]
     path = _stretched(f'<path class="path" d="{_line(dots)}"/>')
-    body = _grid(across, up) + _band(moments, across, up) + path + _now(now, across, up)
+    body = _grid(across, up) + _band(moments, across, up) + path + _draw_last_look(now, across, up)
     body += _plan(now, plan, across, up) if plan else ""
     x_name = "Judgments of this system"
-    return _framed(body, across, up, ARRIVAL_HEIGHT, alt, name, x_name, count_text, _whole)
+    return _framed(body, across, up, ARRIVAL_HEIGHT, alt, name, x_name, count_text, _tick_label)
 
 
 def counts_axis(most: int) -> Axis:
@@ -333,7 +336,7 @@ def _band(moments: Sequence[Moment], across: Axis, up: Axis) -> str:
     )
 
 
-def _now(now: Moment, across: Axis, up: Axis) -> str:
+def _draw_last_look(now: Moment, across: Axis, up: Axis) -> str:
     x = across.position(now.n)
     half = (now.high - now.low) / 2
     return (
@@ -403,7 +406,7 @@ def _framed(
     )
 
 
-def _whole(share: float) -> str:
+def _tick_label(share: float) -> str:
     """Return the label of a tick in per cent, with a decimal only if ticks are closer than 1 %."""
     return number_text(share, decimals=0 if round(share * 100, 6).is_integer() else 1)
 
@@ -423,14 +426,14 @@ def _y(axis: Axis, value: float) -> float:
     return round(100 - axis.position(value), 3)
 
 
-def _known(value: float | None) -> float:
+def _require_value(value: float | None) -> float:
     assert value is not None  # points without estimates are not drawn
     return value
 
 
 def _ends_of(interval: Interval) -> Ends:
     """Return the ends of an 80 % interval, the estimate for an unknown end."""
-    estimate = _known(interval.estimate)
+    estimate = _require_value(interval.estimate)
     low, high = (
         end if end is not None and math.isfinite(end) else estimate
         for end in (interval.low80, interval.high80)

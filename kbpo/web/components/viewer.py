@@ -60,18 +60,18 @@ def document_html(
     classes = "doc has-prov" if any(span.role == "provenance" for span in inside) else "doc"
     before = '<span class="cut">… </span>' if start > 0 else ""
     after = '<span class="cut"> …</span>' if end < len(text) else ""
-    marked = _marked(text, start, end, inside)
+    marked = _mark_spans(text, start, end, inside)
     return mark_safe(f'<div class="{classes}">{before}{marked}{after}</div>')
 
 
-def _marked(text: str, start: int, end: int, spans: list[Span]) -> str:
+def _mark_spans(text: str, start: int, end: int, spans: list[Span]) -> str:
     pieces, position = [], start
     waiting = sorted(spans, key=lambda span: span.order)
     while waiting:
         outer, *rest = waiting
         within, after = _cut(rest, outer.end)
         pieces.append(escape(text[position : outer.start]))
-        pieces.append(_mark(outer, _marked(text, outer.start, outer.end, within)))
+        pieces.append(_mark(outer, _mark_spans(text, outer.start, outer.end, within)))
         position = outer.end
         waiting = sorted(after, key=lambda span: span.order)
     pieces.append(escape(text[position:end]))

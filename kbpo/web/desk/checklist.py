@@ -84,7 +84,7 @@ def unfinished(track: Track) -> list[Step]:
     return [step for step in open_steps(checklist_of(track)) if step.name != OPEN]
 
 
-def _at(page: str, track: Track) -> str:
+def _track_address(page: str, track: Track) -> str:
     return reverse(page, args=[track.slug])
 
 
@@ -106,7 +106,9 @@ def _page(track: Track) -> Step:
         if not text
     ]
     says = f"Missing: {', '.join(missing)}" if missing else "Everything is said"
-    return Step("Public page", not missing, says, _at("desk-track-describe", track), "Write it")
+    return Step(
+        "Public page", not missing, says, _track_address("desk-track-describe", track), "Write it"
+    )
 
 
 def _reading(track: Track) -> Iterator[Step]:
@@ -128,10 +130,10 @@ def _reading(track: Track) -> Iterator[Step]:
         except CannotOrder as refusal:
             says += f". {refusal}"
     cents = f"token={PER_TOKEN * 100:.2f}&pair={PER_PAIR * 100:.2f}"
-    address = f"{_at('desk-reading', track)}?n={max(wanted - n - ordered, 1)}&{cents}"
+    address = f"{_track_address('desk-reading', track)}?n={max(wanted - n - ordered, 1)}&{cents}"
     if under_way:
-        address = _at("desk-reading", track)
-    uploaded = _at("desk-annotations", track), "Upload what was read elsewhere"
+        address = _track_address("desk-reading", track)
+    uploaded = _track_address("desk-annotations", track), "Upload what was read elsewhere"
     yield Step(
         "Reading, for recall",
         n >= wanted,
@@ -150,7 +152,12 @@ def _gold(track: Track) -> Step:
     if rate and money_left(track) <= 0:
         says += "; no money is set aside for more answers"
     return Step(
-        "Gold questions", n >= GOLD_WANTED, says, _at("desk-gold", track), "Make some", needed=False
+        "Gold questions",
+        n >= GOLD_WANTED,
+        says,
+        _track_address("desk-gold", track),
+        "Make some",
+        needed=False,
     )
 
 
@@ -167,7 +174,7 @@ def _checks(track: Track) -> Iterator[Step]:
     left = ExpertCheck.objects.filter(track=track, kind="check", answered_at=None).count()
     says = f"{rounds:,} round{'' if rounds == 1 else 's'} drawn" if rounds else "None is drawn yet"
     says += f", {left:,} to be answered" if left else ""
-    address = _at("expert-next" if left else "desk-experts", track)
+    address = _track_address("expert-next" if left else "desk-experts", track)
     verb = "Answer" if left else "Draw a round"
     yield Step("Expert checks", rounds > 0 and not left, says, address, verb, needed=False)
 

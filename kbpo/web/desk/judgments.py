@@ -39,7 +39,7 @@ def judgment_lines(track: Track, *, public: bool = False) -> Iterator[str]:
     CannotImport for tracks without ratings.
     """
     text_kind(track)
-    return export_judgments(track, _given_here(track, public=public), public=public)
+    return export_judgments(track, _own_ratings(track, public=public), public=public)
 
 
 def judgment_file(track: Track, *, public: bool = False) -> StreamingHttpResponse:
@@ -69,7 +69,7 @@ def import_file(
         track,
         source,
         report,
-        _given_here(track),
+        _own_ratings(track),
         partly=partly,
         is_public=track.is_study if is_public is None else is_public,
     )
@@ -84,7 +84,7 @@ def import_file(
     return done
 
 
-def _given_here(track: Track, *, public: bool = False) -> Iterator[SingleRating]:
+def _own_ratings(track: Track, *, public: bool = False) -> Iterator[SingleRating]:
     return (
         SingleRating(*rating) for rating in single_ratings(predicted_targets(track), public=public)
     )

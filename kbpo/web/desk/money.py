@@ -112,12 +112,12 @@ def _table(what: str, amounts: Iterable[Cents], name_of: Any) -> Table:
     columns = [
         Column("name", what, itemgetter(0), lambda row: link(row[0][1], row[0][0])),
         Column("total", total, itemgetter(1), lambda row: money_text(row[1]), is_number=True),
-        *map(_of_state, states),
+        *map(_state_column, states),
     ]
     return Table("sums", columns, rows[:MOST_SHOWN])
 
 
-def _of_state(state: str) -> Column:
+def _state_column(state: str) -> Column:
     """Return the column of a state."""
     return Column(
         state, state.capitalize(), cell=lambda row: money_text(row[2][state]), is_number=True

@@ -114,7 +114,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponseBase:
                 return redirect("desk-reading", slug=slug)
         except (CannotOrder, OverBudget) as error:
             refusal = str(error)
-    context = _drawn(track, request) | {
+    context = _draws_context(track, request) | {
         "track": track,
         "form": form,
         "plan": plan,
@@ -131,7 +131,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponseBase:
     )
 
 
-def _drawn(track: Track, request: HttpRequest) -> dict[str, Any]:
+def _draws_context(track: Track, request: HttpRequest) -> dict[str, Any]:
     """Return the context of the draws."""
     document_samples = DocumentSample.objects.filter(track=track)
     done = Count("samples", filter=Q(samples__settled_at__isnull=False))

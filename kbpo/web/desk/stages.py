@@ -125,13 +125,13 @@ def failures(most: int = 30) -> list[Failure]:
         for row in submissions.select_related("team").order_by("-status_since")[:most]
     ]
     return sorted(
-        [*ours, *crowd_failures(most), *_mails(most), *_releases()],
+        [*ours, *crowd_failures(most), *_unsent_mails(most), *_releases()],
         key=lambda failed: (failed.is_money, failed.since),
         reverse=True,
     )[:most]
 
 
-def _mails(most: int) -> list[Failure]:
+def _unsent_mails(most: int) -> list[Failure]:
     """Return the mails that could not be sent."""
     mails = Delivery.objects.filter(hook=None, status="failed")
     mails = mails.filter(status_since__gte=clock.now() - LISTED).exclude(was_dismissed("mail"))

@@ -329,7 +329,7 @@ def show_receipt(request: HttpRequest, paid: Payout) -> HttpResponse:
 
 
 @for_annotators
-def leaving(request: HttpRequest, worker: Worker) -> HttpResponse:
+def show_leaving(request: HttpRequest, worker: Worker) -> HttpResponse:
     """Return the page for erasing oneself. A POST asks for it, or withdraws it."""
     refusal = ""
     if request.method == "POST":
@@ -380,7 +380,7 @@ def _leave(request: HttpRequest, worker: Worker) -> str:
 
 
 @never_cache
-def gone(request: HttpRequest) -> HttpResponse:
+def show_erased(request: HttpRequest) -> HttpResponse:
     """Return the page after an erasure."""
     return render(request, "annotators/gone.html")
 

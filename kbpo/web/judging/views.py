@@ -212,10 +212,10 @@ def next_question(request: HttpRequest, worker: Worker) -> HttpResponse:
     kind = request.GET.get("kind")
     if kind is not None and (kind in names() or not kind):
         lease.choose(worker, kind)
-    return _to_next(request, worker)
+    return _redirect_to_next(request, worker)
 
 
-def _to_next(request: HttpRequest, worker: Worker) -> HttpResponseRedirect:
+def _redirect_to_next(request: HttpRequest, worker: Worker) -> HttpResponseRedirect:
     following = _next(request, worker)
     if isinstance(following, Assignment):
         return redirect("annotate_question", token=following.token)
@@ -265,7 +265,7 @@ def question(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
         return _page(request, in_hand, assignment.draft)
     is_lost = taken_back or assignment.status == "returned"
     messages.info(request, _why_lost(assignment) if is_lost else ANSWERED_ALREADY)
-    return _to_next(request, worker)
+    return _redirect_to_next(request, worker)
 
 
 def _why_lost(assignment: Assignment) -> str:
@@ -313,7 +313,7 @@ def _answer(request: HttpRequest, worker: Worker, in_hand: HeldAssignment) -> Ht
     return (
         _next_page_json(request, worker)
         if _is_asked_by_script(request)
-        else _to_next(request, worker)
+        else _redirect_to_next(request, worker)
     )
 
 
@@ -476,7 +476,7 @@ def give_back(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
         return refused(request, NOT_YOURS, link=reverse("annotate_next"), action="Next question")
     if lease.give_back(in_hand.assignment):
         messages.info(request, "You gave that question back. Here is another.")
-    return _to_next(request, worker)
+    return _redirect_to_next(request, worker)
 
 
 @require_POST

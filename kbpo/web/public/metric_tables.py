@@ -27,21 +27,21 @@ QUADRANTS = ("both_like", "metric_alone", "people_alone", "neither")
 OF_COMPONENTS = ("sigma_f2", "sigma_a2", "gamma")
 
 
-def _with_ends(*names: str) -> list[str]:
+def _columns_of_ends(*names: str) -> list[str]:
     return [f"{name}_{end}" for name in names for end in ("low80", "high80")]
 
 
 FIGURES = {
     "worth": (
         *("metric", "version", "prompt", *NUMBERS, "low80", "high80", "low95", "high95", "saves"),
-        *_with_ends(*WITH_ENDS),
+        *_columns_of_ends(*WITH_ENDS),
         *("rated_twice", "source", "used", *QUADRANTS),
     ),
     "systems": ("metric", "system", "alone", "people", "bias", "pearson"),
     "width": ("judgments", "people_alone", "with_metrics", "noiseless_people", "perfect_metric"),
     "judgments": ("half_width", "people_alone", "with_metrics", "two_people"),
     "prompts": (
-        *("criterion", *OF_COMPONENTS, *_with_ends(*OF_COMPONENTS)),
+        *("criterion", *OF_COMPONENTS, *_columns_of_ends(*OF_COMPONENTS)),
         "most_a_metric_can_be_worth",
     ),
 }
@@ -125,7 +125,7 @@ def _card_record(card: Card) -> dict[str, Any]:
         record[name] = getattr(scorer, name)
     record |= zip(("low80", "high80", "low95", "high95"), ends, strict=True)
     for name in WITH_ENDS:
-        record |= zip(_with_ends(name), getattr(scorer, f"{name}_80"), strict=True)
+        record |= zip(_columns_of_ends(name), getattr(scorer, f"{name}_80"), strict=True)
     return record | dict(zip(QUADRANTS, scorer.quadrants or (None,) * 4, strict=True))
 
 
@@ -203,5 +203,5 @@ def prompt_rows(kind: Kind, evaluation: Evaluation | None) -> Records:
             record: dict[str, Any] = {"criterion": prompt.name}
             for name in OF_COMPONENTS:
                 record[name] = getattr(parts, name)
-                record |= zip(_with_ends(name), getattr(parts, f"{name}_80"), strict=True)
+                record |= zip(_columns_of_ends(name), getattr(parts, f"{name}_80"), strict=True)
             yield record | {"most_a_metric_can_be_worth": parts.most}

@@ -144,7 +144,7 @@ def prediction_rows(explorer: Explorer, ids: list[int]) -> list[Judged]:
     counted = fetch(
         "SELECT instance_id, count(*) FROM submissions_prediction WHERE instance_id = ANY(%s) AND"
         " submission_id = ANY(%s) GROUP BY 1",
-        [instances, explorer.others],
+        [instances, explorer.other_systems],
     )
     n_others = dict(counted)
     for row in predictions:

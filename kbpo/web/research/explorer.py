@@ -253,7 +253,7 @@ class Rows:
             "who": {"alone": self.alone},
         } | facets
 
-    def at(self, places: NDArray[np.int64]) -> Rows:
+    def rows_at(self, places: NDArray[np.int64]) -> Rows:
         """Return the rows at these places."""
         return Rows(
             self.ids[places],
@@ -303,7 +303,7 @@ class Explorer:
     @cached_property
     def disputes(self) -> dict[int, ExpertCheck]:
         """Return the latest dispute of each target, for the run's team."""
-        return experts.of_submission(self.submission) if self.own else {}
+        return experts.disputes_of(self.submission) if self.own else {}
 
     @cached_property
     def disputed(self) -> set[int]:
@@ -316,7 +316,7 @@ class Explorer:
         return set(predictions.values_list("pk", flat=True))
 
     @cached_property
-    def others(self) -> list[int]:
+    def other_systems(self) -> list[int]:
         """Return the other systems on the board."""
         board = Submission.objects.filter(track=self.submission.track_id).on_board()
         return sorted(set(board.values_list("pk", flat=True)) - {self.submission.pk})
@@ -334,7 +334,7 @@ class Explorer:
             submission.track.criterion,
             newest,
             *states.values_list("status", flat=True),
-            *self.others,
+            *self.other_systems,
         )
         key = f"explorer:{short_hash(version)}"
         rows: Rows | None = cache.get(key)
@@ -362,7 +362,7 @@ class Explorer:
         rows = fetch(
             f"SELECT {', '.join(['p.id', confidence, alone, *columns])} FROM"
             " submissions_prediction p WHERE p.id = ANY(%s) ORDER BY p.id",
-            [self.others, list(ids)],
+            [self.other_systems, list(ids)],
         )
         n = len(rows)
         by_column = list(zip(*rows, strict=True)) or [()] * (3 + len(columns))
@@ -397,14 +397,14 @@ class Explorer:
         )
         rows, judged = self._read(found), self.judged
         both = np.isin(rows.ids, judged.ids)
-        of_judged = judged.at(np.flatnonzero(np.isin(judged.ids, rows.ids)))
+        of_judged = judged.rows_at(np.flatnonzero(np.isin(judged.ids, rows.ids)))
         rows.judged[both], rows.value[both] = True, of_judged.value
         rows.split[both] = of_judged.split
         for name, values in rows.parts.items():
             values[both] = of_judged.parts[name]
-        return rows.at(np.flatnonzero(rows.judged)) if self.restricted else rows
+        return rows.rows_at(np.flatnonzero(rows.judged)) if self.restricted else rows
 
-    def _bounded(self, choice: Choice) -> Rows | None:
+    def _bounded_rows(self, choice: Choice) -> Rows | None:
         """Return the rows of a bounded list; None for the whole run."""
         found = self._search(choice)
         if found is not None:
@@ -416,13 +416,13 @@ class Explorer:
 
     def page(self, choice: Choice, size: int = PAGE) -> tuple[Page, Counts]:
         """Return a page of the list, and the counts of every filter."""
-        rows = self._bounded(choice)
+        rows = self._bounded_rows(choice)
         counts = self._counts(choice, rows)
         if rows is None:
             listed = self._page_of_whole(choice, size)
             after = listed[size - 1] if len(listed) > size else 0
             return Page(listed[:size], counts["verdict"][choice["verdict"]], after), counts
-        ids = self._ordered(choice, rows)
+        ids = self._row_numbers_in_order(choice, rows)
         start = _first_place(choice, ids)
         here = ids[start : start + size].tolist()
         after = here[-1] if here and start + size < ids.size else 0
@@ -431,9 +431,9 @@ class Explorer:
     def everything(self, choice: Choice) -> Iterator[list[int]]:
         """Yield the numbers of all selected predictions in blocks."""
         size = 10 * PAGE
-        rows = self._bounded(choice)
+        rows = self._bounded_rows(choice)
         if rows is not None:
-            ids = self._ordered(choice, rows).tolist()
+            ids = self._row_numbers_in_order(choice, rows).tolist()
             yield from (ids[start : start + size] for start in range(0, len(ids), size))
             return
         after = 0
@@ -452,10 +452,10 @@ class Explorer:
             predictions = predictions.exclude(pk__in=self.judged.ids.tolist())
         return list(predictions.order_by("pk").values_list("pk", flat=True)[: size + 1])
 
-    def _ordered(self, choice: Choice, rows: Rows) -> NDArray[np.int64]:
+    def _row_numbers_in_order(self, choice: Choice, rows: Rows) -> NDArray[np.int64]:
         """Return the numbers of the selected rows in the selected order."""
         groups = rows.groups(self.disputed)
-        rows = rows.at(np.flatnonzero(_matching_rows(groups, _active_filters(choice, groups))))
+        rows = rows.rows_at(np.flatnonzero(_matching_rows(groups, _active_filters(choice, groups))))
         if choice["sort"] == "worst":
             criterion = self.kind.measures.criterion(self.submission.track.criterion)
             value = rows.value if criterion.higher_is_better else -rows.value

@@ -125,7 +125,7 @@ def _facts(user: Any, explorer: Explorer, kind: TrackWithRecall) -> dict[str, li
     facts: dict[str, list[Fact]] = {name: [] for name in FINDERS}
     if not may_see_readers(user, track):
         return facts
-    runs = Submission.objects.filter(pk__in=explorer.others).select_related("team").in_bulk()
+    runs = Submission.objects.filter(pk__in=explorer.other_systems).select_related("team").in_bulk()
     is_staff = isinstance(user, User) and user.is_staff
     for fact, found_by in _true_facts(explorer, kind, [*runs], public=not is_staff):
         if explorer.submission.pk not in found_by:

@@ -91,7 +91,7 @@ def test_the_reference_is_written_by_people_and_one_system_is_a_baseline(demo: P
             for one in inputs(study)
         }
         for texts in outputs(study).values():
-            assert all(kind.beside(asked[key], text) for key, text in texts.items()), (
+            assert all(kind.shown_references(asked[key], text) for key, text in texts.items()), (
                 "metrics have something to hold every output against"
             )
     editor = next(one["name"] for one in summaries.systems if one["role"] == "reference")

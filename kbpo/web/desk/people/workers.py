@@ -27,7 +27,7 @@ MOST_READ = 8
 """Answers in doubt that stand on a page in words"""
 
 
-def _who(line: Any) -> SafeString:
+def _worker_cell(line: Any) -> SafeString:
     address = reverse("desk-worker", args=[line.handle])
     online = tag("online", "good") if line.online else ""
     who = link(address, code(line.handle[:6]))
@@ -57,7 +57,7 @@ def _state(line: Any) -> SafeString:
 
 
 COLUMNS = (
-    Column("handle", "Who", cell=_who),
+    Column("handle", "Who", cell=_worker_cell),
     Column("answers", "Answers", cell=lambda line: count_text(line.answers), is_number=True),
     Column(
         "seconds",

@@ -36,10 +36,10 @@ WHY_NOT = {
 @for_admins
 def next_question(request: HttpRequest, slug: str) -> HttpResponse:
     """Redirect to the expert's next question, or to the page of experts if there is none."""
-    return _to_next(request, admin_of(request), get_object_or_404(Track, slug=slug))
+    return _redirect_to_next(request, admin_of(request), get_object_or_404(Track, slug=slug))
 
 
-def _to_next(
+def _redirect_to_next(
     request: HttpRequest, user: User, track: Track, outcome: Outcome = Outcome.STORED
 ) -> HttpResponse:
     if outcome is not Outcome.STORED:
@@ -66,7 +66,7 @@ def question(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     checks = ExpertCheck.objects.select_related("track", "target", "round")
     row = checks.filter(track=track, pk=pk).first()
     if row is None:  # its round was ended, and with it what was open
-        return _to_next(request, user, track, Outcome.ALREADY)
+        return _redirect_to_next(request, user, track, Outcome.ALREADY)
     error = ""
     if request.method == "POST":
         raw = raw_of(request.POST)
@@ -77,11 +77,11 @@ def question(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         else:
             if outcome is Outcome.STORED and row.kind == "dispute":
                 return redirect("desk-trail", slug=slug, pk=pk)
-            return _to_next(request, user, track, outcome)
+            return _redirect_to_next(request, user, track, outcome)
     else:
         outcome = queue.hold(row, user, judged_by(user))
     if outcome is not Outcome.STORED:
-        return _to_next(request, user, track, outcome)
+        return _redirect_to_next(request, user, track, outcome)
     address = {"slug": slug, "pk": pk}
     context = {
         "deciding": "Your own judgment",

@@ -148,7 +148,7 @@ def _change_gold(request: HttpRequest, track: Track) -> str:
     """Run the action, and return what was done as a sentence. Raises CannotMake, OverBudget."""
     verb, why, who = request.POST.get("verb", ""), why_of(request), admin_of(request)
     if verb == "retire":
-        retire(_chosen(request, [standing.gold for standing in gold_results(track)]), who, why)
+        retire(_find_gold(request, [standing.gold for standing in gold_results(track)]), who, why)
         return "It is gold no more. Answers to it stay paid."
     if verb == "rate":
         share = amount_of(request.POST.get("percent", ""))
@@ -165,7 +165,7 @@ def _change_gold(request: HttpRequest, track: Track) -> str:
     raise CannotMake("Say what to change.")
 
 
-def _chosen(request: HttpRequest, golds: Sequence[Gold]) -> Gold:
+def _find_gold(request: HttpRequest, golds: Sequence[Gold]) -> Gold:
     for gold in golds:
         if str(gold.pk) == request.POST.get("gold"):
             return gold

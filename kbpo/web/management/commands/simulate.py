@@ -102,7 +102,7 @@ class Command(BaseCommand):
         how = {name: options[name] for name in ("mention_recall", "accuracy", "seconds", "seed")}
         how["finds"] = getattr(knowledge, "mentions_of", None)
         how["tell"] = self.stderr.write
-        how["opinions"] = Written(_there(options["thinks"])) if options["thinks"] else None
+        how["opinions"] = Written(_existing_file(options["thinks"])) if options["thinks"] else None
         if not (options["market"] or options["password"]):
             raise CommandError(
                 "Annotators log in: say --password, or --market for workers of a marketplace."
@@ -139,7 +139,7 @@ class Command(BaseCommand):
 def _knowledge(dotted: str, *files: str) -> Any:
     """Return an object of the class with the true answers. Raises CommandError with a sentence."""
     try:
-        knows = import_string(dotted)(*map(_there, files))
+        knows = import_string(dotted)(*map(_existing_file, files))
     except (ImportError, TypeError, ValueError, LookupError, OSError) as problem:
         raise CommandError(f"--knows {dotted} {' '.join(files)}: {problem}") from problem
     if not hasattr(knows, "true_answer"):
@@ -147,7 +147,7 @@ def _knowledge(dotted: str, *files: str) -> Any:
     return knows
 
 
-def _there(file: str | Path) -> Path:
+def _existing_file(file: str | Path) -> Path:
     """Return the file. Raises CommandError if it does not exist."""
     if not Path(file).is_file():
         raise CommandError(
