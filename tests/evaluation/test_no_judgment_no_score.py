@@ -112,9 +112,15 @@ def test_boards_files_and_pages_say_unknown(newcomer: Any) -> None:
     facts = " ".join(Client().get(address).content.decode().split())
     assert "judged one by one, each by" in facts
     evaluation = world.track.evaluations.latest("pk")
-    assert evaluation.report.documents and "These documents tell of more" in facts
+    assert (
+        evaluation.report.documents
+        and "<code>targets</code> counts these documents’ relations" in facts
+    )
     keep(evaluation, documents=0)
     cache.clear()
-    assert "These documents tell of more" not in Client().get(address).content.decode()
+    assert (
+        "<code>targets</code> counts these documents’ relations"
+        not in Client().get(address).content.decode()
+    )
     schema = Client().get("/api/schema/?format=json").json()
     assert "`targets`" in schema["paths"]["/api/tracks/{slug}/board/"]["get"]["description"]

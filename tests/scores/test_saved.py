@@ -422,7 +422,7 @@ def test_a_run_is_scored_by_prompt_and_split_where_inputs_have_few_of_them(studi
     client = Client()
     client.force_login(studied.admin)
     page = client.get(f"/submissions/{studied.runs['A'].pk}/").content.decode()
-    assert "It adds what was drawn for others, and" in page, "nobody reads documents here"
+    assert "includes predictions drawn for other runs." in page, "nobody reads documents here"
     assert "Overall by prompt" in page and "Be brief." in page
 
 

@@ -173,7 +173,7 @@ def test_a_round_goes_from_the_desk_over_the_experts_page_to_the_board(played: P
     mine = played.as_user("of answerers").get(f"/submissions/{played.run}/").text
     assert f"An expert checked {n} of these judgments, chosen at random: corrected" in mine
     assert "corrected “Some passage shows it”" in " ".join(mine.split())
-    assert "What readers found" not in mine
+    assert "what readers found" not in mine
     desk = root.get(f"/desk/tracks/{slug}/experts/")
     assert "Some passage shows it: crowd and corrected" in desk.text
     assert "of all you would say just what people said" in desk.text
