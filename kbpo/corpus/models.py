@@ -79,10 +79,6 @@ class Corpus(models.Model):
         """Return the documents of the test part."""
         return self.n_documents - self.n_dev
 
-    def share_of_test_part(self, documents: int) -> float:
-        """Return a number of documents as a share of the test part; 0 if the test part is empty."""
-        return documents / self.n_test if self.n_test else 0.0
-
 
 class Upload(Moving):
     """Files on their way from an admin's browser: received, tried, wanted, loaded; or failed."""

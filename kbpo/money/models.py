@@ -44,11 +44,6 @@ class Price(models.Model):
         return f"${self.reward} for {self.interface}"
 
     @property
-    def max_worker_pay(self) -> Decimal:
-        """Return the most that a worker is paid for one answer: the reward and the extra."""
-        return self.reward + self.extra
-
-    @property
     def per_answer(self) -> Decimal:
         """The most that one answer costs: reward and extra, each with the fee and rounded up to the
         cent, since a marketplace is paid for them separately.
