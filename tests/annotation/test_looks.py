@@ -78,11 +78,14 @@ def test_what_began_before_a_look_and_ends_after_it_is_looked_for(ticks: Ticks) 
     try:
         other.set_autocommit(False)
         with other.cursor() as cursor:
-            cursor.execute('INSERT INTO clock_pause (begin, "end") VALUES (now(), now())')
+            cursor.execute("INSERT INTO clock_heartbeat (at, pauses) VALUES ('2001-01-01', '[]')")
         assert ticks.undisturbed(130, 131) == [True, False], "nobody can see it yet"
         other.commit()
         assert ticks.is_due(132)
     finally:
+        with other.cursor() as cursor:
+            cursor.execute("DELETE FROM clock_heartbeat WHERE at = '2001-01-01'")
+        other.commit()
         other.close()
 
 

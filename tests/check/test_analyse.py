@@ -10,8 +10,8 @@ from kbpo import celery
 from kbpo.analyse import analyse
 
 FILL = """
-    INSERT INTO clock_pause (begin, "end")
-    SELECT now(), now() FROM generate_series(1, 2000)
+    INSERT INTO clock_heartbeat (at, pauses)
+    SELECT now(), '[]' FROM generate_series(1, 2000)
 """
 
 
@@ -25,14 +25,14 @@ def analysed() -> bool:
     with CaptureQueriesContext(connection) as queries:
         analyse()
     return any(
-        "ANALYZE" in query["sql"] and "clock_pause" in query["sql"]
+        "ANALYZE" in query["sql"] and "clock_heartbeat" in query["sql"]
         for query in queries.captured_queries
     )
 
 
 def expected_rows() -> int:
     with connection.cursor() as cursor:
-        cursor.execute("EXPLAIN (FORMAT JSON) SELECT FROM clock_pause WHERE begin <= now()")
+        cursor.execute("EXPLAIN (FORMAT JSON) SELECT FROM clock_heartbeat WHERE at <= now()")
         return int(cursor.fetchone()[0][0]["Plan"]["Plan Rows"])
 
 

@@ -148,6 +148,7 @@ MEANING_OTHERS: dict[str, set[str]] = {
     "kbpo.sampling.documents.second_stage": {"entities"},
     # The cluster of a mention in the file that a corpus came with.
     "kbpo.corpus.load": {"entity"},
+    "kbpo.corpus.lookup": {"entity"},
     # A role that marked words have in a text.
     "kbpo.web.components.viewer": {"entity"},
 }

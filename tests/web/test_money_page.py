@@ -87,7 +87,7 @@ def test_caps_are_changed_with_a_reason_that_is_kept(toy: Toy, as_user: As) -> N
     admin.post(address, {"track": "toy", "scope": "day", "cap": "$20", "why": "Slowly at first"})
     assert Budget.objects.get(scope="day").cap == 20
     entry = Audit.objects.get(what="cap")
-    assert (entry.before, entry.after, entry.why) == ("no cap", "$20", "Slowly at first")
+    assert (entry.before, entry.after, entry.why) == ("no cap", "$20.00", "Slowly at first")
     for wrong in (
         {"cap": "lots"},
         {"cap": "-1"},
