@@ -140,7 +140,7 @@ class Floors:
         """Return the least variance, given the contribution `own` of a right prediction to each
         system's number, and the loss `taken` (m,) by a true fact of the pool.
         """
-        believed = self._compute_belief(criterion, unit)
+        believed = self._belief(criterion, unit)
         floor = believed.of_systems((own.of(column) for column in range(taken.size)), taken)
         n_targets = recall.totals.pool.influence.size
         return np.asarray(floor + beyond_targets(estimate.influence, recall.design, n_targets))
