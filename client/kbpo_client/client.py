@@ -221,8 +221,7 @@ class Client:
 
         `paper` and `code` are addresses. A `private` run is shown to nobody else until
         `publish`, but a data release of the closed track holds it without its name; of an
-        `anonymous` one others see a number. The release has what your team had been shown before,
-        which may tell which other runs are yours. `team`: which of yours, by its slug; else the
+        `anonymous` one others see a number. `team`: which of yours, by its slug; else the
         first. `again`: yes, although the same file is there already. `tell` hears of every block's
         size as it is sent.
         """

@@ -34,11 +34,9 @@ TOLD = {
 }
 """Ends of a run of which its team is told"""
 RELEASED = (
-    "A data release of the track will hold what the run predicts and scores, under a number and"
-    " without its name, and what your team had been shown before, which may tell which other runs"
-    " are yours: others’ numbers rest on it. If you withdraw the run before the release is made,"
-    " its scores are left out, and what it says that nobody judged; what was judged and what your"
-    " team had been shown stays."
+    "A data release of the track contains the run's predictions and scores under a number, without"
+    " its name: the numbers of other runs rest on them. If you withdraw the run before the release"
+    " is made, its scores and its predictions without a judgment are left out."
 )
 """What the team of a private run is told when its track is closed"""
 GONE = ("withdrawn", "failed", "refused")

@@ -14,14 +14,12 @@ from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.db import connection, transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404
 from django.views.decorators.cache import never_cache
 
 from kbpo.accounts.mail import goes_out
 from kbpo.accounts.models import User
 from kbpo.corpus.remembered import caching_reads
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import recall_of
 
 P = ParamSpec("P")
 R = TypeVar("R", bound=HttpResponseBase)
@@ -58,16 +56,6 @@ def public_track(slug: str, *, drafts: bool = False) -> Track:
     track = tracks.filter(slug=slug).first()
     if track is None or (track.status == Track.Status.DRAFT and not drafts):
         raise Http404(f"There is no track “{slug[:60]}”.")
-    return track
-
-
-def track_of_relations(slug: str) -> Track:
-    """Return the track of that name. Raises Http404 with a sentence unless its systems predict
-    relations.
-    """
-    track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
-    if recall_of(track) is None:
-        raise Http404(f"On {track.name} systems predict no relations of documents: it has none.")
     return track
 
 

@@ -127,9 +127,8 @@ def show_reading(reading: Reading, as_json: bool) -> None:
 @click.option(
     "--private",
     is_flag=True,
-    help="Neither it nor its scores are shown to others until `kbpo publish`, but in a data release"
-    " of the closed track: without its name, but with what your team had been shown before, which"
-    " may tell which other runs are yours.",
+    help="Neither it nor its scores are shown to others until `kbpo publish`; a data release of the"
+    " closed track contains it without its name.",
 )
 @click.option("--anonymous", is_flag=True, help="Others see a number in place of names.")
 @click.option("--again", is_flag=True, help="Yes, although the same file is there already.")

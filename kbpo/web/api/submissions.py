@@ -65,18 +65,14 @@ class AboutForm(RequestBody):
         required=False,
         source="is_private",
         help_text=(
-            "Neither it nor its scores are shown to others until it is false, but in a data release"
-            " of the closed track, without its name; what its team had been shown before is there,"
-            " too, which may tell which other runs are its team's"
+            "Neither it nor its scores are shown to others until it is false; a data release of the"
+            " closed track contains it without its name"
         ),
     )
     anonymous = serializers.BooleanField(
         required=False,
         source="is_anonymous",
-        help_text=(
-            "Others see a number in place of names; what its team had been shown before is in a"
-            " data release of the closed track, which may tell which other runs are its team's"
-        ),
+        help_text="Others see a number in place of names",
     )
 
 

@@ -25,10 +25,7 @@ SUBMISSIONS = (
 )
 SCORE = ("Judge and score", "estimate", "judging", timedelta(days=7))
 
-RELEASE_AGAIN = (
-    "Nothing was published. Retry once that is mended; “manage.py release {slug} DIRECTORY”"
-    " makes it at once, and shows where it fails."
-)
+RELEASE_AGAIN = "Nothing was published. Retry once the cause is removed."
 """What to do about a release that was not made"""
 
 
@@ -163,7 +160,7 @@ def _releases() -> list[Failure]:
             name=f"Release {row.number} of {row.track.name}",
             state=row.get_status_display().lower(),
             given_up=row.status != Release.Status.ORDERED,
-            reason=f"{row.reason} {RELEASE_AGAIN.format(slug=row.track.slug)}".strip(),
+            reason=f"{row.reason} {RELEASE_AGAIN}".strip(),
             since=row.status_since,
             next_try_at=None if row.status != Release.Status.ORDERED else row.next_try_at,
             url=reverse("desk-track", args=[row.track.slug]),

@@ -536,21 +536,15 @@ class RunForm(forms.Form):
         help_text=(
             "Not on the board, in no comparison or rank: others see neither it nor its"
             " scores. It is judged like any other, and counts in what the whole track spent and"
-            " what of its texts is judged. A data release of"
-            " the closed track holds what it predicts and scores, since others’ numbers rest on its"
-            " draws. Team, name and description are left out; but what your team had been shown"
-            " before is there, which may tell which other runs are yours. Without the tick it is"
-            " published, and that stays."
+            " what of its texts is judged. A data release of the closed track contains its"
+            " predictions and scores, since others’ numbers rest on its draws, without team, name"
+            " and description. Without the tick it is published, and that stays."
         ),
     )
     is_anonymous = forms.BooleanField(
         required=False,
         label="Anonymous",
-        help_text=(
-            "Others see a number in place of your team, its name, description and links. A data"
-            " release of the closed track has what your team had been shown before, which may tell"
-            " which other runs are yours."
-        ),
+        help_text="Others see a number in place of your team, its name, description and links.",
     )
     role = forms.ChoiceField(
         choices=Submission.Role.choices,
