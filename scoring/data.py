@@ -199,6 +199,10 @@ class Data:
     population alone"""
     unaided: dict[str, Guess] = field(default_factory=dict, repr=False)
     """criterion -> the guess without metrics and judges, where they help"""
+    later: Data | None = field(default=None, repr=False)
+    """The same data for judges that came after judgments and whose maker does not state that they
+    were not tuned on them: targets labelled before their scores are certain, and the guess is
+    learnt from later labels alone. None without such a judge, or with too few later labels"""
 
     @cached_property
     def counted(self) -> dict[str, tuple[Ids, Ids]]:
@@ -223,6 +227,7 @@ class Data:
             rho={criterion: guess.rho for criterion, guess in self.unaided.items()},
             error=errors,
             unaided={},
+            later=None,
         )
 
     def of_targets(self, targets: Ids) -> Data:
@@ -248,6 +253,7 @@ class Data:
             noise={name: noise.of(judged) for name, noise in self.noise.items()},
             input=self.input[rows] if self.input.size else self.input,
             unaided={},
+            later=None,
             draws={},
             facts=None,
         )

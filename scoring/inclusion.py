@@ -42,6 +42,34 @@ class Inclusion:
     released: float
     """Share of the open batches that is released: 1 when everything drawn is answered"""
 
+    def after(self, u: Floats, threshold: Floats, known: Bools) -> tuple[Inclusion, Bools]:
+        """Return the inclusion given the answers up to a moment, and (t,) which targets were
+        answered by then. Those are certain; the others have the probability of being drawn since.
+
+        Questions are answered in the order of u over their threshold, so those whose labels were
+        known at that moment are a sample whose probability is a share of the threshold.
+
+        Parameters
+        ----------
+        u : ndarray, shape (t,)
+            Random numbers of the targets.
+        threshold : ndarray, shape (t,)
+            Highest threshold of each target at that moment.
+        known : ndarray of bool, shape (t,)
+            Whether each target had a label at that moment.
+
+        References
+        ----------
+        The conditional probability of a Poisson sample whose thresholds are raised:
+        P(u < π | u ≥ s) = (π − s)/(1 − s).
+        """
+        drawn = known & (u < threshold)
+        share = float((u[drawn] / threshold[drawn]).max(initial=0.0))
+        before = share * threshold
+        certain: Bools = drawn | (u < before)
+        since = np.maximum(self.asked - before, 0.0) / np.where(before < 1, 1 - before, 1.0)
+        return replace(self, asked=np.where(certain, 1.0, since)), certain
+
     def of(self, targets: Ids) -> Inclusion:
         """Return the inclusion of some of the targets."""
         return replace(

@@ -8,7 +8,7 @@ is told.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from scoring.score import Key, Score, of_populations, rows
 
 UNAIDED = "unaided"
 """The method of the same estimates without metrics and judges"""
+LATER = "late_judges"
+"""The method of the same estimates with judges that came after judgments and work on later labels
+alone"""
 ALGORITHM_1 = "algorithm_1"
 """The method of the published estimate with one metric"""
 LEAST = 10
@@ -43,7 +46,11 @@ def unaided(data: Data, criteria: tuple[str, ...]) -> dict[Key, tuple[Estimate, 
     bare = data.without_aid()
     if bare is None or not data.judged.size:
         return {}
-    arranged = Centred(bare)
+    return _means(bare, criteria)
+
+
+def _means(data: Data, criteria: Collection[str]) -> dict[Key, tuple[Estimate, Design]]:
+    arranged = Centred(data)
     return {
         (data.mean, criterion, kind): with_noise(
             arranged, kind, criterion, arranged.precision(kind, criterion)
@@ -54,9 +61,12 @@ def unaided(data: Data, criteria: tuple[str, ...]) -> dict[Key, tuple[Estimate, 
 
 
 def alternative_estimates(data: Data, alone: dict[Key, tuple[Estimate, Design]]) -> Iterator[Score]:
-    """Yield alternatives to the default estimates: those without metrics and judges, and, for
-    single ratings, the published estimator.
+    """Yield alternatives to the default estimates: those without metrics and judges, those with
+    late judges (`Data.later`), and, for single ratings, the published estimator.
     """
+    if data.later is not None:
+        means = _means(data.later, data.later.g)
+        yield from of_populations(data.later, means, about_inputs_like(data.later, means), LATER)
     bare = data.without_aid()
     if bare is not None:
         yield from of_populations(bare, alone, about_inputs_like(bare, alone), UNAIDED)

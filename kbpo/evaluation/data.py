@@ -4,17 +4,22 @@ documents that people read in full.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
-from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models import Count, Exists, Max, OuterRef, Q
 
 from kbpo.inclusion.marks import marks_of
 from kbpo.inclusion.read import read_inclusion
+from kbpo.inclusion.thresholds import thresholds_of
 from kbpo.instances.models import Label
 from kbpo.pool.overlap import overlaps
 from kbpo.pool.pool import read_pool
 from kbpo.sampling.documents.annotated import annotated_documents
 from kbpo.sampling.guess import Lesson, guess_of, one_verdict
-from kbpo.sampling.models import Sample
+from kbpo.sampling.models import Sample, SampleBatch
+from kbpo.scores.models import Score
+from kbpo.scores.read import read_scores, scorers_of
 from kbpo.submissions.models import GONE, Submission
 from kbpo.tracks.measures import UNWEIGHED
 from kbpo.tracks.models import Track
@@ -46,7 +51,7 @@ def load_data(track: Track) -> Data:
     f = kind.judge(pool.instance[judged], systems)
     guesses, unaided = _guesses(track, pool, judged, f)
     closed = closed_documents(documents.documents)
-    return Data(
+    data = Data(
         pool=pool,
         shown=np.array([system in taking_part for system in systems], dtype=np.bool_),
         judged=judged,
@@ -68,6 +73,47 @@ def load_data(track: Track) -> Data:
         population=kind.measures.population,
         error={name: guess.error for name, guess in guesses.items() if guess.error is not None},
         unaided=unaided,
+    )
+    return replace(data, later=_data_for_late_judges(track, data))
+
+
+def _data_for_late_judges(track: Track, data: Data) -> Data | None:
+    """Return the data as judges may use it that came after judgments and of which nobody states
+    that they were not tuned on them: everything labelled by the time of their last score is
+    certain, and the model learns from later labels alone. None without such a judge or with too few
+    later labels. Partial answers to questions without a label count as unknown to the judge.
+    """
+    unstated = scorers_of(track).filter(is_used=True, came_late=True, not_tuned_at=None)
+    late = list(unstated.values_list("pk", flat=True))
+    if not late or data.draws or kind_of(track).opposes:
+        return None
+    moment = Score.objects.filter(scorer__in=late).aggregate(last=Max("made_at"))["last"]
+    drawn_by_then = SampleBatch.objects.filter(submission__track=track, drawn_at__lte=moment)
+    labelled = Label.objects.filter(
+        target__corpus=track.corpus_id, target__in=drawn_by_then.values("samples__target")
+    )
+    known = set(labelled.filter(created_at__lte=moment).values_list("target_id", flat=True))
+    scores = read_scores(track, data.pool.instance, [*data.pool.scorers, *late])
+    pool = replace(data.pool, scorers=scores.scorers, scores=scores.value)
+    inclusion, certain = data.inclusion.after(
+        pool.u,
+        thresholds_of(list(drawn_by_then.values_list("pk", flat=True)), pool.target_id),
+        np.isin(pool.target_id, list(known)),
+    )
+    since = ~certain[pool.target[data.judged]]
+    verdicts = {criterion: f[since] for criterion, f in data.f.items()}
+    guesses, _ = _guesses(track, pool, data.judged[since], verdicts)
+    guesses = {criterion: guess for criterion, guess in guesses.items() if guess.labels}
+    if not guesses:
+        return None
+    return replace(
+        data,
+        pool=pool,
+        inclusion=inclusion,
+        g={criterion: guess.g for criterion, guess in guesses.items()},
+        rho={criterion: guess.rho for criterion, guess in guesses.items()},
+        error={name: guess.error for name, guess in guesses.items() if guess.error is not None},
+        unaided={},
     )
 
 

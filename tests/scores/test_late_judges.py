@@ -8,17 +8,25 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from django.test import Client
-from scores.conftest import World
+from scores.conftest import CRITERIA, World
 
 from kbpo.accounts.models import Audit
+from kbpo.evaluation.data import load_data
 from kbpo.evaluation.due import signs_of
+from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.run import evaluate
+from kbpo.instances.models import Label, Target
+from kbpo.instances.record import NewLabel, record
+from kbpo.sampling.models import Sample, SampleBatch, Threshold
 from kbpo.scores.bring import Name, scorers, store_score_file, store_scores
 from kbpo.scores.models import Scorer
 from kbpo.scores.read import scorers_of
 from kbpo.submissions.models import Submission
+from scoring.data import Data
+from scoring.saved import LATER
 
 pytestmark = pytest.mark.django_db
 
@@ -115,3 +123,56 @@ def test_a_late_judge_alone_has_a_report_card_and_narrows_nothing(studied: World
     [card] = evaluation.report.worth["overall"].scorers
     assert card.worth and card.worth > 1.5 and card.needs_statement
     assert "came after the judgments" in page(PAGE) and "narrows no score" in page(PAGE)
+
+
+def test_a_late_judge_works_on_the_judgments_made_since(studied: World) -> None:
+    Submission.objects.update(status="scored")
+    row = late(studied)
+    repeats = dict.fromkeys(Label.objects.values_list("target_id", flat=True), 1.0)
+    assert LATER not in methods(evaluate(studied.track)), "nothing was judged since"
+    assert "Late judges on later judgments" not in page(PAGE)
+
+    for run in studied.runs.values():  # a second stage of the same draws
+        distribution = run.distributions.get()
+        batch = SampleBatch.objects.create(
+            submission=run, distribution=distribution, design="poisson", seed=0, size=1, stage=2
+        )
+        targets = Target.objects.filter(instances__predictions__submission=run).distinct()
+        Threshold.objects.bulk_create(Threshold(batch=batch, target=one, pi=0.9) for one in targets)
+        drawn = [one for one in targets if one.u < 0.9]
+        Sample.objects.bulk_create(
+            Sample(batch=batch, target=one, probability=0.9) for one in drawn
+        )
+        new = [one for one in drawn if one.pk not in repeats]
+        record(
+            [
+                NewLabel(
+                    one.pk, {"ratings": {name: [0.3] for name in CRITERIA}}, "crowd", "ratings", 1,
+                    f"q:{one.pk}",
+                )
+                for one in new
+            ]
+        )  # fmt: skip
+    data = load_data(studied.track)
+    assert data.later is not None and row.pk in data.later.pool.scorers
+    assert row.pk not in data.pool.scorers
+    certain = data.later.inclusion.asked == 1
+    assert set(data.pool.target_id[certain]) == set(repeats)
+    np.testing.assert_allclose(data.later.inclusion.asked[~certain], since(data, certain))
+
+    evaluation = evaluate(studied.track)
+    assert LATER in methods(evaluation)
+    shown = page(PAGE)
+    assert "Late judges on later judgments" in shown and "With late judges" in shown
+    view = Client().get(BOARD).context["view"]
+    assert view.helped == "all", "the board prints the usual numbers first"
+
+
+def since(data: Data, certain: Any) -> Any:
+    """P(u < 0.9 | u ≥ s), s the share of the first threshold that had labels as the judge came."""
+    begin = data.pool.u[certain].max()
+    return (0.9 - begin) / (1 - begin)
+
+
+def methods(evaluation: Evaluation) -> set[str]:
+    return {key.method for key in evaluation.report.figures}

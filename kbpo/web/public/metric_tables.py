@@ -15,10 +15,12 @@ from kbpo.sampling.designs.draft import Draft
 from kbpo.sampling.study import CURVE, WIDTHS, Study, study_of
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
-from kbpo.tracks.registry import n_inputs
+from kbpo.tracks.registry import kind_of, n_inputs
 from kbpo.web.components.drawing import Interval
 from kbpo.web.table import Table, columns
-from scoring.report import Scorer, Worth
+from scoring.report import Key, Scorer, Worth
+from scoring.saved import LATER, UNAIDED
+from scoring.score import DEFAULT
 
 Records = Iterator[dict[str, Any]]
 NUMBERS = ("n", "pearson", "spearman", "rho", "r", "between", "prmse", "worth")
@@ -90,6 +92,26 @@ def board_names(evaluation: Evaluation | None) -> dict[int, str]:
         return {}
     runs = Submission.objects.filter(track=evaluation.track_id).on_board().select_related("team")
     return {row.pk: row.full_name for row in runs.order_by("pk")}
+
+
+def late_judge_rows(evaluation: Evaluation | None, criterion: str) -> list[dict[str, Any]]:
+    """Return the mean of each system on the board from people alone, and with the late judges that
+    nobody vouches for, which work on later judgments only.
+    """
+    if evaluation is None:
+        return []
+    track, figures = evaluation.track, evaluation.report.figures
+    mean = kind_of(track).measures.mean
+    rows = []
+    for number, system in board_names(evaluation).items():
+        late, unaided, default = (
+            figures.get(Key(number, mean, criterion, track.distribution, method))
+            for method in (LATER, UNAIDED, DEFAULT)
+        )
+        alone = unaided or default
+        if late is not None and alone is not None:
+            rows.append({"system": system, "alone": Interval.of(alone), "late": Interval.of(late)})
+    return rows
 
 
 @dataclass(frozen=True)
