@@ -68,9 +68,9 @@ PIPELINE: dict[str, str] = {
     # 7b who asked to be told that there is work
     "tell":      "annotation.hits.mail_work.tick",
     # 7c mails about what happened
-    "mail":      "kbpo.accounts.deliver.tick",
+    "mail":      "kbpo.accounts.notices.tick",
     # 7d the webhooks of people
-    "call":      "kbpo.accounts.deliver.tick_calls",
+    "call":      "kbpo.accounts.notices.tick_calls",
     # 10 Labels + Samples + p -> Evaluation, Report
     "estimate":  "kbpo.evaluation.run.tick",
     # 10a what an admin asked of all of a track's data

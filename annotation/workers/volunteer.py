@@ -11,9 +11,8 @@ from annotation.workers.models import Application, Intake
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.limits import Limit
-from kbpo.accounts.models import Audit, User
+from kbpo.accounts.models import FULL, Audit, User, has_room
 from kbpo.accounts.notices import tell
-from kbpo.accounts.waiting import FULL, has_room
 
 SIGN_UPS = Limit("volunteer", 10, 3600)
 """Accounts that one address may make in an hour"""

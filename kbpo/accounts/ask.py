@@ -12,8 +12,7 @@ from django.utils.text import slugify
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.mail import send
-from kbpo.accounts.models import AccountRequest, Delivery, Invitation, Team, User
-from kbpo.accounts.waiting import FULL, has_room
+from kbpo.accounts.models import FULL, AccountRequest, Delivery, Invitation, Team, User, has_room
 from kbpo.queue import one_at_a_time
 
 INVITATION_DAYS = 14
@@ -95,10 +94,18 @@ def accept(request: AccountRequest, who: User, *, joins: bool = False) -> Invita
         expires_at=clock.now() + timedelta(days=INVITATION_DAYS),
     )
     _decide(request, who, accepted=True, invitation=invitation)
+    if request.user is None:
+        subject, step = f"Your account for {request.team}", "you can make your account now:"
+    else:
+        subject = f"Your team {request.team}"
+        step = (
+            f"you can join {request.team} now, with your account {request.user.get_username()};"
+            " log in and open this link:"
+        )
     _mail_answer(
         request,
-        f"Your {'account for' if request.user is None else 'team'} {request.team}",
-        f"{_next_step_text(request)}\n\n{settings.SITE_URL}/join/{invitation.code}/\n\n"
+        subject,
+        f"{step}\n\n{settings.SITE_URL}/join/{invitation.code}/\n\n"
         f"The link works for one person and {INVITATION_DAYS} days.",
     )
     return invitation
@@ -114,14 +121,6 @@ def decline(request: AccountRequest, who: User, why: str) -> None:
     wish = "an account" if request.user is None else "a team"
     text = f"we cannot give you {wish} at the moment:\n\n{why}"
     _mail_answer(request, f"Your request for {wish}", text)
-
-
-def _next_step_text(request: AccountRequest) -> str:
-    """Return the next step of an accepted person: make an account, or log in."""
-    if request.user is None:
-        return "you can make your account now:"
-    name = request.user.get_username()
-    return f"you can join {request.team} now, with your account {name}; log in and open this link:"
 
 
 def _mail_answer(request: AccountRequest, subject: str, text: str) -> None:

@@ -1,9 +1,10 @@
-"""The authentication backend, which reads the user of a session with one prepared statement."""
+"""Authentication: the user of a session, and the password asked again for risky actions."""
 
 from __future__ import annotations
 
 from django.contrib.auth.backends import ModelBackend
 
+from kbpo.accounts.limits import Limit
 from kbpo.accounts.models import User
 from kbpo.prepared import Columns, Prepared
 
@@ -19,3 +20,21 @@ class PlannedBackend(ModelBackend):
         row = KNOWN.first(user=user_id)
         user = None if row is None else USER.row(row)
         return user if user is not None and self.user_can_authenticate(user) else None
+
+
+TRIES = Limit("password_again", 10, 900)
+"""Wrong passwords of one person in a quarter of an hour, on all pages together"""
+WRONG = "Nothing was changed: that is not your password."
+TOO_MANY = "Nothing was changed: too many tries. Wait a quarter of an hour."
+
+
+def password_refusal(user: User, password: str) -> str:
+    """Return why the password is refused, as a sentence; empty if it is right. For actions that an
+    open page alone must not allow.
+    """
+    if not TRIES.count(str(user.pk)):
+        return TOO_MANY
+    if not user.check_password(password):
+        return WRONG
+    TRIES.forget(str(user.pk))
+    return ""

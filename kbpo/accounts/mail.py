@@ -1,4 +1,4 @@
-"""Queues mails in the transaction that they report; `kbpo.accounts.deliver` sends them
+"""Queues mails in the transaction that they report; `kbpo.accounts.notices` sends them
 afterwards.
 """
 

@@ -1,20 +1,30 @@
 """Notices about a user's work by mail and webhook. They are queued in the transaction that they
-report, and sent afterwards.
+report. `tick` sends due mails, and `tick_calls` calls due webhooks, each until it succeeds or has
+failed `MOST_TRIES` times.
+
+Nothing is sent inside a transaction: a short one claims the row and sets the time of the next try,
+the call or the mail follows, a second one stores the result. If a process dies in between, the row
+is due again; a recipient recognises the second copy by the number of the delivery.
 """
 
 from __future__ import annotations
 
+import json
+import logging
+import time
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
+from django.db.models import F, Q
 
-from kbpo.accounts.deliver import MOST_SLOW
+from kbpo import clock
+from kbpo.accounts.close import delete_old_requests
 from kbpo.accounts.limits import Limit
-from kbpo.accounts.mail import letter
+from kbpo.accounts.mail import CannotSend, goes_out, letter, post
 from kbpo.accounts.models import EVENTS, Delivery, User, Webhook
-from kbpo.accounts.webhooks import CannotCall, check_new
+from kbpo.accounts.webhooks import CannotCall, call, check_new
 from kbpo.queue import nudge
 
 TEST = "test"
@@ -68,20 +78,17 @@ def _queue(unsaved: list[Delivery]) -> list[Delivery]:
     return deliveries
 
 
-@dataclass(frozen=True)
-class NoticeChoices:
-    """An event, and by which ways a user is notified of it."""
-
-    name: str
-    words: str
-    by_mail: bool
-    by_call: bool
-
-
-def notice_choices(user: User) -> list[NoticeChoices]:
-    """Return the choices of a user for every event."""
+def notice_choices(user: User) -> list[dict[str, object]]:
+    """Return every event with its description, and whether the user is notified by mail and by
+    webhook.
+    """
     return [
-        NoticeChoices(name, words, name not in user.no_mail_about, name not in user.no_call_about)
+        {
+            "name": name,
+            "words": words,
+            "by_mail": name not in user.no_mail_about,
+            "by_call": name not in user.no_call_about,
+        }
         for name, words in EVENTS.items()
     ]
 
@@ -119,3 +126,103 @@ def send_test(hook: Webhook) -> Delivery | None:
         paused_until=None, slow_calls=MOST_SLOW - 1
     )
     return test(hook)
+
+
+log = logging.getLogger(__name__)
+
+MOST_TRIES = 8
+FIRST_WAIT = timedelta(seconds=30)
+"""After the first try; each later wait is three times as long: the last try is nine hours on"""
+A_ROUND, A_ROUND_SECONDS = 50, 15.0
+"""Tries of one round, and when it ends: slow ones do not hold a worker for minutes"""
+SLOW_SECONDS, MOST_SLOW = 3.0, 3
+"""A call that takes longer is slow; after so many slow ones in a row a webhook is paused"""
+PAUSE = timedelta(hours=1)
+"""How long a slow webhook is not called; a test by its owner ends the pause"""
+KEEP_DELIVERED = timedelta(days=30)
+NOT_SENT = "Not sent: this site sends no mail. It was written to its log."
+
+
+def tick() -> int:
+    """Send due mails and delete old ones; return the number of attempts. If the mail server is
+    away, only one mail is tried.
+    """
+    tried, is_up, end = 0, True, time.monotonic() + A_ROUND_SECONDS
+    while is_up and tried < A_ROUND and time.monotonic() < end and (row := _claim(Q(hook=None))):
+        is_up = _try_delivery(row)
+        tried += 1
+    old = Delivery.objects.filter(made_at__lt=clock.now() - KEEP_DELIVERED)
+    old.exclude(status="waiting").delete()
+    delete_old_requests()
+    return tried
+
+
+def tick_calls() -> int:
+    """Call due webhooks that are not paused; return the number of calls."""
+    tried, end = 0, time.monotonic() + A_ROUND_SECONDS
+    while tried < A_ROUND and time.monotonic() < end:
+        paused = Q(hook__paused_until__gt=clock.now())
+        row = _claim(Q(hook__isnull=False) & ~paused)
+        if row is None:
+            break
+        began = time.monotonic()
+        _try_delivery(row)
+        _note_speed(row, time.monotonic() - began)
+        tried += 1
+    return tried
+
+
+@transaction.atomic
+def _claim(which: Q) -> Delivery | None:
+    """Return the next due row that no other process is handling."""
+    deliveries = Delivery.objects.select_for_update(skip_locked=True, of=("self",), no_key=True)
+    row = deliveries.due("waiting").filter(which).select_related("hook").first()
+    if row is not None:
+        row.attempts += 1
+        row.next_try_at = clock.now() + FIRST_WAIT * 3 ** (row.attempts - 1)
+        row.save(update_fields=["attempts", "next_try_at"])
+    return row
+
+
+def _try_delivery(row: Delivery) -> bool:
+    """Send a row, and return whether the mail server could be reached."""
+    trouble, is_up = "", True
+    try:
+        if row.hook is None:
+            post(row)
+        else:
+            at = row.made_at.isoformat()
+            record = {"id": row.pk, "event": row.event, "at": at, **row.body}
+            text = json.dumps(record, ensure_ascii=False).encode()
+            row.answered = call(row.hook.url, row.hook.secret, row.event, text, row.pk)
+            trouble = "" if 200 <= row.answered < 300 else f"It answered {row.answered}."
+    except CannotCall as problem:
+        row.answered, trouble = None, str(problem)
+    except CannotSend as problem:
+        row.answered, trouble, is_up = problem.code, str(problem), problem.code is not None
+        log.warning("Mail %s was not sent: %r", row.pk, problem.__cause__)
+    if trouble:
+        status = "failed" if row.attempts >= MOST_TRIES else "waiting"
+    else:
+        status = "sent" if row.hook is not None or goes_out() else "printed"
+    # Of a mail that was sent only the subject is kept: its text may have a log-in link.
+    is_over = row.hook is None and status in ("sent", "printed")
+    mine = Delivery.objects.filter(pk=row.pk, status="waiting", attempts=row.attempts)
+    mine.update(
+        status=status,
+        status_since=clock.now(),
+        reason=trouble[:300] or (NOT_SENT if status == "printed" else ""),
+        answered=row.answered,
+        body={"subject": row.body["subject"]} if is_over else row.body,
+    )
+    return is_up
+
+
+def _note_speed(row: Delivery, seconds: float) -> None:
+    """Pause the webhook after `MOST_SLOW` slow calls in a row."""
+    hooks = Webhook.objects.filter(deliveries=row)
+    if seconds <= SLOW_SECONDS:
+        hooks.exclude(slow_calls=0).update(slow_calls=0)
+        return
+    hooks.update(slow_calls=F("slow_calls") + 1)
+    hooks.filter(slow_calls__gte=MOST_SLOW).update(paused_until=clock.now() + PAUSE)

@@ -73,7 +73,8 @@ def remove(team: Team, user: User, who: User, why: str = "") -> int:
     note(action, f"team:{team.slug}", who=who, why=why, before=user.get_username())
     if who == user and team.members.exists():
         return 0
-    return _end_invitations(team)
+    # A former member may have copied the links of open invitations.
+    return team.invitation_set.filter(uses_left__gt=0).update(uses_left=0)
 
 
 def check_leaves_an_owner(team: Team, user: User) -> None:
@@ -85,13 +86,6 @@ def check_leaves_an_owner(team: Team, user: User) -> None:
 def role_text(name: str, role: str) -> str:
     """Return a role as the log has it."""
     return f"{name}: {role}"
-
-
-def _end_invitations(team: Team) -> int:
-    """End the open invitations of a team, whose links a former member may have copied, and return
-    their number.
-    """
-    return team.invitation_set.filter(uses_left__gt=0).update(uses_left=0)
 
 
 def _lock(team: Team) -> Team:

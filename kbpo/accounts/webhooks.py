@@ -1,4 +1,4 @@
-"""Calls webhooks, signed, and never an address in a private network. `kbpo.accounts.deliver`
+"""Calls webhooks, signed, and never an address in a private network. `kbpo.accounts.notices`
 decides when.
 """
 

@@ -29,7 +29,7 @@ from annotation.workers.models import (
     Terms,
     TutorialRun,
 )
-from kbpo.accounts import deliver
+from kbpo.accounts import notices
 from kbpo.accounts.models import Audit, User
 from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
@@ -88,7 +88,7 @@ def test_a_volunteer_waits_for_an_admin_and_then_judges_where_volunteers_may(
         admin.post(DESK, {"action": "volunteer", "pk": row.pk, "decision": "admit"})
     admin.post(DESK, {"action": "volunteer", "pk": row.pk, "decision": "decline"})
     user = User.objects.get(username="vera")
-    deliver.tick()
+    notices.tick()
     [letter] = mail.outbox
     assert letter.to == ["vera@example.org"] and letter.subject.startswith("You are admitted")
     assert "/annotate/" in letter.body

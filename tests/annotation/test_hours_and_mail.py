@@ -19,7 +19,7 @@ from annotation.quality.hourly import hourly_rates
 from annotation.workers import leave
 from annotation.workers.models import Intake
 from annotation.workers.worker import worker_of
-from kbpo.accounts import deliver
+from kbpo.accounts import notices
 from kbpo.accounts.models import User
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -31,7 +31,7 @@ HOME = "/annotate/"
 def write_all(capture: Any) -> int:
     with capture(execute=True):
         written = mail_work.tick()
-    deliver.tick()
+    notices.tick()
     return written
 
 

@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from kbpo.accounts import password_again
+from kbpo.accounts import backend
 from kbpo.accounts.models import Invitation, Token, User
 from kbpo.web.public.people import LOGINS_OF_NAME
 from tests.conftest import PASSWORD, Toy
@@ -177,13 +177,13 @@ def test_who_finds_a_page_open_guesses_no_password_on_any_page(toy: Toy, as_user
         (reverse("notices"), {"verb": "email", "email": "x@example.org", "password": "guess"}),
     ]
     client = as_user("Rosa")
-    for number in range(password_again.TRIES.most):
+    for number in range(backend.TRIES.most):
         address, said = tries[number % len(tries)]
         answer = client.post(address, said)
-        assert answer.status_code == 422 and password_again.WRONG in answer.content.decode()
+        assert answer.status_code == 422 and backend.WRONG in answer.content.decode()
     for address, said in tries:
         right = {name: PASSWORD if value == "guess" else value for name, value in said.items()}
         answer = client.post(address, right)
-        assert answer.status_code == 422 and password_again.TOO_MANY in answer.content.decode()
-    password_again.TRIES.forget(str(toy.users["Rosa"].pk))
+        assert answer.status_code == 422 and backend.TOO_MANY in answer.content.decode()
+    backend.TRIES.forget(str(toy.users["Rosa"].pk))
     assert client.post(tries[0][0], tries[0][1] | {"old_password": PASSWORD}).status_code == 302

@@ -10,7 +10,7 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 
 from annotation.workers.models import Application, Intake
-from kbpo.accounts import waiting
+from kbpo.accounts import models
 from kbpo.accounts.models import AccountRequest
 from kbpo.web.http import network_of
 
@@ -21,8 +21,8 @@ pytestmark = pytest.mark.django_db
 def small(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
     settings.PROXIES = 1
-    monkeypatch.setattr(waiting, "MOST", 6)
-    monkeypatch.setattr(waiting, "MOST_OF_A_NETWORK", 4)
+    monkeypatch.setattr(models, "MOST_REQUESTS", 6)
+    monkeypatch.setattr(models, "MOST_OF_A_NETWORK", 4)
     cache.clear()
     Intake.objects.create(volunteers="queue")
 

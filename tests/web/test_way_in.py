@@ -21,7 +21,7 @@ from django.urls import reverse
 from annotation.workers.models import Intake
 from kbpo import clock
 from kbpo.accounts import ask as asking
-from kbpo.accounts import deliver
+from kbpo.accounts import notices
 from kbpo.accounts.models import AccountRequest, Audit, Delivery, Invitation, Team, Token, User
 from kbpo.accounts.secret_links import MaskSecretLinks
 from kbpo.web.public import ask
@@ -61,7 +61,7 @@ def test_a_stranger_asks_is_let_in_with_one_click_and_submits_for_a_new_team(
     desk = as_user("Admin")
     assert "Harbor University" in desk.get(reverse("desk-people")).content.decode()
     desk.post(reverse("desk-people"), {"action": "answer", "pk": request.pk, "verdict": "accept"})
-    deliver.tick()
+    notices.tick()
     assert [letter.to for letter in mail.outbox] == [["nina@example.org"]]
     join = address_in(mail.outbox[0].body)
     assert 'value="nina@example.org"' in client.get(join).content.decode()
@@ -123,7 +123,7 @@ def test_whoever_is_declined_reads_why(client: Client, as_user: As, toy: Toy) ->
     )
     request.refresh_from_db()
     assert request.accepted is False and request.decided_by == toy.users["Admin"]
-    deliver.tick()
+    notices.tick()
     assert "The track is full." in mail.outbox[0].body and not Invitation.objects.exists()
 
 
@@ -155,7 +155,7 @@ def test_one_address_cannot_fill_the_queue(client: Client, toy: Toy) -> None:
 def test_a_forgotten_password_is_set_anew_once(client: Client, toy: Toy) -> None:
     answer = client.post(reverse("forgotten"), {"email": "rosa@example.org"}, follow=True)
     assert "on its way" in answer.content.decode()
-    deliver.tick()
+    notices.tick()
     link = address_in(mail.outbox[0].body)
     form = client.get(link, follow=True)
     address = form.request["PATH_INFO"]
@@ -183,7 +183,7 @@ def test_a_password_set_by_a_link_ends_every_token_and_session(
     assert stranger.get(reverse("account")).status_code == 200
     if made_by == "mail":
         client.post(reverse("forgotten"), {"email": "rosa@example.org"})
-        deliver.tick()
+        notices.tick()
         link = address_in(mail.outbox[0].body)
     else:
         made = as_user("Admin").post(
@@ -211,7 +211,7 @@ def test_links_that_let_somebody_in_stay_out_of_logs(
         reverse("desk-people"), {"action": "answer", "pk": asked.pk, "verdict": "accept"}
     )
     secrets = [address_in(row.body["text"]) for row in Delivery.objects.all()]
-    deliver.tick()
+    notices.tick()
     text = "".join(letter.body for letter in mail.outbox)
     assert len(secrets) == 2 and "/reset/" in text and "/join/…" in text
     assert not any(secret in text for secret in secrets)
@@ -236,7 +236,7 @@ def test_decided_requests_are_deleted_after_90_days_with_what_the_log_says_of_th
     AccountRequest.objects.filter(pk=waiting.pk).update(**past)
     AccountRequest.objects.filter(pk=old.pk).update(decided_at=clock.now() - timedelta(days=91))
     AccountRequest.objects.filter(pk=recent.pk).update(decided_at=clock.now() - timedelta(days=89))
-    deliver.tick()
+    notices.tick()
     assert list(AccountRequest.objects.order_by("pk")) == [recent, waiting]
     log = str(list(Audit.objects.values("before", "after", "why")))
     assert "No, Harbor." not in log and "No, Pier." in log
@@ -268,7 +268,7 @@ def test_who_has_an_account_and_no_team_asks_for_one_and_joins_it(
     assert "as ro, who has an account" in desk.get(reverse("desk-people")).content.decode()
     row = AccountRequest.objects.get()
     desk.post(reverse("desk-people"), {"action": "answer", "pk": row.pk, "verdict": "accept"})
-    deliver.tick()
+    notices.tick()
     written = mail.outbox[0].body
     assert "you can join Harbor now, with your account ro" in written
     page = client.get(reverse("account")).content.decode()

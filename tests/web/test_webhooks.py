@@ -28,7 +28,7 @@ from annotation.desk import experts
 from annotation.workers import speak
 from annotation.workers.worker import worker_of
 from kbpo import clock
-from kbpo.accounts import deliver, notices, webhooks
+from kbpo.accounts import notices, webhooks
 from kbpo.accounts.models import EVENTS, Delivery, Webhook
 from kbpo.accounts.notices import save_choices
 from kbpo.submissions.models import Submission
@@ -85,7 +85,7 @@ def calls() -> QuerySet[Delivery]:
 
 def send() -> int:
     """How many mails and calls were tried in one round of both workers."""
-    return deliver.tick() + deliver.tick_calls()
+    return notices.tick() + notices.tick_calls()
 
 
 def test_each_end_of_a_run_is_told_once_with_a_signature_that_holds(
@@ -170,10 +170,10 @@ def test_every_event_is_told_by_mail_and_signed_call_as_each_is_chosen(
 
 
 def test_a_call_is_repeated_later_and_given_up_in_words(hook: Webhook) -> None:
-    Ear.answers += [500, 302, *[503] * deliver.MOST_TRIES]
+    Ear.answers += [500, 302, *[503] * notices.MOST_TRIES]
     delivery = notices.test(hook)
     waits = []
-    for tries in range(1, deliver.MOST_TRIES + 1):
+    for tries in range(1, notices.MOST_TRIES + 1):
         assert send() == 1
         assert send() == 0, "not before it is due again"
         delivery.refresh_from_db()
@@ -183,7 +183,7 @@ def test_a_call_is_repeated_later_and_given_up_in_words(hook: Webhook) -> None:
     assert (delivery.status, delivery.answered) == ("failed", 503)
     assert delivery.reason == "It answered 503." and send() == 0
     assert waits[1] > 2 * waits[0], "each wait is longer"
-    assert len(Ear.heard) == deliver.MOST_TRIES, "a redirect is not followed"
+    assert len(Ear.heard) == notices.MOST_TRIES, "a redirect is not followed"
     assert len({headers["X-KBPO-Delivery"] for headers, _ in Ear.heard}) == 1
 
 
@@ -244,7 +244,7 @@ def test_a_process_that_dies_in_a_call_leaves_it_due_again(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(deliver, "call", dies)
+        patched.setattr(notices, "call", dies)
         with pytest.raises(KeyboardInterrupt):
             send()
     assert seen == [False], "no call is made inside a transaction"
@@ -312,8 +312,8 @@ def test_a_slow_webhook_is_paused_until_its_owner_tests_it(
     hook: Webhook, as_user: As, toy: Toy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = Webhook.objects.create(user=toy.users["Tim"], url=hook.url)
-    monkeypatch.setattr(deliver, "SLOW_SECONDS", 0.0)
-    for _ in range(deliver.MOST_SLOW):
+    monkeypatch.setattr(notices, "SLOW_SECONDS", 0.0)
+    for _ in range(notices.MOST_SLOW):
         assert not hook.pause
         notices.test(hook)
         assert send() == 1
@@ -325,7 +325,7 @@ def test_a_slow_webhook_is_paused_until_its_owner_tests_it(
     assert send() == 1, "others are called"
     waiting.refresh_from_db()
     assert (waiting.status, waiting.attempts) == ("waiting", 0)
-    monkeypatch.setattr(deliver, "SLOW_SECONDS", 60.0)
+    monkeypatch.setattr(notices, "SLOW_SECONDS", 60.0)
     rosa.post(reverse("notices-webhook", args=[hook.pk]), {"verb": "test"})
     assert send() == 2, "what waited, and the test"
     hook.refresh_from_db()

@@ -27,8 +27,8 @@ from annotation.workers.intake import offers_of, takes_volunteers, tracks_for_vo
 from annotation.workers.models import Application, Payout
 from annotation.workers.worker import worker_of
 from kbpo import clock
+from kbpo.accounts.backend import password_refusal
 from kbpo.accounts.models import User
-from kbpo.accounts.password_again import password_refusal
 from kbpo.accounts.sign_up import SignUpForm
 from kbpo.money.spend import ZERO
 from kbpo.tracks.models import Track

@@ -12,10 +12,10 @@ from django.urls import path
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
+from kbpo.accounts.backend import password_refusal
 from kbpo.accounts.close import forget_requests
 from kbpo.accounts.models import User, Webhook
 from kbpo.accounts.notices import MOST, add_webhook, notice_choices, save_choices, send_test
-from kbpo.accounts.password_again import password_refusal
 from kbpo.accounts.sign_up import EmailForm
 from kbpo.accounts.webhooks import CannotCall
 

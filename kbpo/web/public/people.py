@@ -20,10 +20,10 @@ from django.views.decorators.http import require_POST
 
 from annotation.workers import volunteer
 from kbpo import clock
+from kbpo.accounts.backend import password_refusal
 from kbpo.accounts.close import close as close_account
 from kbpo.accounts.limits import Limit
 from kbpo.accounts.models import Team, Token, User
-from kbpo.accounts.password_again import password_refusal
 from kbpo.accounts.sign_up import NewPassword
 from kbpo.accounts.teams import CannotChange
 from kbpo.web.expensive import export

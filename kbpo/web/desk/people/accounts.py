@@ -13,7 +13,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.utils.http import urlsafe_base64_encode
 
-from kbpo.accounts import waiting as queues
+from kbpo.accounts import models as queues
 from kbpo.accounts.ask import JoinsTeam, accept, decline, find_or_create_team
 from kbpo.accounts.audit import note
 from kbpo.accounts.mail import goes_out
