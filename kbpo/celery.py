@@ -74,7 +74,7 @@ PIPELINE: dict[str, str] = {
     # 10 Labels + Samples + p -> Evaluation, Report
     "estimate":  "kbpo.evaluation.run.tick",
     # 10a what an admin asked of all of a track's data
-    "inquire":   "kbpo.web.desk.quality.experts.tick",
+    "inquire":   "kbpo.web.desk.experts.tick",
     # 12 a closed track -> Release, a file
     "release":   "kbpo.releases.make.tick",
     # 9d ledger, payments, answers held together

@@ -298,7 +298,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "EXCEPTION_HANDLER": "kbpo.web.api.errors.handle",
+    "EXCEPTION_HANDLER": "kbpo.web.api.view.handle",
     "DEFAULT_THROTTLE_CLASSES": ["kbpo.web.api.requests.RateLimit"],
 }
 # Requests to the API that a person may make in a minute

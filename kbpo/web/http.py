@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from decimal import Decimal, InvalidOperation
 from functools import wraps
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Concatenate, ParamSpec, TypeVar, cast
@@ -189,3 +190,15 @@ class PolicyMiddleware:
 def contact(request: HttpRequest) -> dict[str, str | bool]:
     """Return the contact address for the footer, and whether the site sends mail."""
     return {"contact": settings.CONTACT, "sends_mail": goes_out()}
+
+
+def amount_of(text: str, most: int = 100_000) -> Decimal | None:
+    """Return an amount that somebody typed, to the cent; None if it is none, below zero or above
+    `most`.
+    """
+    try:
+        value = Decimal(text.strip().removeprefix("$"))
+    except InvalidOperation:
+        return None
+    cents = value.is_finite() and 0 <= value <= most and value == value.quantize(Decimal("0.01"))
+    return value.quantize(Decimal("0.01")) if cents else None

@@ -1,61 +1,32 @@
-"""Addresses of the pages: every page family lists its own."""
+"""Addresses of the pages: every module of pages lists its own."""
 
 from kbpo.web.desk import (
-    annotations,
     batches,
     corpora,
     describe,
+    experts,
     forms,
+    health,
     home,
     judgments,
     log,
+    measures,
     money,
+    platforms,
     reading,
+    requests,
     scores,
     tracks,
-)
-from kbpo.web.desk.people import accounts, platforms, requests, workers
-from kbpo.web.desk.quality import experts, measures
-from kbpo.web.public import (
-    ask,
-    board,
-    client,
-    compare,
-    documents,
-    health,
-    metrics,
-    notices,
-    people,
-    prose,
-    track,
-)
-from kbpo.web.research import explore, ledger, missed, runs, submissions, upload
-
-PUBLIC = (
-    health,
-    board,
-    track,
-    client,
-    compare,
-    documents,
-    metrics,
-    prose,
-)
-RESEARCH = (runs, ledger, submissions, explore, missed, upload)
-ACCOUNT = (people, notices, ask)
-DESK = (
-    home,
-    batches,
     workers,
-    accounts,
-    requests,
-    experts,
-    measures,
-    log,
-    platforms,
-    money,
 )
-OF_TRACKS = (tracks, corpora, forms, annotations, judgments, describe, reading, scores)
+from kbpo.web.public import ask, board, compare, documents, metrics, people, prose, track
+from kbpo.web.research import explore, runs, submissions, teams, upload
+
+PUBLIC = (health, board, track, prose, compare, documents, metrics)
+RESEARCH = (runs, teams, submissions, explore, upload)
+ACCOUNT = (people, ask)
+DESK = (home, batches, workers, requests, experts, measures, log, platforms, money)
+OF_TRACKS = (tracks, corpora, forms, judgments, describe, reading, scores)
 urlpatterns = [
     pattern
     for family in (*PUBLIC, *RESEARCH, *ACCOUNT, *DESK, *OF_TRACKS)

@@ -5,8 +5,7 @@ not hide what these tests look for.
 from django.contrib.auth.views import LoginView
 from django.urls import include, path
 
-from kbpo.web.desk.people import requests, workers
-from kbpo.web.desk.quality import measures
+from kbpo.web.desk import measures, requests, workers
 from kbpo.web.public import ask
 
 login = LoginView.as_view(template_name="people/login.html", next_page="annotate")

@@ -12,7 +12,7 @@ from annotation.models import Assignment, Question, Worker, WorkerIdentity
 from annotation.workers.worker import handle_of
 from kbpo.accounts.models import User
 from kbpo.submissions.models import Submission
-from kbpo.web.judging.attempt import examples
+from kbpo.web.judging.lessons import examples
 
 pytestmark = pytest.mark.django_db
 FORM = """

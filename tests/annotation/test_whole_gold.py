@@ -21,7 +21,7 @@ from annotation.quality import gold
 from annotation.questions import read_documents
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label
-from kbpo.web.judging.attempt import examples
+from kbpo.web.judging.lessons import examples
 from tests.conftest import Toy
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,7 @@ from pathlib import Path
 from django.test import Client
 from django.urls import reverse
 
-from kbpo.web.public.client import build_wheel
+from kbpo.web.public.prose import build_wheel
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -19,7 +19,7 @@ from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label
 from kbpo.sampling.models import ExpertCheck, ExpertRound
 from kbpo.submissions.models import Submission
-from kbpo.web.desk.quality import experts
+from kbpo.web.desk import experts
 from tests.conftest import ALONE, Toy
 from tests.evaluation.test_expert_checks import Crowd
 
@@ -153,7 +153,7 @@ def test_whoever_answered_as_one_of_the_crowd_does_not_check_it(
     crowd.draw(25)
     first = ExpertCheck.objects.order_by("order").first()
     assert first is not None
-    page = "kbpo.web.desk.quality.expert.judged_by"
+    page = "kbpo.web.desk.expert.judged_by"
     monkeypatch.setattr(page, lambda user: Q(target=first.target_id))
     assert opened(admin) != reverse("expert-question", args=["toy", first.pk])
     monkeypatch.setattr(page, lambda user: Q(pk__isnull=False))

@@ -15,8 +15,8 @@ from kbpo.instances.models import Instance, Label
 from kbpo.submissions.models import Submission
 from kbpo.tracks.registry import FORM, kind_of
 from kbpo.tracks.texts.declared import declare
-from kbpo.web.desk.checklist import checklist_of
-from kbpo.web.desk.quality import experts
+from kbpo.web.desk import experts
+from kbpo.web.desk.tracks import checklist_of
 from tests.tracks.test_declared_forms import BETTER
 
 

@@ -28,7 +28,7 @@ from kbpo.sampling.models import (
     SampleBatch,
 )
 from kbpo.submissions.models import Submission
-from kbpo.web.desk.quality.experts import matrices
+from kbpo.web.desk.experts import matrices
 from kbpo.web.public.judges import judges_as_json, sentences_on_board
 from kbpo.web.research.judged import NOT_DISPUTED
 from scoring.report import Figure, Judges

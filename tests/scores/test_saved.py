@@ -38,7 +38,7 @@ from kbpo.submissions.receive import set_role
 from kbpo.tracks.registry import kind_of
 from kbpo.tracks.texts.models import Input
 from kbpo.web.public.judges import sentences_on_board
-from kbpo.web.public.metric_tables import judgments_by_width
+from kbpo.web.public.metrics import judgments_by_width
 from kbpo.web.research.quote import list_quotes
 from kbpo.web.research.submissions import END_REASONS
 from scoring.default import Centred

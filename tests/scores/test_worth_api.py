@@ -14,7 +14,7 @@ from kbpo import clock
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
-from kbpo.web.public.metric_tables import FIGURES
+from kbpo.web.public.metrics import FIGURES
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/api/tracks/answers/metrics/"

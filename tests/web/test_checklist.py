@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from kbpo import clock
 from kbpo.tracks.models import Track
-from kbpo.web.desk.checklist import Step, checklist_of, next_step
+from kbpo.web.desk.tracks import Step, checklist_of, next_step
 from tests.conftest import Toy
 
 As = Callable[[str], Client]

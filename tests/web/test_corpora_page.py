@@ -22,7 +22,7 @@ from kbpo.corpus.models import Corpus, CorpusUpload, Document
 from kbpo.tracks.models import Track
 from kbpo.tracks.texts import load as load_inputs
 from kbpo.tracks.texts.models import Input
-from kbpo.web.desk.checklist import checklist_of
+from kbpo.web.desk.tracks import checklist_of
 from tests.conftest import Toy
 
 As = Callable[[str], Client]

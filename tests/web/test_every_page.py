@@ -47,9 +47,9 @@ from kbpo.sampling.confirm import confirm
 from kbpo.sampling.draw import tick as draw
 from kbpo.submissions.models import Submission
 from kbpo.tracks.texts.declared import declare
+from kbpo.web.desk import experts
 from kbpo.web.desk.forms import EXAMPLE
-from kbpo.web.desk.quality import experts
-from kbpo.web.judging.attempt import examples
+from kbpo.web.judging.lessons import examples
 from tests.annotation.annotation_world import learn
 from tests.annotation.documents_world import order
 from tests.conftest import Toy

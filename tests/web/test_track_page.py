@@ -36,7 +36,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.tracks.texts.models import Input
 from kbpo.web.desk import describe
-from kbpo.web.judging.attempt import example_at, examples
+from kbpo.web.judging.lessons import example_at, examples
 from tests.conftest import Toy
 from tests.web.scored import make_board
 

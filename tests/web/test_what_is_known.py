@@ -31,7 +31,7 @@ from kbpo.accounts.models import (
 from kbpo.accounts.notices import tell
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
-from kbpo.web.public import own_data
+from kbpo.web.public import people
 from tests.conftest import PASSWORD, Toy
 
 As = Callable[[str], Client]
@@ -94,7 +94,7 @@ def columns(*models: type[Model]) -> Iterator[Any]:
 
 
 def test_every_column_that_names_a_person_is_in_their_data_or_says_why_not(toy: Toy) -> None:
-    parts = {part.label for part in (*own_data.OF_USER, *own_data.OF_WORKER)}
+    parts = {part.label for part in (*people.OF_USER, *people.OF_WORKER)}
     told = parts | TOLD_BY_NAME.keys()
     missing, there = [], set()
     for relation in columns(User, Worker):
@@ -103,9 +103,9 @@ def test_every_column_that_names_a_person_is_in_their_data_or_says_why_not(toy: 
         by_number = relation.on_delete is not CASCADE and relation.model is User
         if name not in told and not by_number:
             missing.append(name)
-    assert missing == [], "put them into kbpo/web/public/own_data.py, or say here why not"
+    assert missing == [], "put them into kbpo/web/public/people.py, or say here why not"
     assert told <= there, "what is said is so"
-    data = own_data.personal_data(toy.users["Rosa"])
+    data = people.personal_data(toy.users["Rosa"])
     assert set(TOLD_BY_NAME.values()) <= data.keys()
 
 

@@ -31,10 +31,9 @@ from kbpo.web.api.view import (
 )
 from kbpo.web.expensive import expensive
 from kbpo.web.http import public_track
-from kbpo.web.public.board_files import board_as_json
-from kbpo.web.public.board_view import NoView, View, board_for_view, parse_view
+from kbpo.web.public.board_view import NoView, View, board_as_json, board_for_view, parse_view
 from kbpo.web.public.compare import by_relation, overlap, permalink
-from kbpo.web.public.metric_tables import FIGURES, metric_table, worth_under
+from kbpo.web.public.metrics import FIGURES, metric_table, worth_under
 
 
 def view_for(request: Request, track: Track) -> View:

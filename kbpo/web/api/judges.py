@@ -30,9 +30,7 @@ from kbpo.scores.bring import (
 )
 from kbpo.tracks.models import Track
 from kbpo.web.api.answers import page_schema, refusals, whole_number_parameter
-from kbpo.web.api.body import RequestBody, read_body
-from kbpo.web.api.errors import Refused
-from kbpo.web.api.view import APIView, limit_of, whole_number
+from kbpo.web.api.view import APIView, Refused, RequestBody, limit_of, read_body, whole_number
 from kbpo.web.http import public_track
 
 AT_ONCE, MOST, LAST = 100, 1000, 1 << 62

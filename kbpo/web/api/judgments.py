@@ -18,11 +18,28 @@ from kbpo.accounts.models import User
 from kbpo.tracks.base import ENTITY
 from kbpo.tracks.registry import KINDS, class_of
 from kbpo.web.api.answers import page_schema, refusals, whole_number_parameter
-from kbpo.web.api.body import RequestBody, read_body
-from kbpo.web.api.view import BIGGEST, PAGING, APIView, PublicView, limit_of, paginate, whole_number
+from kbpo.web.api.view import (
+    BIGGEST,
+    PAGING,
+    APIView,
+    PublicView,
+    RequestBody,
+    limit_of,
+    paginate,
+    read_body,
+    whole_number,
+)
 from kbpo.web.expensive import expensive
 from kbpo.web.public.documents import may_see_readers
-from kbpo.web.research.explore import prediction_record, prediction_rows
+from kbpo.web.research.explore import (
+    FINDERS,
+    NOT_READ_YET,
+    find_missed,
+    missed_record,
+    prediction_record,
+    prediction_rows,
+)
+from kbpo.web.research.explore import SORTS as SORTS_OF_MISSED
 from kbpo.web.research.explorer import (
     SORTS,
     VERDICTS,
@@ -33,8 +50,6 @@ from kbpo.web.research.explorer import (
     read_choice,
 )
 from kbpo.web.research.judged import dispute
-from kbpo.web.research.missed import FINDERS, NOT_READ_YET, find_missed, missed_record
-from kbpo.web.research.missed import SORTS as SORTS_OF_MISSED
 from kbpo.web.research.submissions import find_run
 
 DEFAULT, MOST = 100, 500

@@ -34,9 +34,20 @@ from kbpo.submissions.receive import describe, withdraw
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.api.answers import page_schema, refusals
-from kbpo.web.api.body import RequestBody, ShareField, StrictBody, read_body
-from kbpo.web.api.errors import Refused, no_team
-from kbpo.web.api.view import PAGING, APIView, PublicView, list_table, one_of, paginate
+from kbpo.web.api.view import (
+    PAGING,
+    APIView,
+    PublicView,
+    Refused,
+    RequestBody,
+    ShareField,
+    StrictBody,
+    list_table,
+    no_team,
+    one_of,
+    paginate,
+    read_body,
+)
 from kbpo.web.http import public_track
 from kbpo.web.public.judges import judges_as_json as told_of
 from kbpo.web.research.quote import plan_with_expected_cost

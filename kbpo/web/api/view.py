@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any, ClassVar
 
-from drf_spectacular.utils import OpenApiParameter
-from rest_framework import views
-from rest_framework.exceptions import ValidationError
+from django.conf import settings
+from django.core.exceptions import PermissionDenied
+from django.http import Http404
+from django.urls import reverse
+from drf_spectacular.extensions import OpenApiSerializerExtension
+from drf_spectacular.utils import OpenApiParameter, extend_schema_field
+from rest_framework import serializers, views
+from rest_framework.exceptions import (
+    APIException,
+    NotAuthenticated,
+    ParseError,
+    Throttled,
+    ValidationError,
+)
 from rest_framework.pagination import LimitOffsetPagination
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.utils.html import is_html_input
+from rest_framework.views import exception_handler
 
+from annotation.desk.experts import CannotAsk
+from kbpo.money.spend import OverBudget
+from kbpo.sampling.confirm import CannotConfirm
+from kbpo.sampling.order import CannotOrder
+from kbpo.scores.bring import CannotTake
+from kbpo.submissions import receive
 from kbpo.web.api.answers import whole_number_parameter
 from kbpo.web.table import Table
 
@@ -130,3 +152,205 @@ def list_table(table: Table, request: Request, view: APIView) -> Response:
     """Return the page of a table by `limit` and `offset`. Raises ValidationError."""
     pages, page = paginate(table.rows, request, view)
     return pages.get_paginated_response(table.records(page))
+
+
+WRONG_TYPE = "Each has to be of the type that the schema names."
+SHARE = r"^0?\.[0-9]{1,3}$"
+
+
+@extend_schema_field({"oneOf": [{"type": "string", "pattern": SHARE}, {"type": "number"}]})
+class ShareField(serializers.DecimalField):
+    """A share to three digits: a number, or a text such as "0.05"."""
+
+    default_error_messages: ClassVar = {"invalid": "Say a share between 0 and 1, such as 0.05."}
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_digits=4, decimal_places=3, **options)
+
+
+class RequestBody(serializers.Serializer[Any]):
+    """The body of a request, as a form or as JSON."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        """Return the validated data; a JSON value of another type is an error."""
+        if isinstance(data, Mapping) and not is_html_input(data):
+            wrong = {
+                name: [field.error_messages.get("invalid", WRONG_TYPE)]
+                for name, field in self.fields.items()
+                if data.get(name) is not None and not _is_of_type(field, data[name])
+            }
+            if wrong:
+                raise serializers.ValidationError(wrong)
+        return super().to_internal_value(data)
+
+
+class StrictBody(RequestBody):
+    """The body of a request that spends money: unknown fields are refused, so that no limit is
+    ignored.
+    """
+
+    def to_internal_value(self, data: Any) -> Any:
+        """Return the validated data; an unknown field is an error."""
+        if isinstance(data, Mapping):
+            known = f"There is no such field here. There are: {', '.join(self.fields)}."
+            unknown = {str(name)[:40]: [known] for name in data if name not in self.fields}
+            if unknown:
+                raise serializers.ValidationError(unknown)
+        return super().to_internal_value(data)
+
+
+class StrictBodyInSchema(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
+    """Adds to the schema that such a body has no other fields."""
+
+    target_class = StrictBody
+    match_subclasses = True
+
+    def map_serializer(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
+        found = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)
+        return {**found, "additionalProperties": False}
+
+
+def read_body(form: type[RequestBody], request: Request) -> dict[str, Any]:
+    """Return the validated body of a request. Raises ValidationError."""
+    said = form(data=request.data)
+    said.is_valid(raise_exception=True)
+    return dict(said.validated_data)
+
+
+def _is_of_type(field: Any, value: Any) -> bool:
+    """Return whether a JSON value has the type of a field."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if isinstance(field, ShareField):
+        return is_number or (isinstance(value, str) and re.fullmatch(SHARE, value) is not None)
+    if isinstance(field, serializers.BooleanField):
+        return isinstance(value, bool)
+    if isinstance(field, serializers.IntegerField):
+        return is_number and (isinstance(value, int) or value.is_integer())
+    if isinstance(field, serializers.FloatField):
+        return is_number and abs(value) <= sys.float_info.max
+    if isinstance(field, serializers.ListField):
+        return isinstance(value, list) and all(
+            member is None or _is_of_type(field.child, member) for member in value
+        )
+    return isinstance(value, str) if isinstance(field, serializers.CharField) else True
+
+
+MOST_SENTENCES = 10
+"""Sentences about fields that one answer has in words"""
+
+
+class Refused(APIException):
+    """A valid request that is refused, with a code and a sentence."""
+
+    status_code = 409
+    default_code = "refused"
+
+    def __init__(self, detail: str, code: str = "refused", status: int = 409, **more: Any) -> None:
+        super().__init__(detail, code)
+        self.status_code = status
+        self.more = more
+
+
+def no_team() -> Refused:
+    """Return the refusal for users without a team that may submit."""
+    ask = settings.SITE_URL.rstrip("/") + reverse("ask")
+    return Refused(f"You belong to no team that submits. Ask for one at {ask}.", "no_team", 403)
+
+
+REFUSALS: dict[type[Exception], tuple[str, int]] = {
+    CannotAsk: ("cannot_ask", 409),
+    CannotConfirm: ("cannot_confirm", 409),
+    CannotOrder: ("cannot_order", 409),
+    CannotTake: ("cannot_take", 422),
+    receive.CannotChange: ("cannot_change", 409),
+    receive.CannotReceive: ("refused", 409),
+    OverBudget: ("over_budget", 402),
+}
+"""What the rooms below decline -> its code and status over the API"""
+
+
+def _as_refusal(exception: Exception) -> Exception:
+    """Return the API's refusal for an exception of the rooms below; other exceptions as
+    they are.
+    """
+    for kind, (code, status) in REFUSALS.items():
+        if isinstance(exception, kind):
+            more: dict[str, Any] = {}
+            if isinstance(exception, OverBudget):
+                more["left"] = str(exception.left)
+            if isinstance(exception, receive.CannotReceive):
+                code = exception.code
+                more |= {"same_as": exception.same_as} if exception.same_as else {}
+            return Refused(str(exception), code, status, **more)
+    return exception
+
+
+def handle(exception: Exception, context: dict[str, Any]) -> Response | None:
+    """Return the response to an exception; None (a logged 500) for a bug."""
+    exception = _as_refusal(exception)
+    if isinstance(exception, RecursionError):  # nothing of ours is as deep
+        exception = ParseError("What was sent is nested too deep.")
+    response = exception_handler(exception, context)
+    if response is None:
+        return None
+    if isinstance(exception, ValidationError):
+        fields = response.data if isinstance(response.data, dict) else {"": response.data}
+        response.data = {
+            "error": "invalid",
+            "detail": " ".join(islice(_sentences("", fields), MOST_SENTENCES)),
+            "fields": fields,
+        }
+    elif isinstance(exception, Http404 | PermissionDenied):
+        sentence = _not_found_sentence(str(exception.args[0])) if exception.args else ""
+        code = "not_found" if isinstance(exception, Http404) else "forbidden"
+        fallback = "There is nothing here, or it is not yours to see."
+        response.data = {
+            "error": code,
+            "detail": sentence or fallback,
+        }
+    else:
+        code = exception.default_code if isinstance(exception, APIException) else "error"
+        told_code = (
+            getattr(exception.detail, "code", code) if isinstance(exception, APIException) else code
+        )
+        response.data = {
+            "error": told_code,
+            "detail": _refusal_sentence(exception, response),
+            **getattr(exception, "more", {}),
+        }
+    return response
+
+
+def _not_found_sentence(sentence: str) -> str:
+    """Return the sentence for a missing object, in the words of the API."""
+    found = re.fullmatch(r"No (\w+) matches the given query\.", sentence)
+    return f"There is no such {found[1].lower()}, or it is not yours to see." if found else sentence
+
+
+def _refusal_sentence(exception: Exception, response: Response) -> str:
+    """Return the sentence of a refusal, in plain words where the framework's are not."""
+    if isinstance(exception, NotAuthenticated):
+        return "This takes a token of yours. Make one on your account page."
+    detail = str(response.data.get("detail", ""))
+    if not isinstance(exception, Throttled):
+        return detail
+    own = detail.partition(" Expected available in")[0]
+    sentence = "These were too many requests." if own == Throttled.default_detail else own
+    if own.rpartition(". ")[2].startswith(("Come again ", "Try again ", "Wait ")):
+        return own
+    seconds = int(response["Retry-After"])
+    return f"{sentence} Come again in {seconds} second{'' if seconds == 1 else 's'}."
+
+
+def _sentences(place: str, complaint: Any) -> Iterator[str]:
+    """Yield the errors of a field, nested ones with their place."""
+    if isinstance(complaint, dict):
+        for key, part in complaint.items():
+            inner = f"{place}[{key}]" if isinstance(key, int) else f"{place}.{key}".strip(".")
+            yield from _sentences(inner, part)
+    elif isinstance(complaint, list | tuple):
+        for index, part in enumerate(complaint):
+            is_part = isinstance(part, dict)
+            yield from _sentences(f"{place}[{index}]" if is_part else place, part)
+    else:
+        yield f"{place}: {complaint}".strip(": ")

@@ -15,7 +15,7 @@ from annotation.hits import batch, progress
 from annotation.quality import agreement
 from kbpo.money.purpose import Purpose
 from kbpo.web.components.drawing import axis_over
-from kbpo.web.desk.quality.agreement import agreement_lines
+from kbpo.web.desk.measures import agreement_lines
 from kbpo.web.http import admin_of, for_admins, is_armed, why_of
 
 

@@ -37,10 +37,10 @@ from kbpo.releases.write import CannotRelease
 from kbpo.submissions.models import Submission
 from kbpo.submissions.withdraw import CannotChange
 from kbpo.tracks.models import Track
+from kbpo.web.desk.experts import waiting_for_experts
 from kbpo.web.desk.health import signs
-from kbpo.web.desk.people.workers import annotator_table
-from kbpo.web.desk.quality.experts import waiting_for_experts
 from kbpo.web.desk.stages import failures, runs, stages
+from kbpo.web.desk.workers import annotator_table
 from kbpo.web.http import act, admin_of, at_one_moment, for_admins, is_armed, pk_of, text_of, why_of
 from kbpo.web.research.submissions import resume_failed
 

@@ -23,8 +23,7 @@ from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.web.components.figures import money_text
-from kbpo.web.desk.amounts import amount_of
-from kbpo.web.http import admin_of, at_one_moment, for_admins, why_of
+from kbpo.web.http import admin_of, amount_of, at_one_moment, for_admins, why_of
 from kbpo.web.table import Column, Table, code, link
 
 ZERO = Decimal("0.00")

@@ -30,8 +30,7 @@ from kbpo.sampling.documents.draw import (
 from kbpo.sampling.documents.draw import order_documents as draw_documents
 from kbpo.sampling.models import DocumentBatch, DocumentSample
 from kbpo.tracks.models import Track
-from kbpo.web.desk.amounts import amount_of
-from kbpo.web.http import admin_of, for_admins, why_of
+from kbpo.web.http import admin_of, amount_of, for_admins, why_of
 from kbpo.web.table import Column, Table
 
 CENTS = Decimal(100)

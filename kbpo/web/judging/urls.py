@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from django.urls import path
 
-from kbpo.web.desk.quality import decide, expert
-from kbpo.web.judging import attempt, lessons, own_pages, views
-from kbpo.web.marketplace import frame_pages, task, worker_page
+from kbpo.web.desk import expert
+from kbpo.web.judging import lessons, own_pages, views
+from kbpo.web.marketplace import task, worker_page
 
 urlpatterns = [
     path("", own_pages.home, name="annotate"),
@@ -28,10 +28,10 @@ urlpatterns = [
         lessons.tutorial_question,
         name="annotate_tutorial_question",
     ),
-    path("try/", attempt.index, name="try"),
-    path("try/<int:number>/", attempt.question, name="try_question"),
-    path("gold/<slug:slug>/<int:pk>/", decide.known_gold, name="gold_know"),
-    path("gold/<int:pk>/", decide.gold, name="gold_make"),
+    path("try/", lessons.index, name="try"),
+    path("try/<int:number>/", lessons.question, name="try_question"),
+    path("gold/<slug:slug>/<int:pk>/", expert.known_gold, name="gold_know"),
+    path("gold/<int:pk>/", expert.gold, name="gold_make"),
     path("preview/<int:pk>/", views.preview, name="annotate_preview"),
     path("keys/", views.keys, name="annotate_keys"),
     path("expert/<slug:slug>/", expert.next_question, name="expert-next"),
@@ -39,12 +39,12 @@ urlpatterns = [
     path("expert/<slug:slug>/<int:pk>/draft/", expert.draft, name="expert-draft"),
     path("expert/<slug:slug>/<int:pk>/document/", expert.document, name="expert-document"),
     path("task/<str:signed>/", task.task, name="task"),
-    path("learn/<str:signed>/", frame_pages.learn, name="task_learn"),
+    path("learn/<str:signed>/", task.learn, name="task_learn"),
     path("say/<str:signed>/", worker_page.say, name="task_say"),
     path("task/<str:signed>/draft/", task.draft, name="task_draft"),
-    path("task/<str:signed>/document/<int:pk>/", frame_pages.document, name="task_document"),
-    path("task/<str:signed>/payment/", frame_pages.thanks, name="task_thanks"),
-    path("task/<str:signed>/notify/", frame_pages.notify, name="task_notify"),
+    path("task/<str:signed>/document/<int:pk>/", task.document, name="task_document"),
+    path("task/<str:signed>/payment/", task.thanks, name="task_thanks"),
+    path("task/<str:signed>/notify/", task.notify, name="task_notify"),
     path("<str:token>/", views.question, name="annotate_question"),
     path("<str:token>/draft/", views.draft, name="annotate_draft"),
     path("<str:token>/stop/", views.stop, name="annotate_stop"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
 from typing import Any, cast
 
 from django import forms
@@ -11,24 +13,56 @@ from django.contrib.auth import logout
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
 from django.contrib.auth.views import LoginView, LogoutView, PasswordChangeView
+from django.core.serializers.json import DjangoJSONEncoder
 from django.db import transaction
+from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse, reverse_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
+from annotation.models import (
+    Assignment,
+    Bonus,
+    Payment,
+    Qualification,
+    Worker,
+    WorkerIdentity,
+)
 from annotation.workers import volunteer
+from annotation.workers.models import (
+    Appeal,
+    Application,
+    Consent,
+    Feedback,
+    Message,
+    Payout,
+    TutorialRun,
+)
 from kbpo import clock
 from kbpo.accounts.backend import password_refusal
 from kbpo.accounts.close import close as close_account
+from kbpo.accounts.close import forget_requests
 from kbpo.accounts.limits import Limit
-from kbpo.accounts.models import Team, Token, User
-from kbpo.accounts.sign_up import NewPassword
+from kbpo.accounts.models import (
+    AccountRequest,
+    Audit,
+    Delivery,
+    Invitation,
+    Team,
+    Token,
+    User,
+    Webhook,
+)
+from kbpo.accounts.notices import MOST, add_webhook, notice_choices, save_choices, send_test
+from kbpo.accounts.sign_up import EmailForm, NewPassword
 from kbpo.accounts.teams import CannotChange
+from kbpo.accounts.webhooks import CannotCall
+from kbpo.sampling.models import ExpertCheck
+from kbpo.submissions.models import Submission
 from kbpo.web.expensive import export
 from kbpo.web.http import address_of, is_armed
-from kbpo.web.public.own_data import personal_data_as_json
 from kbpo.web.research import teams
 
 MOST_TOKENS = 20
@@ -253,6 +287,217 @@ def download_own_data(request: HttpRequest) -> HttpResponse:
     return HttpResponse(text, content_type="application/json", headers=headers)
 
 
+ACCOUNT = ("username", "email", "first_name", "last_name", "date_joined", "last_login")
+NOTICES = ("no_mail_about", "no_call_about")
+ROLES = ("is_researcher", "is_annotator", "is_volunteer", "is_staff")
+ANNOTATOR = (
+    "handle",
+    "created_at",
+    "last_seen_at",
+    "excluded_reason",
+    "wants",
+    "keys",
+    "warned",
+    "wants_mail",
+    "mailed_at",
+    "leaves_at",
+    "waives",
+)
+
+
+@dataclass(frozen=True)
+class PersonalTable:
+    """The rows of a table that refer to a person by one column, and the columns to return."""
+
+    name: str
+    model: type[Model]
+    column: str
+    told: str
+    """Names of columns, apart by blanks"""
+
+    @property
+    def label(self) -> str:
+        """Return table and column, such as ``accounts.Token.user``."""
+        return f"{self.model._meta.label}.{self.column}"
+
+    def rows(self, row: Model) -> list[dict[str, Any]]:
+        """Return the values of the columns, ordered by primary key."""
+        records = self.model._base_manager.filter(**{self.column: row}).order_by("pk")
+        return list(records.values(*self.told.split()))
+
+
+OF_USER = (
+    PersonalTable(
+        "tokens",
+        Token,
+        "user",
+        "name prefix scope created_at last_used_at expires_at revoked_at",
+    ),
+    PersonalTable("webhooks", Webhook, "user", "url made_at"),
+    PersonalTable("told", Delivery, "user", "event hook__url address body status reason made_at"),
+    PersonalTable(
+        "requests",
+        AccountRequest,
+        "user",
+        "name email affiliation team system network asked_at decided_at accepted",
+    ),
+    PersonalTable("applications", Application, "user", "why network made_at admitted answered_at"),
+    PersonalTable(
+        "invitations", Invitation, "made_by", "role team__name created_at expires_at uses_left"
+    ),
+    PersonalTable(
+        "runs",
+        Submission,
+        "user",
+        "id track__slug team__name name description status reason file_name received_at"
+        " confirmed_at scored_at withdrawn_at file_size file_digest",
+    ),
+    PersonalTable(
+        "disputes", ExpertCheck, "raised_by", "id track__slug submission note raised_at status"
+    ),
+    PersonalTable(
+        "expert_answers",
+        ExpertCheck,
+        "expert",
+        "id track__slug kind interface raw remark answered_at",
+    ),
+    PersonalTable(
+        "expert_drafts", ExpertCheck, "holder", "id track__slug kind interface draft held_until"
+    ),
+    PersonalTable("log", Audit, "who", "at what about track before after why"),
+)
+OF_WORKER = (
+    PersonalTable("identity", WorkerIdentity, "worker", "external_id pay_to"),
+    PersonalTable("consents", Consent, "worker", "version at"),
+    PersonalTable(
+        "tutorials",
+        TutorialRun,
+        "worker",
+        "interface version attempt answers passed started_at ended_at",
+    ),
+    PersonalTable("qualifications", Qualification, "worker", "name wanted wanted_at"),
+    PersonalTable(
+        "answers",
+        Assignment,
+        "worker",
+        "id status first_accepted_at accepted_at submitted_at seconds raw draft",
+    ),
+    PersonalTable("payments", Payment, "worker", "amount status why created_at"),
+    PersonalTable("bonuses", Bonus, "worker", "amount status why created_at"),
+    PersonalTable("payouts", Payout, "worker", "amount paid_at number sent_to"),
+    PersonalTable("messages", Message, "worker", "subject text at read_at"),
+    PersonalTable("feedback", Feedback, "worker", "interface clear fair comment at"),
+    PersonalTable(
+        "appeals",
+        Appeal,
+        "worker",
+        "about_pay excluded_reason text made_at answer reinstated answered_at",
+    ),
+)
+
+
+def personal_data(user: User) -> dict[str, Any]:
+    """Return all data about a user, by topic."""
+    return {
+        "account": {name: getattr(user, name) for name in (*ACCOUNT, *ROLES, *NOTICES)},
+        "teams": [
+            {"name": row.team.name, "role": row.role}
+            for row in user.memberships.select_related("team").order_by("team")
+        ],
+        "former_teams": list(user.former_teams.order_by("pk").values_list("name", flat=True)),
+        **{part.name: part.rows(user) for part in OF_USER},
+        "annotator": [
+            {name: getattr(worker, name) for name in ANNOTATOR}
+            | {part.name: part.rows(worker) for part in OF_WORKER}
+            for worker in Worker.objects.filter(user=user)
+        ],
+    }
+
+
+def personal_data_as_json(user: User) -> str:
+    """Return all data about a user as indented JSON."""
+    return (
+        json.dumps(personal_data(user), cls=DjangoJSONEncoder, indent=2, ensure_ascii=False) + "\n"
+    )
+
+
+LISTED = 20
+
+
+@never_cache
+@login_required
+def show_notices(request: HttpRequest) -> HttpResponse:
+    """Show the page; store the choices or the mail address, or add a webhook."""
+    user, refusal = cast(User, request.user), ""
+    if request.method == "POST":
+        verb = request.POST.get("verb")
+        if verb == "add":
+            refusal = _add(user, request.POST.get("url", "").strip())
+        elif verb == "email":
+            refusal = _write_to(user, request)
+        elif verb == "choose":
+            by_mail, by_call = request.POST.getlist("mail"), request.POST.getlist("call")
+            save_choices(user, by_mail=by_mail, by_call=by_call)
+        else:
+            refusal = "Nothing was changed: verb is one of choose, add, email."
+        if not refusal:
+            messages.success(request, "Saved.")
+            return redirect("notices")
+    log = user.deliveries.select_related("hook").order_by("-pk")
+    context = {
+        "events": notice_choices(user),
+        "hooks": user.webhooks.order_by("pk"),
+        "log": log[:LISTED],
+        "most": MOST,
+        "refusal": refusal,
+        "said": request.POST,
+    }
+    return render(request, "people/notices.html", context, status=422 if refusal else 200)
+
+
+def _write_to(user: User, request: HttpRequest) -> str:
+    """Change the mail address, and return the refusal as a sentence (empty if changed). It requires
+    the password, since reset links are mailed there.
+    """
+    if refusal := password_refusal(user, request.POST.get("password", "")):
+        return refusal
+    before, form = user.email, EmailForm(request.POST, instance=user)
+    if not form.is_valid():
+        return "Nothing was changed: that is no e-mail address."
+    form.save()
+    if user.email.lower() != before.lower():
+        forget_requests(before)  # later nothing would say that they were this person's
+    return ""
+
+
+def _add(user: User, url: str) -> str:
+    """Add a webhook, and return the refusal as a sentence (empty if added)."""
+    try:
+        add_webhook(user, url)
+    except CannotCall as refusal:
+        return str(refusal)
+    return ""
+
+
+@login_required
+@require_POST
+def change_notices(request: HttpRequest, pk: int) -> HttpResponse:
+    """Send a test to a webhook of the user, or delete it with its waiting calls."""
+    user = cast(User, request.user)
+    hook = get_object_or_404(Webhook, pk=pk, user=user)
+    verb = request.POST.get("verb")
+    if verb not in ("test", "remove"):
+        messages.error(request, "Nothing was done: verb is one of test, remove.")
+    elif verb == "remove":
+        hook.delete()
+        messages.success(request, "It is called no more.")
+    elif send_test(hook) is None:
+        messages.error(request, "No test was sent: there were many in the last hour.")
+    else:
+        messages.success(request, "A test is on its way; what came of it stands below in a moment.")
+    return redirect("notices")
+
+
 urlpatterns = [
     path("account/close/", close_page, name="account-close"),
     path("account/my-data.json", download_own_data, name="own-data"),
@@ -262,5 +507,6 @@ urlpatterns = [
     path("account/password/", ChangePassword.as_view(), name="password"),
     path("account/tokens/", create_token, name="tokens"),
     path("account/tokens/<int:pk>/revoke/", revoke_token, name="token-revoke"),
-    *teams.urlpatterns,
+    path("account/notices/", show_notices, name="notices"),
+    path("account/notices/<int:pk>/", change_notices, name="notices-webhook"),
 ]

@@ -24,10 +24,10 @@ from kbpo.tracks.registry import kind_of, n_inputs, n_inputs_of
 from kbpo.web.components import drawing
 from kbpo.web.components.figures import DASH
 from kbpo.web.http import at_one_moment, public_track
-from kbpo.web.judging.attempt import example_at
-from kbpo.web.public.board_rows import bar_kind, rank_text
-from kbpo.web.public.client import install_command
+from kbpo.web.judging.lessons import example_at
+from kbpo.web.public.board import bar_kind, rank_text
 from kbpo.web.public.documents import may_read
+from kbpo.web.public.prose import install_command
 
 SHOWN_RELATIONS = 4
 """Relations that are shown before “All of them”"""

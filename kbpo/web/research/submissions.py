@@ -47,17 +47,18 @@ from kbpo.web.http import act, at_one_moment, is_armed, why_of
 from kbpo.web.kept import cached_part, row_values
 from kbpo.web.public.judges import sentences_on_run
 from kbpo.web.research.follow import journey_stages, stage_reached
-from kbpo.web.research.history import history_context, run_history
 from kbpo.web.research.judged import (
     describe_predictions,
     run_verdicts,
     sees_only_public,
     shows_judgments,
 )
-from kbpo.web.research.order import order_context, order_more, refresh_offer
+from kbpo.web.research.quote import order_context, order_more, refresh_offer
 from kbpo.web.research.score_tables import (
     expert_correction,
+    history_context,
     reasons_not_corrected,
+    run_history,
     sampling_stages,
     score_tables,
 )

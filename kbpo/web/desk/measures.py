@@ -17,6 +17,7 @@ from annotation.labels import revise
 from annotation.labels.export import EXPORTS
 from annotation.models import SIGNALS, Gold, Policy
 from annotation.quality import agreement, describe
+from annotation.quality.agreement import Measured
 from annotation.quality.gold import (
     CannotMake,
     gold_candidates,
@@ -33,11 +34,9 @@ from annotation.questions.known import imported_questions
 from kbpo.money.spend import OverBudget
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from kbpo.web.components.drawing import axis_over
-from kbpo.web.desk.amounts import amount_of
-from kbpo.web.desk.quality.agreement import agreement_lines
+from kbpo.web.components.drawing import Interval, axis_over
 from kbpo.web.expensive import export as limited_export
-from kbpo.web.http import admin_of, for_admins, why_of
+from kbpo.web.http import admin_of, amount_of, for_admins, why_of
 from kbpo.web.table import csv_stream, json_stream
 
 
@@ -181,3 +180,28 @@ urlpatterns = [
     ),
     path("desk/tracks/<slug:slug>/gold/", gold, name="desk-gold"),
 ]
+
+
+def name_of(interface: str, what: str) -> str:
+    """Return the name of a kind of unit."""
+    called = interface_of(interface).agreement.names.get(what)
+    return called or f"{interface}, {what}".replace("_", " ").capitalize()
+
+
+def agreement_lines(measured: Sequence[Measured]) -> list[dict[str, Any]]:
+    """Return each measure with its name and the interval of α."""
+    return [
+        {
+            "name": name_of(agreement.interface, agreement.what),
+            "told": agreement,
+            "published": interface_of(agreement.interface).agreement.published.get(agreement.what),
+            "interval": Interval(
+                agreement.alpha,
+                agreement.low80,
+                agreement.high80,
+                agreement.low95,
+                agreement.high95,
+            ),
+        }
+        for agreement in measured
+    ]

@@ -31,9 +31,8 @@ from annotation.workers.models import (
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import AccountRequest
 from kbpo.tracks.models import Track
-from kbpo.web.desk.amounts import amount_of
-from kbpo.web.desk.people.workers import doubted_answers
-from kbpo.web.http import act, admin_of, for_admins, is_armed, pk_of, text_of, why_of
+from kbpo.web.desk.workers import doubted_answers
+from kbpo.web.http import act, admin_of, amount_of, for_admins, is_armed, pk_of, text_of, why_of
 from kbpo.web.judging.own_pages import show_receipt
 from kbpo.web.table import Column, Table
 

@@ -13,8 +13,7 @@ from django.urls import path
 from annotation.budget import halts
 from annotation.marketplace import books, give
 from kbpo.tracks.models import Track
-from kbpo.web.desk.amounts import amount_of
-from kbpo.web.http import act, admin_of, for_admins, text_of, why_of
+from kbpo.web.http import act, admin_of, amount_of, for_admins, text_of, why_of
 
 
 @for_admins
