@@ -15,8 +15,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from kbpo.embedded.account import make_private
-from kbpo.embedded.server import Server, end
+from kbpo.embedded.postgres import Server, end, make_private
 
 
 def redis_program() -> Path | None:

@@ -16,7 +16,7 @@ from processes import wait_for
 
 from kbpo import embedded, environment
 from kbpo.embedded.__main__ import main
-from kbpo.embedded.server import SOCKET_LIMIT, lives
+from kbpo.embedded.postgres import SOCKET_LIMIT, lives
 
 
 @pytest.fixture(scope="module")
@@ -27,15 +27,15 @@ def var(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KBPO_VAR", str(place))
         patch.setenv("KBPO_EMBEDDED_FSYNC", "false")
-        embedded.ensure()
+        embedded.database_url()
         yield place
         embedded.wipe()
 
 
 @pytest.fixture
-def running(var: Path) -> dict[str, str]:
-    """The addresses of the running servers."""
-    return embedded.ensure()
+def running(var: Path) -> str:
+    """The address of the running server."""
+    return embedded.database_url()
 
 
 def ask(question: str) -> object:
@@ -83,17 +83,17 @@ def start_elsewhere() -> subprocess.Popen[bytes]:
     )
 
 
-def test_the_server_answers_at_its_address(running: dict[str, str]) -> None:
+def test_the_server_answers_at_its_address(running: str) -> None:
     assert ask("SELECT current_database()") == "kbpo"
     assert ask("SHOW server_encoding") == "UTF8"
     assert embedded.status() == {"postgres": True}
 
 
-def test_money_is_safe_by_default(running: dict[str, str]) -> None:
+def test_money_is_safe_by_default(running: str) -> None:
     assert ask("SHOW synchronous_commit") == "on"
 
 
-def test_nothing_listens_on_the_network(running: dict[str, str], var: Path) -> None:
+def test_nothing_listens_on_the_network(running: str, var: Path) -> None:
     listening = []
     for process in processes(var):
         with suppress(psutil.NoSuchProcess):  # it had nothing to do any more, and listens nowhere
@@ -103,7 +103,7 @@ def test_nothing_listens_on_the_network(running: dict[str, str], var: Path) -> N
     assert ask("SHOW listen_addresses") == ""
 
 
-def test_only_the_owner_may_enter_and_read(running: dict[str, str], var: Path) -> None:
+def test_only_the_owner_may_enter_and_read(running: str, var: Path) -> None:
     postgres = embedded.Postgres(var)
     for private in (
         postgres.home,
@@ -114,7 +114,7 @@ def test_only_the_owner_may_enter_and_read(running: dict[str, str], var: Path) -
         assert stat.S_IMODE(private.stat().st_mode) & 0o077 == 0, private
 
 
-def test_a_wrong_password_does_not_get_in(running: dict[str, str], var: Path) -> None:
+def test_a_wrong_password_does_not_get_in(running: str, var: Path) -> None:
     with pytest.raises(psycopg2.OperationalError, match="password authentication failed"):
         psycopg2.connect(
             host=str(embedded.Postgres(var).sockets),
@@ -125,16 +125,14 @@ def test_a_wrong_password_does_not_get_in(running: dict[str, str], var: Path) ->
         )
 
 
-def test_everything_comes_back_after_everything_is_killed(
-    running: dict[str, str], var: Path
-) -> None:
+def test_everything_comes_back_after_everything_is_killed(running: str, var: Path) -> None:
     ask("CREATE TABLE IF NOT EXISTS remains AS SELECT 42 AS n")
     kill(processes(var))
-    assert embedded.ensure() == running
+    assert embedded.database_url() == running
     assert ask("SELECT n FROM remains") == 42
 
 
-def test_processes_that_ask_at_once_get_one_server(running: dict[str, str], var: Path) -> None:
+def test_processes_that_ask_at_once_get_one_server(running: str, var: Path) -> None:
     embedded.stop()
     assert processes(var) == []
     starters = [start_elsewhere() for _ in range(3)]
@@ -145,12 +143,12 @@ def test_processes_that_ask_at_once_get_one_server(running: dict[str, str], var:
     assert ask("SELECT 1") == 1
 
 
-def test_a_directory_that_others_may_enter_is_refused(running: dict[str, str], var: Path) -> None:
+def test_a_directory_that_others_may_enter_is_refused(running: str, var: Path) -> None:
     for home in (embedded.Postgres(var).home,):
         home.chmod(0o755)
         try:
             with pytest.raises(embedded.EmbeddedError, match="open to other users"):
-                embedded.ensure()
+                embedded.database_url()
         finally:
             home.chmod(0o700)
 
@@ -161,7 +159,7 @@ def test_a_directory_that_everybody_may_write_to_is_refused(
     tmp_path.chmod(0o777)
     monkeypatch.setenv("KBPO_VAR", str(tmp_path))
     with pytest.raises(embedded.EmbeddedError, match="chmod o-w"):
-        embedded.ensure()
+        embedded.database_url()
 
 
 @pytest.mark.soak
@@ -180,7 +178,7 @@ def test_a_starter_killed_while_it_makes_the_cluster_is_followed_by_a_whole_one(
         starter.kill()
         starter.communicate()
         assert not embedded.Postgres(var).data.exists()
-        embedded.ensure()
+        embedded.database_url()
         assert ask("SELECT 1") == 1
         assert embedded.status() == {"postgres": True}
         assert len(str(embedded.Postgres(var).sockets)) < SOCKET_LIMIT < len(str(var))
@@ -190,9 +188,7 @@ def test_a_starter_killed_while_it_makes_the_cluster_is_followed_by_a_whole_one(
     assert not embedded.Postgres(var).home.exists()
 
 
-def test_the_command_says_what_runs(
-    running: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_says_what_runs(running: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["status"]) == 0
     assert capsys.readouterr().out == "postgres: running\n"
     assert main(["dance"]) == 2

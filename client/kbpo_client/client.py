@@ -68,9 +68,9 @@ class Unreachable(Exception):
 class Client:
     """A connection to one service, with a token where one is needed.
 
-    Methods raise Refused with the service's own sentence, and Unreachable where there is none.
-    `frames=False`: lists of dictionaries although pandas is installed. A request that the service
-    asks to come later with is sent again then, a few times; `tell_wait` hears of each such wait.
+    Methods raise Refused with the service's own sentence, and Unreachable without an answer. With
+    `frames=False` lists are lists of dictionaries even if pandas is installed. If the service asks
+    to repeat a request later, it is repeated a few times; `tell_wait` is called before each wait.
     """
 
     def __init__(
@@ -152,7 +152,7 @@ class Client:
         `relation`, `type`, `q` (words of the text), `entity` (name of the subject or
         object), `document`, `sort`.
         """
-        yield from self._after(f"submissions/{number}/predictions/", **filters)
+        yield from self._cursor_pages(f"submissions/{number}/predictions/", **filters)
 
     def judgments(self, number: int, *, verdict: str = "judged", **filters: str) -> Table:
         """Return the judged predictions of a submission, filtered by `verdict` and the filters of
@@ -217,20 +217,19 @@ class Client:
         again: bool = False,
         tell: Callable[[int], None] | None = None,
     ) -> Json:
-        """Uploads a file; a repeat after a broken connection returns the same submission.
+        """Upload a file; a repeat after a broken connection returns the same submission.
 
-        `paper` and `code` are addresses. A `private` run is shown to nobody else until
-        `publish`, but a data release of the closed track holds it without its name; of an
-        `anonymous` one others see a number. `team`: which of yours, by its slug; else the
-        first. `again`: yes, although the same file is there already. `tell` hears of every block's
-        size as it is sent.
+        `paper` and `code` are addresses. A `private` run is shown to nobody else until `publish`,
+        but a data release of the closed track has it without its name; others see an `anonymous`
+        run under a number. `team` is the slug of your team, by default the first. `again` uploads
+        a file that was uploaded before. `tell` is called with the size of each block sent.
         """
         path = Path(path)
         fields = {"track": track, "name": name, "description": description}
         fields |= {"paper": paper, "code": code} | ({"team": team} if team else {})
         flags = {"private": private, "anonymous": anonymous, "again": again}
         with path.open("rb") as file:
-            key = _digest(file, *fields.values(), *flags.values())
+            key = _idempotency_key(file, *fields.values(), *flags.values())
             file.seek(0)
             answer = self._send(
                 "POST",
@@ -346,7 +345,7 @@ class Client:
                 if is_new or not is_away:
                     raise
                 if tell_trouble is not None:
-                    tell_trouble(_asked_again(trouble, pause))
+                    tell_trouble(_retry_text(trouble, pause))
                 time.sleep(pause)
                 pause = min(2 * pause, LONGEST_WAIT)
                 continue
@@ -407,7 +406,7 @@ class Client:
             except httpx.HTTPError as error:
                 part.unlink(missing_ok=True)
                 raise Unreachable(_failure_text(error, self._http.base_url)) from error
-            if not self._came_later(answer, attempt):
+            if not self._wait_if_asked(answer, attempt):
                 raise _refusal(answer)
         if wanted and digest.hexdigest() != wanted:
             part.unlink()
@@ -438,7 +437,7 @@ class Client:
             if not page[of] or offset >= page["count"]:
                 return
 
-    def _after(self, path: str, **filters: str) -> Iterator[Json]:
+    def _cursor_pages(self, path: str, **filters: str) -> Iterator[Json]:
         """Yield the rows of all pages of a list with `next`."""
         after = ""
         while True:
@@ -460,28 +459,28 @@ class Client:
                 raise Unreachable(_failure_text(error, self._http.base_url)) from error
             if answer.is_success:
                 return _checked_answer(answer)
-            if "files" in options or not self._came_later(answer, attempt):
+            if "files" in options or not self._wait_if_asked(answer, attempt):
                 break
         raise _refusal(answer)
 
-    def _came_later(self, answer: httpx.Response, attempt: int) -> bool:
+    def _wait_if_asked(self, answer: httpx.Response, attempt: int) -> bool:
         """Wait if the service asked to repeat the request soon, and return whether it did."""
-        seconds = _later(answer)
+        seconds = _retry_after(answer)
         if seconds is None or seconds > LONGEST_WAIT or attempt == MOST_WAITS:
             return False
         if self._tell_wait is not None:
-            self._tell_wait(_asked_again(_refusal(answer), seconds))
+            self._tell_wait(_retry_text(_refusal(answer), seconds))
         time.sleep(seconds)
         return True
 
 
-def _later(answer: httpx.Response) -> float | None:
+def _retry_after(answer: httpx.Response) -> float | None:
     """Return the seconds after which the service asks to retry; None if it does not."""
     later = answer.headers.get("Retry-After", "")
     return float(later) if answer.status_code in (BUSY, 503) and later.isdecimal() else None
 
 
-def _asked_again(trouble: Exception, seconds: float) -> str:
+def _retry_text(trouble: Exception, seconds: float) -> str:
     """Return a sentence on why a request failed and when it is repeated."""
     return f"{trouble} It is asked again in {seconds:.0f} s."
 
@@ -503,10 +502,10 @@ def _refusal(answer: httpx.Response) -> Exception:
         refusal = answer.json()
         return Refused(str(refusal["detail"]), str(refusal["error"]), answer.status_code)
     except (ValueError, KeyError, TypeError):
-        return _not_ours(answer)
+        return _proxy_refusal(answer)
 
 
-def _not_ours(answer: httpx.Response) -> Exception:
+def _proxy_refusal(answer: httpx.Response) -> Exception:
     """Return the exception for a refusal that is not from the service but from a proxy
     before it.
     """
@@ -539,7 +538,7 @@ def _failure_text(error: httpx.HTTPError, url: httpx.URL) -> str:
     return f"{site} does not answer any more: the connection broke off. Try again."
 
 
-def _digest(file: BinaryIO, *words: object) -> str:
+def _idempotency_key(file: BinaryIO, *words: object) -> str:
     """Return the same key for the same upload, so that a repeat creates no second submission."""
     digest = hashlib.sha256("\0".join(map(str, words)).encode())
     for block in iter(lambda: file.read(BLOCK), b""):

@@ -14,9 +14,8 @@ UNDER_WAY = {"received", "read", "confirmed", "judging"}
 
 
 def percent(figure: Json | None) -> str:
-    """Return a figure with its 80 % interval, as “41.2 (38.9–43.6)”, in whole per cents where few
-    judgments stand behind it; “41.2 (all judged)” where sampling leaves nothing open, a dash where
-    there is none.
+    """Return a figure with its 80 % interval, as “41.2 (38.9–43.6)”, in whole per cents if it rests
+    on few judgments; “41.2 (all judged)” if everything is judged, a dash without a figure.
     """
     if figure is None or figure.get("value") is None:
         return "–"
@@ -31,8 +30,8 @@ def percent(figure: Json | None) -> str:
 
 
 def share_in_percent(share: float | str, decimals: int | None = None) -> str:
-    """Return a share in per cent: of so many decimals, where halves go up, as on the pages,
-    whichever sum they are of; else as somebody chose it, as “4.5”.
+    """Return a share in per cent, rounded to `decimals` as on the pages (halves up); without
+    `decimals` unrounded, as “4.5”.
     """
     if decimals is None:
         return f"{100 * float(share):.6g}"
@@ -59,9 +58,8 @@ def rank_text(system: Json) -> str:
 
 
 def summary_lines(submission: Json, board: Json | None, *, with_next: bool = True) -> Iterator[str]:
-    """Yield what matters of a submission, the first things first: state, scores, rank, and, unless
-    not wanted, what to do next. `board` is that of its track, empty where nobody asked for it, and
-    None where it could not be had: then nothing is said of the rank.
+    """Yield the state of a submission, its scores and rank, and the next step if `with_next`.
+    `board` is the board of its track; it may be empty. With None the rank is left out.
     """
     far = progress_text(submission)
     yield f"{submission['name']} ({submission['track']}): {far}"
@@ -69,16 +67,16 @@ def summary_lines(submission: Json, board: Json | None, *, with_next: bool = Tru
     if reason and reason not in far:
         yield reason
     if submission["status"] == "planned":
-        yield from _plan(submission)
+        yield from _plan_lines(submission)
     shown = board or {}
     systems = {system["submission"]: system for system in shown.get("systems", ())}
     system = systems.get(submission["id"])
-    figures = _figures(submission, system, shown.get("columns", ()))
+    figures = _board_figures(submission, system, shown.get("columns", ()))
     yield from _figure_lines(figures, submission["judging"]["labels"])
     if submission["status"] in ("judging", "scored") and board is not None:
-        yield _rank(submission, system, sum(map(_is_ranked, systems.values())))
+        yield _rank_sentence(submission, system, sum(map(_is_ranked, systems.values())))
     if with_next:
-        yield from _next(submission)
+        yield from _next_lines(submission)
 
 
 def _figure_lines(figures: list[tuple[str, Json | None]], n_labels: int) -> Iterator[str]:
@@ -93,7 +91,7 @@ def _figure_lines(figures: list[tuple[str, Json | None]], n_labels: int) -> Iter
         yield f"  {label:{widest}}  {line}"
 
 
-def _plan(submission: Json) -> Iterator[str]:
+def _plan_lines(submission: Json) -> Iterator[str]:
     for width, option in submission["plan"].get("options", {}).items():
         yield (
             f"  ±{share_in_percent(width)} %: {option['new']:,} new questions, "
@@ -101,9 +99,11 @@ def _plan(submission: Json) -> Iterator[str]:
         )
 
 
-def _figures(submission: Json, system: Json | None, columns: Any) -> list[tuple[str, Json | None]]:
-    """Return what the board draws of a run, by its labels: from the board, or, where it does not
-    stand there, from what the run itself says, by what the track is ranked by.
+def _board_figures(
+    submission: Json, system: Json | None, columns: Any
+) -> list[tuple[str, Json | None]]:
+    """Return the figures of a run by label: from the board, or from the run itself if the board
+    does not list it.
     """
     if system is not None:
         return [(column["label"], system[column["name"]]) for column in columns]
@@ -124,7 +124,7 @@ def _is_ranked(system: Json) -> bool:
     return bool(rank_text(system)) and system["role"] != "reference"
 
 
-def _rank(submission: Json, system: Json | None, n_ranked: int) -> str:
+def _rank_sentence(submission: Json, system: Json | None, n_ranked: int) -> str:
     if system is not None and rank_text(system):
         ranked = rank_text(system)
         return f"Rank {ranked} of {n_ranked} on the board of {submission['track']}."
@@ -135,7 +135,7 @@ def _rank(submission: Json, system: Json | None, n_ranked: int) -> str:
     return f"It has no rank on the board of {submission['track']}."
 
 
-def _next(submission: Json) -> Iterator[str]:
+def _next_lines(submission: Json) -> Iterator[str]:
     """Yield the commands that its owner can run now."""
     number, track, status = submission["id"], submission["track"], submission["status"]
     if not submission.get("own", True):
@@ -165,10 +165,10 @@ def _next(submission: Json) -> Iterator[str]:
     elif status == "failed":
         yield f"Next: `kbpo retry {number}` tries it again."
     elif status == "scored":
-        yield from _when_scored(submission)
+        yield from _next_lines_when_scored(submission)
 
 
-def _when_scored(submission: Json) -> Iterator[str]:
+def _next_lines_when_scored(submission: Json) -> Iterator[str]:
     number, track = submission["id"], submission["track"]
     yield f"Next: `kbpo errors {number}` lists its judgments, `kbpo scores {track}` is the board."
     if submission["private"]:

@@ -25,9 +25,14 @@ from pathlib import Path
 import psutil
 
 from kbpo import environment
-from kbpo.embedded.account import Account, EmbeddedError, check_parent
-from kbpo.embedded.postgres import Postgres
-from kbpo.embedded.server import Server, end, lives
+from kbpo.embedded.postgres import (
+    Account,
+    EmbeddedError,
+    Postgres,
+    check_parent,
+    end,
+    lives,
+)
 
 GRACE = 15.0
 """Seconds that a process has to end by itself"""
@@ -68,7 +73,6 @@ __all__ = [
     "Postgres",
     "database_url",
     "end_recorded",
-    "ensure",
     "record",
     "status",
     "stop",
@@ -77,44 +81,11 @@ __all__ = [
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
-def ensure() -> dict[str, str]:
-    """Return the address of the server, started where it does not run: database_url."""
-    return {"database_url": database_url()}
-
-
 def database_url() -> str:
-    """Return the address of the PostgreSQL server, started if it does not run."""
-    return _ensure_started(Postgres(_var()))
-
-
-def stop() -> None:
-    """End what a killed demo left behind, then stop the server."""
-    end_recorded(_var())
-    with _locked(_var()):
-        for server in _servers():
-            server.check()
-            server.stop()
-
-
-def wipe() -> None:
-    """Stop the server and delete its data."""
-    with _locked(_var()):
-        for server in _servers():
-            server.check()
-            server.wipe()
-
-
-def status() -> dict[str, bool]:
-    """Return whether the server answers, by its name."""
-    return {server.name: server.answers() for server in _servers()}
-
-
-def _servers() -> list[Server]:
-    return [Postgres(_var())]
-
-
-def _ensure_started(server: Server) -> str:
-    """Return the address of the server, started once if several processes ask at the same time."""
+    """Return the address of the PostgreSQL server, which is started if it does not run: once, if
+    several processes ask at the same time.
+    """
+    server = Postgres(_var())
     check_parent(server.var)
     server.check()
     if not server.answers():
@@ -122,6 +93,28 @@ def _ensure_started(server: Server) -> str:
             if not server.answers():
                 server.start()
     return server.url()
+
+
+def stop() -> None:
+    """End what a killed demo left behind, then stop the server."""
+    end_recorded(_var())
+    with _locked(_var()):
+        server = Postgres(_var())
+        server.check()
+        server.stop()
+
+
+def wipe() -> None:
+    """Stop the server and delete its data."""
+    with _locked(_var()):
+        server = Postgres(_var())
+        server.check()
+        server.wipe()
+
+
+def status() -> dict[str, bool]:
+    """Return whether the server answers, by its name."""
+    return {Postgres.name: Postgres(_var()).answers()}
 
 
 @contextmanager

@@ -3,13 +3,13 @@
 import sys
 from collections.abc import Callable, Sequence
 
-from kbpo.embedded import EmbeddedError, ensure, status, stop, wipe
+from kbpo.embedded import EmbeddedError, database_url, status, stop, wipe
 
 
 def main(arguments: Sequence[str]) -> int:
     """Return the exit status of the command."""
     verbs: dict[str, Callable[[], object]] = {
-        "start": ensure,
+        "start": database_url,
         "stop": stop,
         "status": status,
         "wipe": wipe,

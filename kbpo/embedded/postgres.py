@@ -1,11 +1,20 @@
-"""The PostgreSQL server: make its cluster, start it after whatever happened, stop it."""
+"""The embedded PostgreSQL server: its account and private directories, its cluster, start and
+stop.
+"""
 
+import hashlib
+import importlib.util
 import os
+import pwd
 import secrets
 import shlex
 import shutil
+import stat
 import subprocess
 import tempfile
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -14,17 +23,276 @@ from urllib.parse import quote
 
 import psutil
 import psycopg2
+from django.core.exceptions import ImproperlyConfigured
 from psycopg2 import sql
 
 from kbpo import environment
-from kbpo.embedded.account import (
-    Account,
-    EmbeddedError,
-    check_private,
-    directory_outside_checkout,
-    make_private,
+
+
+class EmbeddedError(ImproperlyConfigured):
+    """A server could not be started; the message explains why to the person who runs it."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """The operating-system account that a server runs as."""
+
+    uid: int
+    gid: int
+
+    @classmethod
+    def current(cls) -> "Account":
+        """Return the account of this process."""
+        return cls(os.geteuid(), os.getegid())
+
+    @classmethod
+    def named(cls, name: str) -> "Account":
+        """Return the account of that name."""
+        try:
+            entry = pwd.getpwnam(name)
+        except KeyError as error:
+            raise EmbeddedError(
+                f"KBPO_EMBEDDED_USER={name!r}: this machine has no such account."
+            ) from error
+        return cls(entry.pw_uid, entry.pw_gid)
+
+    def can_enter(self, directory: Path) -> bool:
+        """Return whether the account may list the directory, and enter all of its parents."""
+        if self == Account.current():
+            return True  # by way of a group or an access list, perhaps: the kernel will say if not
+        for place in (directory, *directory.parents):
+            status = place.stat()
+            bit = stat.S_IXOTH
+            if status.st_uid == self.uid:
+                bit = stat.S_IXUSR
+            elif status.st_gid == self.gid:
+                bit = stat.S_IXGRP
+            if not status.st_mode & bit:
+                return False
+        return True
+
+    def run(
+        self, command: Sequence[str | Path], cwd: Path, **options: object
+    ) -> subprocess.CompletedProcess[str]:
+        """Return the finished command, run as the account, with nothing of the caller's environment
+        (PGDATA, PGPORT, …).
+        """
+        if self != Account.current():
+            options |= {"user": self.uid, "group": self.gid, "extra_groups": []}
+        return subprocess.run(  # type: ignore[call-overload, no-any-return]
+            [str(part) for part in command],
+            cwd=cwd,
+            env={"PATH": os.defpath, "LC_ALL": "C"},
+            umask=0o077,
+            text=True,
+            start_new_session=True,  # Ctrl-C in the caller's terminal is not for the servers
+            **options,
+        )
+
+    def write(self, path: Path, content: str) -> None:
+        """Write the file as the account: where it owns the directory, root must not follow its
+        links.
+        """
+        self.run(["sh", "-c", 'cat > "$0"', path], path.parent, input=content, check=True)
+
+
+def make_private(directory: Path, account: Account) -> None:
+    """Make the directory accessible to the account only, or check that it is; only directories of
+    the account are changed.
+    """
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        directory.mkdir(mode=0o700)
+    if directory.lstat().st_uid == os.geteuid() != account.uid and not any(directory.iterdir()):
+        try:
+            os.chown(directory, account.uid, account.gid)
+        except OSError as error:
+            raise EmbeddedError(
+                f"{directory} cannot be given to user id {account.uid} ({error.strerror}). Name"
+                " another account in KBPO_EMBEDDED_USER, start as an ordinary user,"
+                " or set DATABASE_URL."
+            ) from error
+    check_private(directory, directory.lstat(), account)
+
+
+def check_private(path: Path, found: os.stat_result, account: Account) -> None:
+    """Refuse a file or directory that belongs to another account, or that others may read
+    or enter.
+    """
+    if found.st_uid != account.uid or stat.S_ISLNK(found.st_mode):
+        raise EmbeddedError(
+            f"{path} belongs to user id {found.st_uid}, not {account.uid}: start as the user who"
+            " started it first."
+        )
+    if found.st_mode & 0o077:
+        raise EmbeddedError(
+            f"{path} is open to other users of this machine. Run: chmod go-rwx {path}"
+        )
+
+
+def check_parent(var: Path) -> None:
+    """Refuse a directory in which other accounts could replace ours."""
+    if var.exists() and var.stat().st_mode & stat.S_IWOTH:
+        raise EmbeddedError(
+            f"Everybody may write to {var}, so anybody could replace the database. Run: chmod o-w"
+            f" {var}"
+        )
+
+
+def directory_outside_checkout() -> Path:
+    """Return `/var/lib`: a directory outside the checkout that other accounts can reach and in
+    which only root creates directories. Raises EmbeddedError if it cannot be written to.
+    """
+    place = Path("/var/lib")
+    if not os.access(place, os.W_OK):
+        raise EmbeddedError(
+            f"{place} cannot be written to. Start as an ordinary user, or set DATABASE_URL."
+        )
+    return place
+
+
+PATIENCE = 60.0  # seconds that a server may take to come up, recovery of its log included
+SOCKET_LIMIT = (
+    90  # bytes of a socket's directory: the kernel takes 107 for the whole path, less on macOS
 )
-from kbpo.embedded.server import PATIENCE, Server, digest, end, package, works_in
+
+
+@dataclass(frozen=True)
+class Server(ABC):
+    """A server with a private directory and a check whether it answers."""
+
+    var: Path
+
+    name = "server"
+    program = "program"
+
+    @property
+    def home(self) -> Path:
+        """Return the server's directory: in `var/`, or where the symbolic link there leads."""
+        return (self.var / self.name).resolve()
+
+    @property
+    def sockets(self) -> Path:
+        """Return the directory of the socket: the server's own, or a short one where its path is
+        too long for a socket.
+        """
+        if len(os.fsencode(self.home)) <= SOCKET_LIMIT:
+            return self.home
+        return Path(tempfile.gettempdir(), f"kbpo-{self.name}-{digest(self.home)}")
+
+    @property
+    def account(self) -> Account:
+        """Return the account that the server runs as."""
+        return Account.current()
+
+    def check(self) -> None:
+        """Refuse directories that others can write: a process in them could pass for the server."""
+        for directory in (self.home, self.sockets):
+            if directory.exists():
+                check_private(directory, directory.lstat(), self.account)
+
+    @abstractmethod
+    def answers(self) -> bool:
+        """Return whether the server does its work."""
+
+    @abstractmethod
+    def url(self) -> str:
+        """Return the address of the server."""
+
+    @abstractmethod
+    def start(self) -> None:
+        """Bring the server up, whatever state it was left in."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """End the server, its data safe on the disk."""
+
+    def wipe(self) -> None:
+        """Stop the server and delete its data."""
+        self.stop()
+        home, sockets = self.home, self.sockets
+        for directory in (sockets, home):
+            if directory.exists():
+                shutil.rmtree(directory)
+        if (self.var / self.name).is_symlink():
+            (self.var / self.name).unlink()
+
+    def processes(self, directory: Path) -> list[psutil.Process]:
+        """Return the living processes of this server: its program, at work in the directory. Pid
+        files may be stale.
+        """
+        return [
+            process
+            for process in psutil.process_iter()
+            if works_in(process, self.program, directory)
+        ]
+
+    def wait(self, alive: Callable[[], bool]) -> bool:
+        """Return whether the server answers before it dies or our patience ends."""
+        deadline = time.monotonic() + PATIENCE
+        while not self.answers():
+            if time.monotonic() > deadline or not alive():
+                return False
+            time.sleep(0.05)
+        return True
+
+    def failed(self, log: Path) -> EmbeddedError:
+        """Return an error with the last lines of the server's log."""
+        last = log.read_text(errors="replace").splitlines()[-8:] if log.exists() else []
+        return EmbeddedError(
+            "\n  ".join([f"{self.name} does not come up. The end of {log}:", *last])
+        )
+
+
+def works_in(process: psutil.Process, program: str, directory: Path) -> bool:
+    """Return whether the process runs the program with the directory as its own; the dead and other
+    people's do not.
+    """
+    try:
+        return process.name() == program and Path(process.cwd()) == directory
+    except (psutil.Error, OSError):
+        return False
+
+
+def end(processes: list[psutil.Process], *, grace: float) -> None:
+    """End the processes: politely for `grace` seconds, then not."""
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.terminate() if grace else process.kill()
+    deadline = time.monotonic() + (grace or 10)
+    while left := [process for process in processes if lives(process)]:
+        if time.monotonic() > deadline:
+            return end(left, grace=0) if grace else None
+        time.sleep(0.02)
+    return None
+
+
+def lives(process: psutil.Process) -> bool:
+    """Return whether the process still runs; a zombie does not, though a lazy parent (many a
+    container's) keeps its id.
+    """
+    try:
+        return bool(process.is_running()) and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def package(name: str) -> Path:
+    """Return the directory of an installed package; it is not imported, its binaries are all we
+    want.
+    """
+    found = importlib.util.find_spec(name)
+    if found is None or not found.submodule_search_locations:
+        raise EmbeddedError(
+            f"The package {name} is not installed. Run: make venv, or set DATABASE_URL."
+        )
+    return Path(found.submodule_search_locations[0])
+
+
+def digest(path: Path) -> str:
+    """Return a short name for the path."""
+    return hashlib.sha256(os.fsencode(path)).hexdigest()[:10]
+
 
 ROLE = DATABASE = "kbpo"
 NO_PROCESS = 2**31 - 1  # above every kernel's highest process id

@@ -17,10 +17,11 @@ import kbpo_client
 import pandas
 import pytest
 from click.testing import CliRunner
-from kbpo_client import Client, Refused, Unreachable, settings
+from kbpo_client import Client, Refused, Unreachable
 from kbpo_client.commands import main
 from kbpo_client.commands.runs import DISCARDED, ENDED, STATUSES
 from kbpo_client.commands.scores import PARTS, SORTS, VERDICTS, comparison_table
+from kbpo_client.commands.service import settings_directory, stored_tokens
 
 from kbpo.accounts.models import Token
 from kbpo.clock import now
@@ -400,9 +401,9 @@ def test_a_token_is_tried_kept_and_nobody_else_may_read_it(run: Run, toy: Toy) -
     piped = run("login", who="", input=f"{secret}\n")
     assert piped.exit_code == 0 and piped.output.startswith("Kept in "), "nobody is asked"
     assert run("login", who="", input="").exit_code == 2
-    kept = settings.settings_directory() / "tokens.json"
+    kept = settings_directory() / "tokens.json"
     assert stat.S_IMODE(os.stat(kept).st_mode) == 0o600
-    assert secret in settings.tokens().values()
+    assert secret in stored_tokens().values()
     refused = run("login", who="", input="kbpo_wrong\n")
     assert refused.exit_code == 1 and "no such token" in refused.output
 

@@ -35,8 +35,7 @@ from travel import Travel, make_travel
 from annotation.budget.check_books import check_books
 from kbpo import environment
 from kbpo.celery import QUEUES
-from kbpo.embedded.postgres import Postgres
-from kbpo.embedded.server import Server
+from kbpo.embedded.postgres import Postgres, Server
 from kbpo.sampling.models import SampleBatch
 from tests.test_kills import check_columns, check_judgments
 

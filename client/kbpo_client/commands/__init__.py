@@ -11,10 +11,10 @@ from typing import Any
 
 import click
 
-from kbpo_client.commands import account, files, judge, release, runs, scores
+from kbpo_client.commands import files, judge, runs, scores
 from kbpo_client.commands.service import REFUSED, STOPPED, Service, fail
 
-MODULES = (files, runs, scores, release, judge, account)
+MODULES = (files, runs, scores, judge)
 
 
 class Commands(click.Group):

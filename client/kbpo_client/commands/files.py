@@ -1,17 +1,27 @@
-"""Commands of files: what systems are run on, and runs that are read and uploaded."""
+"""Commands of files: the log-in, what systems are run on, and runs that are read and uploaded."""
 
 from __future__ import annotations
 
-import json as json_module
+import gzip
+import json
 import sys
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import click
 
-from formats.messages import FormatError
+from formats.corpus import read_corpus
+from formats.doors import read_claims
+from formats.inputs import read_inputs
+from formats.limits import Limits
+from formats.lookup import DocumentView, MemoryCorpus
+from formats.messages import FormatError, Message, Report
+from formats.opening import open_text
+from formats.outputs import read_outputs
+from formats.schema import load_schema
 from kbpo_client.client import Refused, Unreachable
 from kbpo_client.commands.printing import (
     progress,
@@ -20,16 +30,105 @@ from kbpo_client.commands.printing import (
     show_rows,
     status_changes,
 )
-from kbpo_client.commands.service import ERRORS_IN_FILE, Service, fail, json_option, service_of
-from kbpo_client.reading import DOCUMENTS, INPUTS, MENTIONS, SCHEMA, Reading, read_run
+from kbpo_client.commands.service import (
+    ERRORS_IN_FILE,
+    Service,
+    fail,
+    json_option,
+    save_token,
+    service_of,
+)
 from kbpo_client.summary import UNDER_WAY, share_in_percent, summary_lines
+
+DOCUMENTS = "documents.jsonl.gz"
+INPUTS = "inputs.jsonl.gz"
+MENTIONS = "mentions.jsonl.gz"
+SCHEMA = "schema.json"
+"""Names of the files that `kbpo download` writes"""
+
+
+@dataclass
+class Reading:
+    """The result of reading a file."""
+
+    items: str
+    """What a line says: relations, or outputs"""
+    usable_items: int
+    errors: int
+    warnings: int
+    messages: list[Message] = field(default_factory=list)
+
+    @property
+    def usable(self) -> bool:
+        """Return whether the service accepts the file: it has usable items and no errors."""
+        return self.usable_items > 0 and not self.errors
+
+
+def read_run(path: Path, folder: Path) -> Reading:
+    """Return the result of reading a run with the files that `kbpo download` stored in a folder.
+    Raises OSError and FormatError; FileNotFoundError without these files.
+    """
+    limits, report = Limits(), Report()
+    items: Iterable[object]
+    if (folder / INPUTS).exists():
+        passages_of = _inputs(folder / INPUTS, limits)
+        lines = open_text(path, limits.for_outputs(), report)
+        kind, items = "outputs", read_outputs(lines, passages_of, limits, report)
+    else:
+        for needed in (DOCUMENTS, SCHEMA):
+            if not (folder / needed).exists():
+                raise FileNotFoundError(str(folder / needed))
+        mentions = folder / MENTIONS
+        types = _mention_types(mentions) if mentions.exists() else {}
+        corpus = MemoryCorpus(_documents(folder / DOCUMENTS, limits, types))
+        schema = load_schema(folder / SCHEMA)
+        kind, items = "relations", read_claims(path, corpus, schema, limits, report)
+    n_items = sum(1 for _ in items)
+    return Reading(
+        items=kind,
+        usable_items=0 if report.fatal else n_items,
+        errors=report.errors,
+        warnings=report.by_severity["warning"],
+        messages=list(report),
+    )
+
+
+def _inputs(path: Path, limits: Limits) -> dict[str, int]:
+    """Return the number of passages of each input. Raises OSError for an invalid file."""
+    report = Report()
+    inputs = read_inputs(open_text(path, limits.for_corpus(), report), limits, report)
+    passages_of = {row.input_id: len(row.passages) for row in inputs}
+    if report.errors:
+        raise OSError(f"{path} holds no inputs: {next(iter(report)).text}")
+    return passages_of
+
+
+def _mention_types(path: Path) -> dict[str, dict[tuple[int, int], str]]:
+    """Return the types of the corpus's mentions by document and span."""
+    types: dict[str, dict[tuple[int, int], str]] = {}
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            record = json.loads(line)
+            types[record["id"]] = {(begin, end): kind for begin, end, kind in record["mentions"]}
+    return types
+
+
+def _documents(
+    path: Path, limits: Limits, types: dict[str, dict[tuple[int, int], str]]
+) -> Iterator[DocumentView]:
+    """Yield the documents of a corpus file. Raises OSError for an invalid file."""
+    report, large = Report(), limits.for_corpus()
+    for record in read_corpus(open_text(path, large, report), large, report):
+        yield DocumentView.of(record, types.get(record.id))
+    if report.errors:
+        raise OSError(f"{path} is no corpus: {next(iter(report)).text}")
 
 
 @click.command()
 @json_option
 @service_of
 def tracks(service: Service, as_json: bool) -> None:
-    """List the tracks there are."""
+    """List the tracks."""
     with service.client() as client:
         listed = client.tracks()
     show_rows(
@@ -63,7 +162,7 @@ def download(service: Service, track: str, to: Path | None, as_json: bool) -> No
             with progress(name) as tell:
                 client.download(track, folder / name, what=kind, tell=tell)
     if schema.get("predicates"):
-        text = json_module.dumps(schema, indent=1, ensure_ascii=False)
+        text = json.dumps(schema, indent=1, ensure_ascii=False)
         (folder / SCHEMA).write_text(text, encoding="utf-8")
         files["schema"] = SCHEMA
     if as_json:
@@ -95,7 +194,7 @@ def validate(file: Path, track: str | None, data: Path | None, as_json: bool) ->
 
 
 def show_reading(reading: Reading, as_json: bool) -> None:
-    """Prints the messages of a reader in the order of the lines, and what the file comes to."""
+    """Print the messages of a reader by line, and whether the service would accept the file."""
     messages = [
         {name: getattr(message, name) for name in ("code", "severity", "line", "text")}
         for message in sorted(reading.messages, key=attrgetter("line"))
@@ -175,4 +274,31 @@ def submit(
         click.echo("\n".join(summary_lines(submission | {"reason": ""}, {})))
 
 
-COMMANDS = (tracks, download, validate, submit)
+@click.command()
+@click.option("--token", help="Else it is asked for, or read from what is piped in.")
+@json_option
+@service_of
+def login(service: Service, token: str | None, as_json: bool) -> None:
+    """Store a token for this service, if the service accepts it."""
+    token = token or _ask_for_token()
+    service.token, service.token_advice = token.strip(), "Then run `kbpo login` again with it."
+    with service.client() as client:
+        client.submissions()
+    kept_in = save_token(service.url, token.strip())
+    if as_json:
+        show_json({"url": service.url, "kept_in": kept_in})
+    else:
+        click.echo(f"Kept in {kept_in}.")
+
+
+def _ask_for_token() -> str:
+    """Return the token that is typed unseen, or the first line of the standard input."""
+    if sys.stdin.isatty():
+        return str(click.prompt("Token (from your account page)", hide_input=True))
+    token = sys.stdin.readline().strip()
+    if not token:
+        raise click.UsageError("Which token? Say --token, or pipe it in.")
+    return token
+
+
+COMMANDS = (login, tracks, download, validate, submit)

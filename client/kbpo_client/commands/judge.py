@@ -1,7 +1,7 @@
-"""Commands of judges: their scores are brought, or asked of a program.
+"""Commands of judges: their scores are uploaded, or computed by a program.
 
-A program reads a line of JSON for each thing and writes one. It stays alive from line to line, so
-that a model is loaded once. It may answer in another order; it must flush its output.
+A program reads a line of JSON for each item and writes one. It keeps running, so that a model is
+loaded once. It may answer in another order; it must flush its output.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Judge:
             pass
 
     def ask(self, asked: list[Json], tell: Callable[[Json], None]) -> None:
-        """Asks about some things, and tells each score as soon as it is there. Raises
+        """Ask for scores of some items, and call `tell` with each as it arrives. Raises
         JudgeFailed.
         """
         threading.Thread(target=self._write, args=[asked], daemon=True).start()
@@ -131,9 +131,9 @@ def judge_all(
     tell: Callable[[int, Json], None],
     not_tuned: bool = False,
 ) -> int:
-    """Return how many things a program judged until nothing of a track was left; `tell` hears how
-    many are done, and what the service answered. `not_tuned` states that no judgment of the track
-    tuned it. What a program said before it failed is brought, so that nobody pays twice.
+    """Let a program score all items of a track, and return their number. `tell` is called with the
+    number so far and the answer of the service. `not_tuned` states that the judge was not tuned on
+    judgments of the track. Scores before a failure are stored, so that nobody pays twice.
     """
     done = 0
     while True:
@@ -175,7 +175,7 @@ def import_scores(
     not_tuned: bool,
     as_json: bool,
 ) -> None:
-    """Bring FILE with scores of a metric or a judge to TRACK: whole, or not at all."""
+    """Upload FILE with scores of a metric or a judge to TRACK: all of them or none."""
     judge = {"name": name, "version": judge_version, "prompt": prompt}
     with service.client() as client:
         imported = client.import_scores(track, file, judge, not_tuned=not_tuned)
@@ -211,10 +211,10 @@ def judge(
     watch: float | None,
     as_json: bool,
 ) -> None:
-    """Let a program judge what it has not scored yet on TRACK.
+    """Let a program score the items of TRACK that it has not scored yet.
 
-    It reads a line of JSON for each thing (`id`, and the text) and writes one with `id` and
-    `score`. Stopped, it goes on where it was.
+    It reads a line of JSON for each item (`id`, and the text) and writes one with `id` and
+    `score`. After a stop it continues where it was.
     """
     named = {"name": name, "version": judge_version, "prompt": prompt}
     is_warned = False

@@ -18,9 +18,9 @@ SHOWN_CHARACTERS = 160
 """Of a text in a line"""
 
 
-def show_json(told: Any) -> None:
+def show_json(data: Any) -> None:
     """Print the data as JSON."""
-    click.echo(json_module.dumps(told, indent=2, ensure_ascii=False, default=str))
+    click.echo(json_module.dumps(data, indent=2, ensure_ascii=False, default=str))
 
 
 def table(head: list[str], lines: list[list[str]]) -> None:

@@ -53,8 +53,8 @@ STATUSES = (
 @json_option
 @service_of
 def runs(service: Service, /, as_json: bool, **switches: str | None) -> None:
-    """List the runs of your teams, the latest first, with their numbers and what each is ranked by;
-    after them the uploads that never became one.
+    """List the runs of your teams, the latest first, each with its number and main score; then the
+    uploads that were not accepted.
     """
     chosen = {name: value for name, value in switches.items() if value}
     with service.client() as client:
@@ -91,10 +91,10 @@ def _score(row: dict[str, Any]) -> str:
 @json_option
 @service_of
 def status(service: Service, number: int, watch: bool, in_long: bool, as_json: bool) -> None:
-    """Tell where submission NUMBER is: its state, its scores and rank, what to do next.
+    """Show the status of submission NUMBER, its scores and rank, and the next step.
 
-    With --watch it ends with 0 where the submission waits for you or is scored, and with 1 where it
-    was refused, expired or was given up or withdrawn.
+    With --watch it ends with 0 if the submission waits for you or is scored, and with 1 if it was
+    refused, expired, failed or was withdrawn.
     """
     tell = status_changes()
 
@@ -129,9 +129,7 @@ def status(service: Service, number: int, watch: bool, in_long: bool, as_json: b
 @json_option
 @service_of
 def problems(service: Service, number: int, as_json: bool) -> None:
-    """List what the reader noticed in the file of submission NUMBER: each thing once, with the
-    first line that has it.
-    """
+    """List the problems in the file of submission NUMBER, each once, with its first line."""
     with service.client() as client:
         noticed = cast(list[dict[str, Any]], client.problems(number))
     if as_json:
@@ -271,11 +269,11 @@ def _nothing_more(submission: dict[str, Any]) -> str:
 @json_option
 @service_of
 def edit(service: Service, /, number: int, as_json: bool, **said: Any) -> None:
-    """Say something else of submission NUMBER; what is not given stays as it is."""
+    """Change the details of submission NUMBER; what is not given stays as it is."""
     changes = {name: value for name, value in said.items() if value is not None}
     if not changes:
         options = ", ".join(f"--{name}" for name in said)
-        raise click.UsageError(f"What is to change? Say one of {options}.")
+        raise click.UsageError(f"What is to change? Give one of {options}.")
     with service.client() as client:
         submission = client.edit(number, **changes)
     if as_json:
@@ -290,7 +288,7 @@ def edit(service: Service, /, number: int, as_json: bool, **said: Any) -> None:
 @json_option
 @service_of
 def publish(service: Service, number: int, yes: bool, as_json: bool) -> None:
-    """Show private submission NUMBER to everybody. That stays."""
+    """Make private submission NUMBER public. This cannot be undone."""
     with service.client() as client:
         submission = own_run(client, number)
         was_private = submission["private"]
@@ -313,7 +311,7 @@ def publish(service: Service, number: int, yes: bool, as_json: bool) -> None:
 @json_option
 @service_of
 def withdraw(service: Service, number: int, yes: bool, as_json: bool) -> None:
-    """Take submission NUMBER back. What people have judged is kept and paid."""
+    """Withdraw submission NUMBER. Existing judgments are kept and paid."""
     with service.client() as client:
         if not yes:
             submission = own_run(client, number)
@@ -322,7 +320,7 @@ def withdraw(service: Service, number: int, yes: bool, as_json: bool) -> None:
                 fail(f"{submission['name']} ({state}): there is nothing to withdraw.", REFUSED)
             click.confirm(f"Withdraw {submission['name']}, for good?", abort=True, err=True)
         submission = client.withdraw(number)
-    show_where(submission, as_json)
+    show_status(submission, as_json)
 
 
 @click.command()
@@ -330,13 +328,13 @@ def withdraw(service: Service, number: int, yes: bool, as_json: bool) -> None:
 @json_option
 @service_of
 def retry(service: Service, number: int, as_json: bool) -> None:
-    """Put submission NUMBER, which was given up, back where it was: it is tried again at once."""
+    """Retry submission NUMBER, which failed."""
     with service.client() as client:
         submission = client.retry(number)
-    show_where(submission, as_json)
+    show_status(submission, as_json)
 
 
-def show_where(submission: dict[str, Any], as_json: bool) -> None:
+def show_status(submission: dict[str, Any], as_json: bool) -> None:
     """Print the status of a submission in a line."""
     if as_json:
         show_json(submission)

@@ -1,15 +1,28 @@
-"""Commands of scores: the board, comparisons, slices, metrics, and single predictions."""
+"""Commands of scores: the board, comparisons, slices, metrics, single predictions, and releases."""
 
 from __future__ import annotations
 
+import sys
+from dataclasses import asdict
+from pathlib import Path
 from textwrap import wrap
 from typing import Any, cast
 
 import click
 
-from kbpo_client.commands.printing import SHOWN_CHARACTERS, show_json, show_rows, table
-from kbpo_client.commands.service import RUN, Service, json_option, service_of
+from kbpo_client.commands.printing import SHOWN_CHARACTERS, progress, show_json, show_rows, table
+from kbpo_client.commands.service import (
+    ERRORS_IN_FILE,
+    REFUSED,
+    RUN,
+    Service,
+    fail,
+    json_option,
+    service_of,
+)
 from kbpo_client.summary import percent, rank_text
+from scoring import rescore as rescoring
+from scoring.release import BadRelease, Release
 
 FIGURES = ("worth", "systems", "width", "judgments", "prompts")
 SHORT = 24
@@ -108,27 +121,27 @@ def compare(
         click.echo(overlap_text(compared, part))
 
 
-def show_population(told: dict[str, Any]) -> None:
+def show_population(answer: dict[str, Any]) -> None:
     """Print the population of the intervals, for tracks of texts."""
     words = {"like": "inputs like these", "these": "these inputs alone"}
-    if told.get("population") in words:
-        click.echo(f"The intervals hold for {words[told['population']]}.")
+    if answer.get("population") in words:
+        click.echo(f"The intervals hold for {words[answer['population']]}.")
 
 
-def overlap_text(told: dict[str, Any], part: dict[str, Any]) -> str:
+def overlap_text(compared: dict[str, Any], part: dict[str, Any]) -> str:
     """Return a part of the overlap of two systems in a line."""
     systems = "both say it"
     if part["of"] != "both":
-        systems = f"only {told[part['of']]['team']} {told[part['of']]['name']}"
+        systems = f"only {compared[part['of']]['team']} {compared[part['of']]['name']}"
     judged = f"{percent(part['share'])} right, {part['judged']} judged"
     return f"{systems}: {part['n']:,}, {judged if part['share'] else part['why']}"
 
 
-def comparison_table(told: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+def comparison_table(compared: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     """Return header and lines of a comparison, with the systems by team and name."""
-    names = [f"{told[side]['team']} {told[side]['name']}" for side in ("a", "b")]
+    names = [f"{compared[side]['team']} {compared[side]['name']}" for side in ("a", "b")]
     lines = []
-    for difference in told["differences"]:
+    for difference in compared["differences"]:
         low, high = 100 * difference["low80"], 100 * difference["high80"]
         shown = "no difference shown"
         if low > 0 or high < 0:
@@ -273,7 +286,7 @@ def show_missed(facts: list[dict[str, Any]], as_json: bool) -> None:
 @json_option
 @service_of
 def dispute(service: Service, number: int, prediction: int, note: str, as_json: bool) -> None:
-    """Say that PREDICTION of submission NUMBER is judged wrong: an expert is asked, blind.
+    """Dispute the judgment of PREDICTION of submission NUMBER: an expert judges it blind.
 
     `kbpo errors NUMBER` begins each prediction with its number; `--verdict all` has all of them.
     """
@@ -285,4 +298,67 @@ def dispute(service: Service, number: int, prediction: int, note: str, as_json: 
         click.echo("An expert is asked.")
 
 
-COMMANDS = (scores, slices, compare, metrics, errors, dispute)
+@click.command()
+@click.argument("track")
+@click.option("--number", type=int, help="Which one; else the latest.")
+@click.option("--to", type=click.Path(path_type=Path), help="Another folder than this one.")
+@json_option
+@service_of
+def release(
+    service: Service, track: str, number: int | None, to: Path | None, as_json: bool
+) -> None:
+    """Download a release of TRACK: all data of its board, for `kbpo rescore`."""
+    with service.client() as client:
+        released = client.releases(track)
+        by_number = {kept["number"]: kept for kept in released}
+        if not released or number not in (None, *by_number):
+            numbers = ", ".join(map(str, by_number)) or "none yet"
+            fail(f"There is no such release of {track}; there are: {numbers}.", REFUSED)
+        wanted = released[0] if number is None else by_number[number]
+        folder = to or Path()
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / wanted["file"]
+        with progress(path.name, wanted["size"]) as tell:
+            client.download_release(wanted, path, tell=tell)
+    if as_json:
+        show_json(wanted | {"path": path})
+    else:
+        click.echo(f"{path}: `kbpo rescore {path}` computes its board.")
+
+
+@click.command()
+@click.argument("release", type=click.Path(path_type=Path, exists=True))
+@json_option
+def rescore(release: Path, as_json: bool) -> None:
+    """Recompute the board of RELEASE (a directory or its zip file) offline, and compare.
+
+    Ends with 0 if every number agrees to 10 significant digits, with 3 if some differ; these are
+    listed.
+    """
+    try:
+        rescored = rescoring.rescore(Release(release))
+    except BadRelease as bad:
+        fail(str(bad), ERRORS_IN_FILE)
+    if as_json:
+        show_json(asdict(rescored) | {"agrees": rescored.agrees})
+    else:
+        _show_rescored(rescored)
+    if not rescored.agrees:
+        sys.exit(ERRORS_IN_FILE)
+
+
+def _show_rescored(rescored: rescoring.Rescored) -> None:
+    for sentence in rescored.altered:
+        click.echo(sentence)
+    for difference in rescored.differences:
+        click.echo(str(difference))
+    for method, n_numbers in rescored.left_out.items():
+        click.echo(f"Not recomputed: {n_numbers:,} {method}.")
+    agree = rescored.numbers - len(rescored.differences)
+    click.echo(
+        f"{rescored.track}: {agree:,} of {rescored.numbers:,} recomputed numbers agree to"
+        f" {rescoring.DIGITS} significant digits."
+    )
+
+
+COMMANDS = (scores, slices, compare, metrics, errors, dispute, release, rescore)

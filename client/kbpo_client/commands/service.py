@@ -1,17 +1,18 @@
-"""The service that a command uses, and how commands end with an error."""
+"""The service that a command uses, the stored tokens, and how commands end with an error."""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
-from kbpo_client import settings
 from kbpo_client.client import Client, Refused, Unreachable
 
 ACCOUNT_PAGE = "your account page"
@@ -46,34 +47,34 @@ class Service:
     def __init__(self, url: str | None, token: str | None) -> None:
         self.url = (url or "").rstrip("/")
         self.token = token
-        self.then = "Then say it with --token or KBPO_TOKEN." if token else "`kbpo login` keeps it."
+        self.token_advice = (
+            "Then say it with --token or KBPO_TOKEN." if token else "`kbpo login` keeps it."
+        )
 
     @contextmanager
     def client(self) -> Iterator[Client]:
-        """Return a connection; what goes wrong ends the command with a sentence and a code of its
-        own.
-        """
+        """Yield a connection. Errors end the command with a sentence and an exit code."""
         if not self.url:
             raise click.UsageError("Which service? Say --url, or set KBPO_URL.")
-        token = self.token or settings.tokens().get(self.url, "")
+        token = self.token or stored_tokens().get(self.url, "")
         tell = partial(click.echo, err=True)
 
         try:
             with Client(self.url, token, frames=False, tell_wait=tell) as client:
                 yield client
         except Refused as refusal:
-            fail(self.in_words(refusal), REFUSED)
+            fail(self.refusal_text(refusal), REFUSED)
         except Unreachable as error:
             fail(str(error), UNREACHABLE)
 
-    def in_words(self, refusal: Refused) -> str:
-        """Return a refusal, with the address of the page that it speaks of, and what to do with the
-        token that is made there.
+    def refusal_text(self, refusal: Refused) -> str:
+        """Return a refusal as a sentence, with the address of the account page and what to do with
+        a new token.
         """
         sentence = str(refusal).replace(ACCOUNT_PAGE, f"{ACCOUNT_PAGE}, {self.url}/account/")
         if refusal.code == "same_file":
             sentence = sentence.replace("Say so", "Say --again")
-        return f"{sentence} {self.then}" if refusal.status == 401 else sentence
+        return f"{sentence} {self.token_advice}" if refusal.status == 401 else sentence
 
 
 def own_run(client: Client, number: int) -> dict[str, Any]:
@@ -96,3 +97,31 @@ def fail(sentence: str, code: int) -> NoReturn:
     if context is not None and context.params.get("as_json"):
         click.echo(json.dumps({"error": sentence}, ensure_ascii=False))
     sys.exit(code)
+
+
+def settings_directory() -> Path:
+    """Return the directory of the client's settings; it need not exist."""
+    base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    return Path(base) / "kbpo"
+
+
+def stored_tokens() -> dict[str, str]:
+    """Return the token of each service by address; empty before the first log-in."""
+    try:
+        kept = json.loads((settings_directory() / "tokens.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return {str(url): str(token) for url, token in kept.items()} if isinstance(kept, dict) else {}
+
+
+def save_token(url: str, token: str) -> Path:
+    """Store a token in a file that only its owner can read, and return the path."""
+    folder = settings_directory()
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path = folder / "tokens.json"
+    part = path.with_suffix(".part")
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        json.dump(stored_tokens() | {url: token}, file)
+    part.replace(path)
+    return path
