@@ -307,7 +307,7 @@ def test_what_is_said_of_a_run_is_changed(
     assert (mine.name, mine.is_anonymous, mine.description) == ("ours", False, "")
     assert told(run("edit", mine.pk, "--description", "", "--json"))["name"] == "ours"
     nothing = run("edit", mine.pk)
-    assert nothing.exit_code == 2 and "What is to change? Say one of --name, " in nothing.stderr
+    assert nothing.exit_code == 2 and "What is to change? Give one of --name, " in nothing.stderr
     assert run("edit", mine.pk, "--name", "his", who="Tim").exit_code == 1
 
 
