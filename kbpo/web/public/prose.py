@@ -27,29 +27,19 @@ from kbpo.submissions.models import Submission
 from kbpo.web.public.people import TOKEN_DAYS
 
 STATES = {
-    "received": (
-        "The file is kept. It is read line by line: what cannot be used is listed with"
-        " its line number."
-    ),
-    "read": (
-        "Everything in it is stored. The sample is being planned, and what others’ judgments save"
-        " you is counted."
-    ),
-    "planned": (
-        "The plan and its price are on the submission’s page. Nothing is spent before you confirm."
-    ),
-    "confirmed": "The price is reserved. The sample is drawn.",
-    "judging": "People answer. Scores are shown as they come in, marked provisional.",
+    "received": "The file is stored and being read. Problems are listed by line.",
+    "read": "The file is read. Its sample and price are being planned.",
+    "planned": "The plan and its price are on the submission’s page. Nothing is spent yet.",
+    "confirmed": "The price is reserved. The sample is being drawn.",
+    "judging": "People answer. Scores are provisional.",
     "scored": (
-        "The whole sample is judged. The scores stand on the board; what was not spent is given"
-        " back. More judgments can be ordered, for a narrower interval."
+        "The whole sample is judged. The scores are on the board; unspent money is returned. More"
+        " judgments can be ordered."
     ),
-    "refused": "Nothing in the file could be used. The page says why. It cost nothing.",
-    "expired": "The plan was never confirmed. It cost nothing; upload again when you like.",
-    "withdrawn": (
-        "You took it back. What people had judged by then is kept and paid; it leaves the board."
-    ),
-    "failed": "Something of ours went wrong. The page says what, and has a Retry.",
+    "refused": "Nothing in the file is usable. It cost nothing.",
+    "expired": "The plan was never confirmed. It cost nothing; upload the file again.",
+    "withdrawn": "You withdrew it. Existing judgments are kept and paid; it is off the board.",
+    "failed": "The service failed. The page says why, and has a Retry button.",
 }
 """What happens in every status of a submission, for its owner."""
 
