@@ -82,7 +82,7 @@ def test_a_corpus_is_tried_then_loaded_with_its_own_schema(
     assert "documents: 2, relations: 1, entity types: 1" in page and "Load it" in page
     assert '"HW-0002"' in page and f"{reverse('help')}#corpus" in page
     said = admin.post(change, form | {"verb": "load"}, follow=True).content.decode()
-    assert "is being loaded; then “Make a track on it”" in said
+    assert "News: loading now." in said
     admin.post(change, form | {"verb": "load"})  # a second click
     assert upload.tick() == 1 and upload.tick() == 0
     corpus = Corpus.objects.get(name="News")

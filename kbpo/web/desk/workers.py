@@ -22,11 +22,10 @@ from annotation.labels.reject import CannotReject
 from annotation.models import Assignment, Worker
 from annotation.quality import describe
 from annotation.workers import leave, speak
-from kbpo.accounts import models as queues
 from kbpo.accounts.ask import JoinsTeam, accept, decline, find_or_create_team
 from kbpo.accounts.audit import note
 from kbpo.accounts.mail import goes_out
-from kbpo.accounts.models import AccountRequest, Invitation, Team, User
+from kbpo.accounts.models import MOST_REQUESTS, AccountRequest, Invitation, Team, User
 from kbpo.web.components.figures import DASH, count_text, money_text
 from kbpo.web.http import act, admin_of, for_admins, is_armed, pk_of, text_of, why_of
 from kbpo.web.research.teams import invite, links, usable_invitations, withdraw
@@ -241,7 +240,7 @@ def people(request: HttpRequest) -> HttpResponse:
         "annotators": User.objects.filter(is_annotator=True, is_active=True).count(),
         "requests": _requests(),
         "n_requests": AccountRequest.objects.filter(decided_at=None).count(),
-        "most_requests": queues.MOST,
+        "most_requests": MOST_REQUESTS,
         "reset_link": request.session.pop("reset_link", None),
     }
     return render(request, "desk/people.html", context, status=422 if refusal else 200)
