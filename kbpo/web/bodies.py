@@ -16,7 +16,7 @@ from django.http.response import HttpResponseBase
 from django.urls import Resolver404, ResolverMatch, resolve
 
 from kbpo.accounts.models import User
-from kbpo.web.errors import RETRY_AFTER, page
+from kbpo.web.errors import page, retry_later
 
 MEGABYTE = 1 << 20
 FORM_FIELDS_LIMIT = MEGABYTE
@@ -57,7 +57,7 @@ class BodyLimitMiddleware:
         taken, of which a proxy hands on what came so far, nobody else is read a byte of: else
         strangers who send slowly would keep all threads waiting.
         """
-        size = size_of(request)
+        size = body_size(request)
         if request.path.startswith(JUDGING):
             return page(request, 413, TOO_LONG) if size > LONGEST_ANSWER else None
         name = receiving_page(request, request.resolver_match)
@@ -73,10 +73,10 @@ class BodyLimitMiddleware:
         return redirect_to_login(request.get_full_path())
 
 
-def size_of(request: HttpRequest) -> int:
+def body_size(request: HttpRequest) -> int:
     """Return the declared size of the request body."""
-    said = str(request.META.get("CONTENT_LENGTH") or "")
-    return int(said) if said.isdecimal() else 0
+    length = str(request.META.get("CONTENT_LENGTH") or "")
+    return int(length) if length.isdecimal() else 0
 
 
 def receiving_page(request: HttpRequest, match: ResolverMatch | None) -> str:
@@ -99,7 +99,7 @@ def _may_send_files(request: HttpRequest, name: str) -> bool:
 
 AT_ONCE = 2
 """What one process does at once of each: half of its threads"""
-LARGE = 1 << 20
+LARGE = MEGABYTE
 """Bytes from which a body or a file is large"""
 WAIT = 0.5
 """Seconds for which a place is waited for: most files are small"""
@@ -120,7 +120,7 @@ class PlacesMiddleware:
         if not _may_take_long(request):
             return self._respond(request)
         if not self.sending.acquire(timeout=WAIT):
-            return _later(request, MANY_SEND)
+            return retry_later(request, MANY_SEND)
         try:
             return self._respond(request)
         finally:
@@ -135,23 +135,17 @@ class PlacesMiddleware:
             return answer
         if not self.asking.acquire(timeout=WAIT):
             answer.close()
-            return _later(request, MANY_ASK)
+            return retry_later(request, MANY_ASK)
         answer._resource_closers.append(self.asking.release)  # type: ignore[attr-defined]
         return answer
 
 
 def _may_take_long(request: HttpRequest) -> bool:
     """Return whether a body is large or is an upload, which a proxy may pass on slowly."""
-    size = size_of(request)
+    size = body_size(request)
     if size >= LARGE or not size or request.method != "POST":
         return size >= LARGE
     try:
         return bool(receiving_page(request, resolve(request.path_info)))
     except Resolver404:
         return False
-
-
-def _later(request: HttpRequest, sentence: str) -> HttpResponse:
-    answer = page(request, 503, sentence)
-    answer["Retry-After"] = str(RETRY_AFTER)
-    return answer

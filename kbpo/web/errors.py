@@ -73,10 +73,17 @@ def page(request: HttpRequest, status: int, sentence: str = "") -> HttpResponse:
     if request.path.startswith("/api/"):
         detail = sentence or (_not_there(request.path) if status == 404 else f"{title}. {advice}")
         return JsonResponse({"error": CODES[status], "detail": detail}, status=status)
-    if _is_script(request):
+    if is_script(request):
         return JsonResponse({"error": sentence or advice}, status=status)
     context = {"title": title, "sentence": sentence or advice, "status": status}
     return render(request, "error.html", context, status=status)
+
+
+def retry_later(request: HttpRequest, sentence: str) -> HttpResponse:
+    """Return a 503 page that says when to try again."""
+    answer = page(request, 503, sentence)
+    answer["Retry-After"] = str(RETRY_AFTER)
+    return answer
 
 
 def _not_there(path: str) -> str:
@@ -89,8 +96,8 @@ def _not_there(path: str) -> str:
     return f"There is no such address, {path[:200]}. /api/schema/ has all that there are."
 
 
-def _is_script(request: HttpRequest) -> bool:
-    """Return whether a page's script sent the request."""
+def is_script(request: HttpRequest) -> bool:
+    """Return whether a page's script sent the request and expects JSON."""
     return request.headers.get("Accept") == "application/json"
 
 
@@ -124,15 +131,14 @@ def has_invalid_text(error: BaseException) -> bool:
 
 
 def _response_to(request: HttpRequest, error: BaseException) -> HttpResponse | None:
-    """Return the response to an expected error; None for one that may be a bug. It logs one line,
-    and prevents Django's own traceback.
+    """Return the response to an expected error, which is logged in one line; None for an error that
+    may be a bug.
     """
     if is_busy(error):
         answer = busy(request, error)
     elif isinstance(error, OSError) and error.errno in NO_ROOM:
         _log(logging.ERROR, 503, request, error)
-        answer = page(request, 503, DISK_FULL)
-        answer["Retry-After"] = str(RETRY_AFTER)
+        answer = retry_later(request, DISK_FULL)
     elif has_invalid_text(error):
         _log(logging.WARNING, 400, request, error)
         answer = page(request, 400, NO_TEXT)
@@ -174,7 +180,7 @@ def busy(request: HttpRequest, error: BaseException) -> HttpResponse:
     response: HttpResponse
     if request.path.startswith("/api/"):
         response = JsonResponse({"error": "busy", "detail": advice}, status=503)
-    elif _is_script(request):
+    elif is_script(request):
         response = JsonResponse({"error": advice}, status=503)
     else:
         context = {"title": title, "sentence": advice, "status": 503}

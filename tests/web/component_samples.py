@@ -201,27 +201,27 @@ PROBLEMS = [
         "line": "7,058",
         "severity": "error",
         "code": "type-not-allowed",
-        "start": 6,
-        "end": 21,
-        "sentence": "“educated at” cannot hold between a PER and a TIME. Line set aside.",
-        "text": ":E635\tper:educated_at\t:E640\tRD_TEST_0065:0-170\t0.3189",
+        "culprit_begin": 6,
+        "culprit_end": 21,
+        "text": "“educated at” cannot hold between a PER and a TIME. Line set aside.",
+        "line_text": ":E635\tper:educated_at\t:E640\tRD_TEST_0065:0-170\t0.3189",
     },
     {
         "line": "6,702",
         "severity": "warning",
         "code": "repeated-relation",
-        "start": 45,
-        "end": 51,
-        "sentence": (
+        "culprit_begin": 45,
+        "culprit_end": 51,
+        "text": (
             "Same relation as line 6,701 with another confidence (0.9179). The first one is kept."
         ),
-        "text": ":E586\tper:place_of_birth\t:E591\tRD_TEST:155-278\t0.3447",
+        "line_text": ":E586\tper:place_of_birth\t:E591\tRD_TEST:155-278\t0.3447",
     },
     {
         "line": "40–44",
         "severity": "note",
         "code": "several-canonical-mentions",
-        "sentence": (
+        "text": (
             "“Europe” has one canonical mention a document. That is what we"
             " expect; nothing changed."
         ),

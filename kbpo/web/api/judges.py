@@ -30,7 +30,7 @@ from kbpo.scores.bring import (
 )
 from kbpo.tracks.models import Track
 from kbpo.web.api.answers import page_schema, refusals, whole_number_parameter
-from kbpo.web.api.view import APIView, Refused, RequestBody, limit_of, read_body, whole_number
+from kbpo.web.api.view import APIView, Refused, RequestBody, limit_of, whole_number
 from kbpo.web.http import public_track
 
 AT_ONCE, MOST, LAST = 100, 1000, 1 << 62
@@ -82,13 +82,11 @@ class ScoresForm(JudgeForm):
     not_tuned = serializers.BooleanField(required=False, default=False)
 
 
-class FileOfScores(RequestBody):
-    """A file of scores: CSV or JSON Lines. What it has no column for is said here."""
+class FileOfScores(JudgeForm):
+    """A file of scores: CSV or JSON Lines. The other fields are for columns that it lacks."""
 
     file = serializers.FileField(allow_empty_file=True)
     name = serializers.CharField(max_length=200, required=False, allow_blank=True, default="")
-    version = serializers.CharField(max_length=200, required=False, allow_blank=True, default="")
-    prompt = serializers.CharField(max_length=200, required=False, allow_blank=True, default="")
     not_tuned = serializers.BooleanField(required=False, default=False)
 
 
@@ -111,15 +109,16 @@ class Judges(APIView):
     )
     def post(self, request: Request, slug: str) -> Response:
         """Bring a file of scores: it is stored whole, or not at all."""
-        track, cleaned = _find_track(slug), read_body(FileOfScores, request)
-        named = (
-            Name(cleaned["name"], cleaned["version"], cleaned["prompt"])
-            if cleaned["name"]
-            else None
-        )
+        track, form = _find_track(slug), FileOfScores(data=request.data)
+        form.is_valid(raise_exception=True)
+        cleaned = form.validated_data
         try:
             taken = store_score_file(
-                track, cleaned["file"], named, _user_of(request), not_tuned=cleaned["not_tuned"]
+                track,
+                cleaned["file"],
+                form.named() if cleaned["name"] else None,
+                _user_of(request),
+                not_tuned=cleaned["not_tuned"],
             )
         except BadFile as refusal:
             names = ("code", "line", "text", "line_text")

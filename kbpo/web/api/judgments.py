@@ -33,17 +33,16 @@ from kbpo.web.expensive import expensive
 from kbpo.web.public.documents import may_see_readers
 from kbpo.web.research.explore import (
     FINDERS,
+    MISSED_SORTS,
     NOT_READ_YET,
     find_missed,
     missed_record,
     prediction_record,
     prediction_rows,
 )
-from kbpo.web.research.explore import SORTS as SORTS_OF_MISSED
 from kbpo.web.research.explorer import (
     SORTS,
     VERDICTS,
-    Choice,
     Unreadable,
     explorer_for,
     filter_parameters,
@@ -105,7 +104,10 @@ class Predictions(PublicView):
         limit = limit_of(request, DEFAULT, MOST)
         whole_number(request, "after", 1, least=1)  # raises for what the schema does not know
         page, _ = explorer.page(choice, limit)
-        following = _next_page_url(request, choice, page.after) if page.after else None
+        following = None
+        if page.after:
+            query = choice.query(after=page.after, limit=request.query_params.get("limit", ""))
+            following = request.build_absolute_uri(request.path + query)
         records = [prediction_record(row) for row in prediction_rows(explorer, page.ids)]
         return Response({"count": page.n, "next": following, "results": records})
 
@@ -152,7 +154,7 @@ class Missed(PublicView):
             OpenApiParameter(
                 ENTITY, str, description="Name of the subject or object, or words of it"
             ),
-            OpenApiParameter("sort", str, enum=list(SORTS_OF_MISSED)),
+            OpenApiParameter("sort", str, enum=list(MISSED_SORTS)),
             *PAGING,
         ],
         responses={200: page_schema()},
@@ -167,9 +169,3 @@ class Missed(PublicView):
             raise ValidationError({wrong.field: [str(wrong)]}) from wrong
         pages, page = paginate(missed.listed, request, self)
         return pages.get_paginated_response([missed_record(*fact) for fact in page])
-
-
-def _next_page_url(request: Request, choice: Choice, after: int) -> str:
-    limit = request.query_params.get("limit", "")
-    query = choice.query(after=after, limit=limit)
-    return request.build_absolute_uri(request.path + query)

@@ -50,12 +50,12 @@ from kbpo.web.api.view import (
 )
 from kbpo.web.http import public_track
 from kbpo.web.public.judges import judges_as_json as told_of
+from kbpo.web.research.judged import is_of_team
 from kbpo.web.research.quote import plan_with_expected_cost
 from kbpo.web.research.slices import visible_slices
 from kbpo.web.research.submissions import (
     NO_SUCH_RUN,
     find_run,
-    is_own_run,
     problem_table,
     resume_failed,
 )
@@ -391,7 +391,7 @@ class SubmissionDetail(APIView):
             if request.user.is_authenticated or str(gone) != NO_SUCH_RUN.format(pk):
                 raise
             raise NotAuthenticated from gone  # it may be theirs
-        if not is_own_run(request, submission):
+        if not is_of_team(request.user, submission):
             return Response(public_run_as_json(submission))
         if can_order(submission) and submission.sampled_at and submission.track.status == "open":
             current_offer(submission)  # `further` stands here soon after
@@ -512,7 +512,7 @@ class Slices(PublicView):
     @extend_schema(operation_id="list_slices", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, pk: int) -> Response:
         submission = find_run(request, pk)
-        scores = visible_slices(Latest.of(submission), own=is_own_run(request, submission))
+        scores = visible_slices(Latest.of(submission), own=is_of_team(request.user, submission))
         names = ("slice", "quantity", "criterion", "distribution", "method")
         return Response(
             {

@@ -36,6 +36,7 @@ from kbpo.sampling.order import CannotOrder
 from kbpo.scores.bring import CannotTake
 from kbpo.submissions import receive
 from kbpo.web.api.answers import whole_number_parameter
+from kbpo.web.components.figures import plural
 from kbpo.web.table import Table
 
 BIGGEST = 2**31 - 1
@@ -301,30 +302,23 @@ def handle(exception: Exception, context: dict[str, Any]) -> Response | None:
             "fields": fields,
         }
     elif isinstance(exception, Http404 | PermissionDenied):
-        sentence = _not_found_sentence(str(exception.args[0])) if exception.args else ""
-        code = "not_found" if isinstance(exception, Http404) else "forbidden"
-        fallback = "There is nothing here, or it is not yours to see."
+        sentence = str(exception.args[0]) if exception.args else ""
+        if model := re.fullmatch(r"No (\w+) matches the given query\.", sentence):
+            sentence = f"There is no such {model[1].lower()}, or it is not yours to see."
         response.data = {
-            "error": code,
-            "detail": sentence or fallback,
+            "error": "not_found" if isinstance(exception, Http404) else "forbidden",
+            "detail": sentence or "There is nothing here, or it is not yours to see.",
         }
     else:
-        code = exception.default_code if isinstance(exception, APIException) else "error"
-        told_code = (
-            getattr(exception.detail, "code", code) if isinstance(exception, APIException) else code
-        )
+        code = "error"
+        if isinstance(exception, APIException):
+            code = getattr(exception.detail, "code", exception.default_code)
         response.data = {
-            "error": told_code,
+            "error": code,
             "detail": _refusal_sentence(exception, response),
             **getattr(exception, "more", {}),
         }
     return response
-
-
-def _not_found_sentence(sentence: str) -> str:
-    """Return the sentence for a missing object, in the words of the API."""
-    found = re.fullmatch(r"No (\w+) matches the given query\.", sentence)
-    return f"There is no such {found[1].lower()}, or it is not yours to see." if found else sentence
 
 
 def _refusal_sentence(exception: Exception, response: Response) -> str:
@@ -339,7 +333,7 @@ def _refusal_sentence(exception: Exception, response: Response) -> str:
     if own.rpartition(". ")[2].startswith(("Come again ", "Try again ", "Wait ")):
         return own
     seconds = int(response["Retry-After"])
-    return f"{sentence} Come again in {seconds} second{'' if seconds == 1 else 's'}."
+    return f"{sentence} Come again in {plural(seconds, 'second')}."
 
 
 def _sentences(place: str, complaint: Any) -> Iterator[str]:

@@ -36,6 +36,16 @@ def count_text(count: float) -> str:
     return f"{count:,.0f}".replace("-", MINUS)
 
 
+def plural(n: int, noun: str) -> str:
+    """Return a number with its noun: “1 answer”, “1,200 answers”."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def range_text(low: int, high: int) -> str:
+    """Return a range of whole numbers: “2–4”, or “3” if both ends are 3."""
+    return f"{low}" if low == high else f"{low}–{high}"
+
+
 def money_text(amount: Decimal | int | str, *, cents: bool = True) -> str:
     """Return an amount in dollars: “$31.80”, or “$32” without cents. Refuses floats."""
     if isinstance(amount, float):

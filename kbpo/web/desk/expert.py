@@ -25,7 +25,7 @@ from kbpo.experts.queue import HOLD, Outcome, waiting
 from kbpo.sampling.models import ExpertCheck
 from kbpo.tracks.models import Track
 from kbpo.web.http import admin_of, for_admins, why_of
-from kbpo.web.judging.views import raw_of, show, whole
+from kbpo.web.judging.views import raw_of, show, show_whole_document
 
 NOTHING = "No judgment of this track waits for an expert."
 WHY_NOT = {
@@ -128,7 +128,7 @@ def draft(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @for_admins
 def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Return the whole document with the marks of the question."""
-    return whole(request, question_of(_find(slug, pk)))
+    return show_whole_document(request, question_of(_find(slug, pk)))
 
 
 @for_admins

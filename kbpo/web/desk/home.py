@@ -37,6 +37,7 @@ from kbpo.releases.write import CannotRelease
 from kbpo.submissions.models import Submission
 from kbpo.submissions.withdraw import CannotChange
 from kbpo.tracks.models import Track
+from kbpo.web.components.figures import plural
 from kbpo.web.desk.experts import waiting_for_experts
 from kbpo.web.desk.health import signs
 from kbpo.web.desk.stages import failures, runs, stages
@@ -66,12 +67,8 @@ def show(request: HttpRequest) -> HttpResponse:
 
 
 def _context() -> dict[str, Any]:
-    steps, failed, book_disagreements, spent = (
-        stages(),
-        failures(),
-        journey.book_disagreements(),
-        money(),
-    )
+    steps, failed, spent = stages(), failures(), money()
+    book_disagreements = journey.book_disagreements()
     late = [row for row in steps if row.late]
     halts = [halt for halt in current_halts() if not halt.payer]
     undecided, asked = exclude.undecided_workers(), _open_requests()
@@ -284,7 +281,7 @@ def keep_shown_workers(request: HttpRequest) -> HttpResponse:
                 kept += 1
             except ValueError as meanwhile:
                 messages.error(request, f"{case.worker.handle[:6]}: {meanwhile}")
-    messages.success(request, f"{kept} annotator{'' if kept == 1 else 's'} kept.")
+    messages.success(request, f"{plural(kept, 'annotator')} kept.")
     return redirect("desk")
 
 
@@ -298,7 +295,7 @@ def stop(request: HttpRequest) -> HttpResponse:
     elif request.POST.get("scope") == "all":
         n = take_down.take_down(None, admin_of(request), why)
         messages.warning(
-            request, f"Everything is stopped; {n} open question{'' if n == 1 else 's'} taken down."
+            request, f"Everything is stopped; {plural(n, 'open question')} taken down."
         )
     else:
         stop_publishing(None, admin_of(request), why)

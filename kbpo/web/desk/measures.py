@@ -171,17 +171,6 @@ def _find_gold(request: HttpRequest, golds: Sequence[Gold]) -> Gold:
     raise CannotMake("That gold question is not there any more.")
 
 
-urlpatterns = [
-    path("desk/tracks/<slug:slug>/quality/", track, name="desk-track-quality"),
-    re_path(
-        rf"^desk/tracks/(?P<slug>[-\w]+)/(?P<what>{'|'.join(EXPORTS)})\.(?P<form>csv|jsonl)$",
-        export,
-        name="desk-export",
-    ),
-    path("desk/tracks/<slug:slug>/gold/", gold, name="desk-gold"),
-]
-
-
 def name_of(interface: str, what: str) -> str:
     """Return the name of a kind of unit."""
     called = interface_of(interface).agreement.names.get(what)
@@ -205,3 +194,14 @@ def agreement_lines(measured: Sequence[Measured]) -> list[dict[str, Any]]:
         }
         for agreement in measured
     ]
+
+
+urlpatterns = [
+    path("desk/tracks/<slug:slug>/quality/", track, name="desk-track-quality"),
+    re_path(
+        rf"^desk/tracks/(?P<slug>[-\w]+)/(?P<what>{'|'.join(EXPORTS)})\.(?P<form>csv|jsonl)$",
+        export,
+        name="desk-export",
+    ),
+    path("desk/tracks/<slug:slug>/gold/", gold, name="desk-gold"),
+]

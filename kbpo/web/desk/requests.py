@@ -31,6 +31,7 @@ from annotation.workers.models import (
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import AccountRequest
 from kbpo.tracks.models import Track
+from kbpo.web.components.figures import plural
 from kbpo.web.desk.workers import doubted_answers
 from kbpo.web.http import act, admin_of, amount_of, for_admins, is_armed, pk_of, text_of, why_of
 from kbpo.web.judging.own_pages import show_receipt
@@ -111,7 +112,7 @@ def write(request: HttpRequest) -> HttpResponse:
     try:
         if sent.get("all"):
             n = speak.write_to_all(subject, text, admin)
-            messages.success(request, f"Sent to {n} annotator{'' if n == 1 else 's'}.")
+            messages.success(request, f"Sent to {plural(n, 'annotator')}.")
         else:
             workers = list(Worker.objects.filter(Q(handle=to) | Q(user__username=to))[:2])
             if len(workers) != 1:
@@ -258,10 +259,8 @@ def set_intake(request: HttpRequest) -> HttpResponse:
         messages.success(request, f"{name} follows the service again.")
         return redirect("desk-rules")
     mode = request.POST.get("mode", "")
-    reward, least = (
-        amount_of(request.POST.get("reward", ""), 9_999),
-        amount_of(request.POST.get("minimum", "5.00")),
-    )
+    reward = amount_of(request.POST.get("reward", ""), 9_999)
+    least = amount_of(request.POST.get("minimum", "5.00"))
     if mode not in Intake.Volunteers.values or reward is None or least is None:
         messages.error(
             request, "Nothing was changed: choose who may come in, and give dollars such as 0.75."
@@ -289,7 +288,7 @@ def set_intake(request: HttpRequest) -> HttpResponse:
         n = speak.write_to_all(
             "How you are paid has changed", payee.schedule().sentence(), admin_of(request)
         )
-        messages.info(request, f"{n} annotator{'' if n == 1 else 's'} got a message about it.")
+        messages.info(request, f"{plural(n, 'annotator')} got a message about it.")
     return redirect("desk-rules")
 
 

@@ -46,7 +46,7 @@ from kbpo.sampling.open_track import (
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import TrackWithRecall, recall_of
 from kbpo.tracks.registry import KINDS, class_of, kind_of, kinds, n_inputs
-from kbpo.web.components.figures import count_text, half_width_text, percent_text, time_text
+from kbpo.web.components.figures import count_text, half_width_text, percent_text, plural, time_text
 from kbpo.web.http import admin_of, for_admins, is_armed, why_of
 from kbpo.web.table import Column, Table, link, tag
 
@@ -384,13 +384,6 @@ def _move(track: Track, request: HttpRequest) -> str:
     return ""
 
 
-urlpatterns = [
-    path("desk/tracks/", listing, name="desk-tracks"),
-    path("desk/tracks/new/", new, name="desk-track-new"),
-    path("desk/tracks/<slug:slug>/", one, name="desk-track"),
-]
-
-
 GOLD_WANTED = 10
 """Gold questions of a track; fewer are soon known to everybody"""
 READ_WANTED = 20
@@ -538,7 +531,7 @@ def _checks(track: Track) -> Iterator[Step]:
         return
     rounds = ExpertRound.objects.filter(track=track).count()
     left = ExpertCheck.objects.filter(track=track, kind="check", answered_at=None).count()
-    says = f"{rounds:,} round{'' if rounds == 1 else 's'} drawn" if rounds else "None is drawn yet"
+    says = f"{plural(rounds, 'round')} drawn" if rounds else "None is drawn yet"
     says += f", {left:,} to be answered" if left else ""
     address = _track_address("expert-next" if left else "desk-experts", track)
     verb = "Answer" if left else "Draw a round"
@@ -560,3 +553,10 @@ def _release(track: Track) -> Step:
         needed=False,
         under_way=newest is not None and newest.status == Release.Status.ORDERED,
     )
+
+
+urlpatterns = [
+    path("desk/tracks/", listing, name="desk-tracks"),
+    path("desk/tracks/new/", new, name="desk-track-new"),
+    path("desk/tracks/<slug:slug>/", one, name="desk-track"),
+]

@@ -10,7 +10,7 @@ from django.contrib import messages
 from django.contrib.auth import login
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
@@ -149,15 +149,11 @@ def _assignment_rows(assignments: Any) -> list[dict[str, Any]]:
             "about": interface_title(row.hit.questions.all()[0]),
             "sent": row.submitted_at,
             "reward": ZERO if row.status in UNPAID else row.earned,
-            "state": _state(row),
+            "state": STATES.get(row.status, row.status),
             "reason": row.reason if row.status in UNPAID else "",
         }
         for row in assignments
     ]
-
-
-def _state(assignment: Assignment) -> str:
-    return STATES.get(assignment.status, assignment.status)
 
 
 @require_GET
@@ -201,34 +197,38 @@ def feedback(request: HttpRequest, worker: Worker) -> HttpResponse:
     """Return the form for feedback to admins. A POST stores it."""
     refusal = ""
     if request.method == "POST":
-        sent = request.POST
-        if sent.get("clear") not in ("yes", "no") or sent.get("fair") not in ("yes", "no"):
-            refusal = "Answer both questions: whether it is clear, and whether the pay is fair."
-        else:
-            interface = sent.get("interface", "") if sent.get("interface") in names() else ""
-            try:
-                speak.give_feedback(
-                    worker,
-                    interface,
-                    clear=sent["clear"] == "yes",
-                    fair=sent["fair"] == "yes",
-                    comment=sent.get("comment", ""),
-                )
-            except speak.CannotSay as cannot:
-                refusal = str(cannot)
-            else:
-                messages.success(request, "Thank you. The admins will read it, and nobody else.")
-                return redirect("annotate")
+        try:
+            messages.success(request, store_feedback(worker, request.POST))
+            return redirect("annotate")
+        except speak.CannotSay as cannot:
+            refusal = str(cannot)
     kinds = [(name, interface_of(name).title) for name in names()]
     context = {"refusal": refusal, "said": request.POST, "kinds": kinds}
     return render(request, "annotators/feedback.html", context, status=422 if refusal else 200)
+
+
+def store_feedback(worker: Worker, sent: QueryDict) -> str:
+    """Store the feedback of a form, and return a sentence of thanks. Raises CannotSay."""
+    if sent.get("clear") not in ("yes", "no") or sent.get("fair") not in ("yes", "no"):
+        raise speak.CannotSay("Answer both questions: is it clear, and is the pay fair?")
+    speak.give_feedback(
+        worker,
+        sent.get("interface", "") if sent.get("interface") in names() else "",
+        clear=sent["clear"] == "yes",
+        fair=sent["fair"] == "yes",
+        comment=sent.get("comment", ""),
+    )
+    return "Thank you. Only the admins read it."
+
+
+APPEALED = "Your appeal is with the admins. The answer will appear here."
 
 
 def appeal(request: HttpRequest, worker: Worker) -> HttpResponse:
     """Store an appeal against an exclusion or refused pay."""
     try:
         speak.appeal(worker, request.POST.get("text", ""))
-        messages.success(request, "Your appeal is with the admins. You will find the answer here.")
+        messages.success(request, APPEALED)
     except speak.CannotSay as cannot:
         messages.error(request, str(cannot))
     return redirect("annotate")
@@ -370,8 +370,7 @@ def _leave(request: HttpRequest, worker: Worker) -> str:
         return "Say what becomes of the money that is not paid yet."
     if money == "pay" and not payee.address_of(worker):
         return "Say first where your money goes, or give it up: else nobody can pay you."
-    done = leave.ask(worker, waives=money == "waive")
-    if not done:
+    if not leave.ask(worker, waives=money == "waive"):
         messages.info(
             request,
             "You will be erased as soon as everything is read and paid. Until then you can stay.",

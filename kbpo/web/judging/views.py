@@ -40,7 +40,7 @@ from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Document
 from kbpo.tracks.models import guidelines_of
-from kbpo.web.errors import page
+from kbpo.web.errors import is_script, page
 
 RENEWS_BEFORE = timedelta(days=7)
 
@@ -131,11 +131,6 @@ def _not_an_annotator(request: HttpRequest, user: User) -> HttpResponse:
     return refused(request, sentence, link=reverse("annotate_volunteer"), action="Your request")
 
 
-def _is_asked_by_script(request: HttpRequest) -> bool:
-    """Return whether the script of a judging page sent the request and expects JSON."""
-    return request.headers.get("Accept") == "application/json"
-
-
 def _logged_out(request: HttpRequest, token: object) -> HttpResponse:
     """Return the way to log in again after the session has ended. Posted fields are stored as a
     draft, since the address of a question is a secret of its holder.
@@ -145,7 +140,7 @@ def _logged_out(request: HttpRequest, token: object) -> HttpResponse:
         assignment = Assignment.objects.filter(token=token, status="leased").first()
         if assignment is not None and lease.renew(assignment, raw_of(request.POST)):
             back = reverse("annotate_question", args=[token])
-    if _is_asked_by_script(request) or request.path.endswith("/draft/"):
+    if is_script(request) or request.path.endswith("/draft/"):
         return JsonResponse({"error": LOGGED_OUT, "login": reverse("login")}, status=401)
     if request.method == "POST":
         messages.warning(request, LOGGED_OUT_KEPT)
@@ -167,7 +162,7 @@ def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
     """
     match = request.resolver_match
     if match is not None and match.url_name in ("annotate_question", "annotate_draft"):
-        if _is_asked_by_script(request):
+        if is_script(request):
             return JsonResponse({"error": STALE, "csrf": get_token(request)}, status=403)
         if (kept := _page_of_stale_form(request, match.kwargs["token"])) is not None:
             return kept
@@ -246,7 +241,7 @@ def _next(request: HttpRequest, worker: Worker) -> Assignment | HttpResponseRedi
 def question(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     """Return a leased question (GET), or store the answer to it (POST)."""
     in_hand = _own_assignment(worker, token)
-    if in_hand is None and _is_asked_by_script(request):
+    if in_hand is None and is_script(request):
         return _other_login(request)
     if in_hand is None:
         return refused(request, NOT_YOURS, link=reverse("annotate_next"), action="Next question")
@@ -255,7 +250,7 @@ def question(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
         if request.method == "POST":
             _renew(in_hand, raw_of(request.POST))
         terms = reverse("annotate_terms") + f"?next={request.path}"
-        return JsonResponse({"next": terms}) if _is_asked_by_script(request) else redirect(terms)
+        return JsonResponse({"next": terms}) if is_script(request) else redirect(terms)
     if request.method == "POST":
         return _answer(request, worker, in_hand)
     assignment = in_hand.assignment
@@ -301,7 +296,7 @@ def _answer(request: HttpRequest, worker: Worker, in_hand: HeldAssignment) -> Ht
         outcome = submit(in_hand.assignment, raw, in_hand.questions)
     except BadAnswer as bad:
         _renew(in_hand, raw)
-        if _is_asked_by_script(request):
+        if is_script(request):
             return JsonResponse({"error": str(bad)}, status=422)
         return _page(request, in_hand, raw, error=str(bad))
     if outcome is Outcome.LATE:
@@ -312,7 +307,7 @@ def _answer(request: HttpRequest, worker: Worker, in_hand: HeldAssignment) -> Ht
         messages.info(request, UNPAID if why == LOST and ran_out else why)
     return (
         _next_page_json(request, worker)
-        if _is_asked_by_script(request)
+        if is_script(request)
         else _redirect_to_next(request, worker)
     )
 
@@ -435,10 +430,10 @@ def _home(request: HttpRequest, context: dict[str, Any]) -> str:
 @for_annotators
 def keys(request: HttpRequest, worker: Worker) -> HttpResponse:
     """Store the single-key shortcuts of a worker."""
-    return kept_keys(worker, request.POST.get("keys", ""))
+    return store_keys(worker, request.POST.get("keys", ""))
 
 
-def kept_keys(worker: Worker, keys: str) -> HttpResponse:
+def store_keys(worker: Worker, keys: str) -> HttpResponse:
     """Store shortcuts, and return an error if they are invalid."""
     if set_keys(worker, keys):
         return HttpResponse(status=204)
@@ -498,10 +493,10 @@ def document(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     in_hand = _own_assignment(worker, token)
     if in_hand is None:
         return refused(request, NOT_YOURS, link=reverse("annotate_next"), action="Next question")
-    return whole(request, in_hand.questions[0])
+    return show_whole_document(request, in_hand.questions[0])
 
 
-def whole(request: HttpRequest, asked: Question) -> HttpResponse:
+def show_whole_document(request: HttpRequest, asked: Question) -> HttpResponse:
     """Return the whole document of a question."""
     document = get_object_or_404(Document, pk=asked.target.document_id)
     context = interface_of(asked.interface).whole(asked, document.text) | {

@@ -3,7 +3,7 @@
 Both are stored under the worker's hash, as for annotators with an account, and count for the
 assignment in hand alone until the platform lists it. The draft of the HIT is kept meanwhile, also
 when the terms change. The same pages exist outside a frame, for workers who must pass before they
-can accept a HIT (`frame_pages.py`).
+can accept a HIT (`task.learn`).
 """
 
 from __future__ import annotations

@@ -35,10 +35,9 @@ from annotation.platforms.registry import frame_sites, platform_of
 from annotation.quality.gold import questions_shown
 from kbpo import clock
 from kbpo.accounts.limits import Limit
-from kbpo.corpus.models import Document
 from kbpo.money.spend import ZERO
 from kbpo.web.http import address_of
-from kbpo.web.judging.views import raw_of, show
+from kbpo.web.judging.views import raw_of, show, show_whole_document
 from kbpo.web.marketplace.entry import (
     LONGEST_ID,
     Entry,
@@ -353,11 +352,7 @@ def document(request: HttpRequest, signed: str, pk: int) -> HttpResponse:
     if not claims or claims.get("hit") != proof.hit_of(signed):
         return no(request, NOT_OURS, 403)
     asked = get_object_or_404(Question.objects.select_related("target"), pk=pk, hits=claims["hit"])
-    document = get_object_or_404(Document, pk=asked.target.document_id)
-    context = interface_of(asked.interface).whole(asked, document.text) | {
-        "title": document.title or document.key
-    }
-    return render(request, "annotation/document.html", context)
+    return show_whole_document(request, asked)
 
 
 @framed

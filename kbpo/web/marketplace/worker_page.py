@@ -13,11 +13,11 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from annotation.hits.read_answer import read_answer
-from annotation.interfaces.registry import names
 from annotation.models import UNLISTED, Worker
 from annotation.platforms import proof
 from annotation.workers import speak
 from annotation.workers.worker import has_sent_in
+from kbpo.web.judging.own_pages import APPEALED, store_feedback
 from kbpo.web.judging.views import interface_title
 
 LATEST = 5
@@ -41,11 +41,11 @@ def say(request: HttpRequest, signed: str) -> HttpResponse:
     refusal = thanks = ""
     if request.method == "POST":
         try:
-            thanks = (
-                _appeal(request, worker)
-                if is_theirs and request.POST.get("verb") == "appeal"
-                else _feedback(request, worker)
-            )
+            if is_theirs and request.POST.get("verb") == "appeal":
+                speak.appeal(worker, request.POST.get("text", ""))
+                thanks = APPEALED
+            else:
+                thanks = store_feedback(worker, request.POST)
         except speak.CannotSay as cannot:
             refusal = str(cannot)
     asked = (
@@ -91,25 +91,3 @@ def _own_answers(worker: Worker) -> list[dict[str, Any]]:
         }
         for assignment in [*refused, *latest]
     ]
-
-
-def _appeal(request: HttpRequest, worker: Worker) -> str:
-    speak.appeal(worker, request.POST.get("text", ""))
-    return "Your appeal is with the admins. You will find the answer here."
-
-
-def _feedback(request: HttpRequest, worker: Worker) -> str:
-    sent = request.POST
-    if sent.get("clear") not in ("yes", "no") or sent.get("fair") not in ("yes", "no"):
-        raise speak.CannotSay(
-            "Answer both questions: whether it is clear, and whether the pay is fair."
-        )
-    interface = sent.get("interface", "") if sent.get("interface") in names() else ""
-    speak.give_feedback(
-        worker,
-        interface,
-        clear=sent["clear"] == "yes",
-        fair=sent["fair"] == "yes",
-        comment=sent.get("comment", ""),
-    )
-    return "Thank you. The admins will read it, and nobody else."

@@ -27,10 +27,8 @@ from django.views.decorators.http import conditional_page
 from django.views.decorators.vary import vary_on_cookie
 
 from annotation.models import Question
-from kbpo.accounts.models import User
 from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.leaderboard import Board, Row, saved_share
-from kbpo.evaluation.models import Evaluation
 from kbpo.instances.models import Label
 from kbpo.money.spend import balance
 from kbpo.sampling.models import DocumentSample
@@ -43,10 +41,9 @@ from kbpo.tracks.registry import kind_of, n_inputs
 from kbpo.tracks.stamps import cached_with_stamps, stamps_of
 from kbpo.web.components import drawing, plots
 from kbpo.web.components.drawing import Interval
-from kbpo.web.components.figures import percent_text
+from kbpo.web.components.figures import percent_text, range_text
 from kbpo.web.expensive import expensive
 from kbpo.web.http import at_one_moment
-from kbpo.web.public import board_view
 from kbpo.web.public.board_view import (
     PEOPLE,
     SWITCHES,
@@ -54,6 +51,7 @@ from kbpo.web.public.board_view import (
     board_or_404,
     board_strengths,
     board_table,
+    cite_board,
     find_track,
     helper_switch,
     switches,
@@ -180,11 +178,7 @@ def board_context(request: HttpRequest, track: Track, view: View, shown: Board) 
     if view.number is not None:
         address = reverse("evaluation", args=[track.slug, view.number])
     asked = {} if view.number is None else {"evaluation": str(view.number)}
-    mine = (
-        set(request.user.teams.values_list("pk", flat=True))
-        if isinstance(request.user, User)
-        else set()
-    )
+    mine = set(getattr(request.user, "team_keys", ()))
     kind = kind_of(track)
     rows = shown.rows if view.all else shown.rows[:ROWS_AT_FIRST]
     ties = [[place for place in group if place < len(rows)] for group in shown.groups]
@@ -228,7 +222,7 @@ def board_context(request: HttpRequest, track: Track, view: View, shown: Board) 
             "saved": saved_share(shown),
             "late": shown.report.late_scorers,
         },
-        "cite": board_view.cite_board(request, shown),
+        "cite": cite_board(request, shown),
         "has_headline": kind.measures.quantities[0].of(view.criterion),
         "all_url": view.url(address, all="1"),
         "downloads": {
@@ -332,16 +326,6 @@ def _draw_embedded(request: HttpRequest, slug: str) -> HttpResponse:
     context = {"track": track, "board": shown, "head": heads[0], "rows": rows, "view": view}
     context |= {"has_few": has_few(rows), "words": kind_of(track).words}
     return render(request, "embed.html", context)
-
-
-urlpatterns = [
-    path("", show, name="home"),
-    path("tracks/<slug:slug>/", show, name="board"),
-    path("tracks/<slug:slug>/board.csv", board_csv, name="board-csv"),
-    path("tracks/<slug:slug>/evaluations/", list_evaluations, name="evaluations"),
-    path("tracks/<slug:slug>/evaluations/<int:number>/", show, name="evaluation"),
-    path("tracks/<slug:slug>/embed/", embedded_board, name="board-embed"),
-]
 
 
 SAYS_NOTHING = 0.5
@@ -521,9 +505,7 @@ def rank_text(row: Row) -> str:
     """Return a rank as “3” or “1–4”; “–” for the reference, which has no rank."""
     if row.submission.is_reference:
         return "–"
-    if (rank := row.rank) is None:
-        return ""
-    return str(rank[0]) if rank[0] == rank[1] else f"{rank[0]}–{rank[1]}"
+    return range_text(*row.rank) if row.rank is not None else ""
 
 
 def saved_text(share: float | None) -> str:
@@ -537,10 +519,11 @@ def saved_text(share: float | None) -> str:
 def has_expert(kind: Kind, rows: Iterable[Row]) -> bool:
     """Return whether any row has a mean that is corrected by expert checks."""
     mean = kind.measures.column_of(kind.measures.mean).name
-    corrected = []
-    for column in kind.measures.columns:
-        if (column.place, column.under, column.method) == ("beneath", mean, "expert"):
-            corrected.append(column.name)
+    corrected = [
+        column.name
+        for column in kind.measures.columns
+        if (column.place, column.under, column.method) == ("beneath", mean, "expert")
+    ]
     return any(row.value(name) is not None for row in rows for name in corrected)
 
 
@@ -562,11 +545,15 @@ def board_facts(track: Track, shown: Board) -> dict[str, Any]:
         imported=Count("pk", filter=Q(source="import")),
     )
     imports = labels_of.filter(source="import")
+    if shown.evaluation is not None:
+        read_in_full = shown.evaluation.report.documents
+    else:
+        read_in_full = DocumentSample.objects.filter(track=track, settled_at__isnull=False).count()
     return {
         "systems": len(shown.rows),
         "teams": len({row.submission.public_team for row in shown.rows}),
         "inputs": n_inputs(track),
-        "read_in_full": _read_in_full(track, shown.evaluation) if recall_of(track) else None,
+        "read_in_full": read_in_full if recall_of(track) else None,
         "judged": counted["judged"],
         "judged_here": counted["here"],
         "judged_elsewhere": counted["judged"] - counted["here"],
@@ -576,10 +563,11 @@ def board_facts(track: Track, shown: Board) -> dict[str, Any]:
     }
 
 
-def _read_in_full(track: Track, evaluation: Evaluation | None) -> int:
-    """Return the number of fully read documents that the board uses; before the first evaluation,
-    the number that was read.
-    """
-    if evaluation is not None:
-        return evaluation.report.documents
-    return DocumentSample.objects.filter(track=track, settled_at__isnull=False).count()
+urlpatterns = [
+    path("", show, name="home"),
+    path("tracks/<slug:slug>/", show, name="board"),
+    path("tracks/<slug:slug>/board.csv", board_csv, name="board-csv"),
+    path("tracks/<slug:slug>/evaluations/", list_evaluations, name="evaluations"),
+    path("tracks/<slug:slug>/evaluations/<int:number>/", show, name="evaluation"),
+    path("tracks/<slug:slug>/embed/", embedded_board, name="board-embed"),
+]

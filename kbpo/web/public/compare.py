@@ -314,12 +314,6 @@ def _share_of_part(part: Part, everything: bool) -> dict[str, Any]:
     return {"n": part.n, "share": None, "why": why}
 
 
-urlpatterns = [
-    path("compare/", compare_newest_track, name="compare"),
-    path("tracks/<slug:slug>/compare/", show, name="compare-track"),
-]
-
-
 ON_A_PAGE = 10
 MOST_DOTS = 500
 """The largest number of inputs in the plot"""
@@ -573,3 +567,9 @@ def _plot(table: Table, rated_as: Criterion, a: Submission, b: Submission) -> Sa
             y_written=written,
         )
     )
+
+
+urlpatterns = [
+    path("compare/", compare_newest_track, name="compare"),
+    path("tracks/<slug:slug>/compare/", show, name="compare-track"),
+]

@@ -324,9 +324,6 @@ def _metric_dots(stored: Worth, gamma: float, other: str = "") -> list[plots.Dot
     return dots
 
 
-urlpatterns = [path("tracks/<slug:slug>/metrics/", show_metrics, name="metrics")]
-
-
 Records = Iterator[dict[str, Any]]
 NUMBERS = ("n", "pearson", "spearman", "rho", "r", "between", "prmse", "worth")
 WITH_ENDS = ("rho", "pearson", "spearman", "between", "prmse")
@@ -532,3 +529,6 @@ def prompt_rows(kind: Kind, evaluation: Evaluation | None) -> Records:
                 record[name] = getattr(parts, name)
                 record |= zip(_columns_of_ends(name), getattr(parts, f"{name}_80"), strict=True)
             yield record | {"most_a_metric_can_be_worth": parts.most}
+
+
+urlpatterns = [path("tracks/<slug:slug>/metrics/", show_metrics, name="metrics")]

@@ -50,9 +50,9 @@ from kbpo.web.research.explorer import (
     verdict_labels,
     word_filters,
 )
-from kbpo.web.research.judged import add_disputes, describe_predictions, metric_scores
+from kbpo.web.research.judged import add_disputes, describe_predictions, is_of_team, metric_scores
 from kbpo.web.research.slices import slice_table
-from kbpo.web.research.submissions import display_name, is_own_run
+from kbpo.web.research.submissions import display_name
 from kbpo.web.table import file_of
 
 WHO_ELSE = {"alone": "Only this system"}
@@ -75,7 +75,11 @@ def explore_run(request: HttpRequest, pk: int) -> HttpResponseBase:
 @expensive
 def _page(request: HttpRequest, pk: int) -> HttpResponse:
     explorer = explorer_for(request, pk)
-    submission, refusal, own = explorer.submission, "", is_own_run(request, explorer.submission)
+    submission, refusal, own = (
+        explorer.submission,
+        "",
+        is_of_team(request.user, explorer.submission),
+    )
     try:
         choice = read_choice(filter_parameters(request), submission)
     except Unreadable as wrong:
@@ -504,7 +508,7 @@ def _missed_page(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "submission": submission,
         "words": explorer.kind.words,
-        "name": display_name(submission, is_own_run(request, submission)),
+        "name": display_name(submission, is_of_team(request.user, submission)),
         "tabs": run_tabs(request, explorer, current="Missed"),
         "shown": may_see_readers(request.user, submission.track),
         "readable": may_read(request, submission.track),

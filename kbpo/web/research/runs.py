@@ -32,7 +32,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
-from kbpo.web.components.figures import count_text, money_text
+from kbpo.web.components.figures import count_text, money_text, plural, range_text
 from kbpo.web.http import act, at_one_moment, pk_of
 from kbpo.web.research.follow import time_left
 from kbpo.web.research.quote import find_quote
@@ -68,8 +68,7 @@ class Run:
     @property
     def rank_text(self) -> str:
         """Return the rank as “3” or “1–4”."""
-        best, worst = self.rank or ("", "")
-        return f"{best}" if best == worst else f"{best}–{worst}"
+        return range_text(*self.rank) if self.rank else ""
 
     @property
     def is_rated(self) -> bool:
@@ -122,9 +121,8 @@ def show_runs(request: HttpRequest) -> HttpResponseBase:
     if team is None:  # an admin who belongs to no team
         return render(request, "upload_not_yet.html", {"researcher": True}, status=403)
     if "format" in request.GET:
-        return Table(f"runs-{team.slug}", COLUMNS, run_lines(_runs_in_state(team, "all")[0])).file(
-            request
-        )
+        lines = run_lines(_runs_in_state(team, "all")[0])
+        return Table(f"runs-{team.slug}", COLUMNS, lines).file(request)
     user, now = cast(User, request.user), clock.now()
     state = request.GET.get("state", "all")
     chosen, counts = _runs_in_state(team, state)
@@ -202,7 +200,7 @@ def _waiting_uploads(team: Team) -> list[dict[str, Any]]:
         parts = [f"{count_text(row.n_items or 0)} {kind_of(row.track).words.items}"]
         for word in ("error", "warning"):
             n = row.counts.get(f"{word}s", 0)
-            parts += [f"{count_text(n)} {word}{'' if n == 1 else 's'}"] if n else []
+            parts += [plural(n, word)] if n else []
         limit = Submission.DEADLINES["planned"][0]
         waiting.append(
             {
@@ -281,7 +279,7 @@ def delete_discard(request: HttpRequest) -> HttpResponse:
     return redirect(f"{reverse('runs')}{_url(row.team)}")
 
 
-WORDS = {"reserve": "Set aside", "release": "Given back", "spend": "Spent"}
+MOVEMENTS = {"reserve": "Set aside", "release": "Given back", "spend": "Spent"}
 
 
 def team_ledger(team: Team, run: Submission | None, request: HttpRequest) -> Table:
@@ -293,8 +291,14 @@ def team_ledger(team: Team, run: Submission | None, request: HttpRequest) -> Tab
         Column("on", "Day", cell=lambda row: f"{row['on'].day} {row['on']:%B %Y}"),
         Column("submission", "" if run else "Run", lambda row: row["purpose_number"], _link),
         Column("track", "" if run else "Track", lambda row: row["run"].track.name, in_files=False),
-        Column("kind", "What", cell=_direction_text),
-        Column("amount", "Amount", lambda row: str(row["amount"]), _amount_text, is_number=True),
+        Column("kind", "What", cell=_movement_text),
+        Column(
+            "amount",
+            "Amount",
+            lambda row: str(row["amount"]),
+            lambda row: money_text(row["amount"]),
+            is_number=True,
+        ),
         Column("movements", value=lambda row: row["n"]),
     ]
     return Table(f"ledger-{team.slug}", columns, moved, request, prepare=_with_runs)
@@ -312,15 +316,11 @@ def _link(row: dict[str, Any]) -> str:
     return link(f"?{urlencode({'team': run.team.slug, 'run': run.pk})}", run.name)
 
 
-def _direction_text(row: dict[str, Any]) -> str:
+def _movement_text(row: dict[str, Any]) -> str:
     """Return the direction of a movement; for spending, with the number of answers."""
     if row["kind"] != "spend":
-        return WORDS[row["kind"]]
-    return f"Spent on {count_text(row['n'])} answer{'' if row['n'] == 1 else 's'}"
-
-
-def _amount_text(row: dict[str, Any]) -> str:
-    return money_text(row["amount"])
+        return MOVEMENTS[row["kind"]]
+    return f"Spent on {plural(row['n'], 'answer')}"
 
 
 @never_cache
@@ -332,7 +332,7 @@ def show_ledger(request: HttpRequest) -> HttpResponseBase:
     if team is None:  # an admin who belongs to no team
         return render(request, "upload_not_yet.html", {"researcher": True}, status=403)
     number = request.GET.get("run", "")
-    run = find_run(team, number) if number else None
+    run = run_of_team(team, number) if number else None
     table = team_ledger(team, run, request)
     if "format" in request.GET:
         return table.file(request)
@@ -346,7 +346,7 @@ def show_ledger(request: HttpRequest) -> HttpResponseBase:
     return render(request, "ledger.html", context)
 
 
-def find_run(team: Team, number: str) -> Submission:
+def run_of_team(team: Team, number: str) -> Submission:
     """Return the team's run of this number. Raises Http404."""
     row = None
     if number.isascii() and number.isdecimal() and len(number) < 10:

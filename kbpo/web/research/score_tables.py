@@ -22,7 +22,7 @@ from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
 from kbpo.web.components.drawing import Interval
-from kbpo.web.public import board_view
+from kbpo.web.public.board_view import bibtex
 from scoring.report import Figure
 from scoring.score import Key
 from scoring.words import figure_text
@@ -43,23 +43,23 @@ STAGE_REASONS = {
 """Why a stage stopped raising chances where it did."""
 
 
-def score_tables(latest: Latest, looked: dict[str, Any] | None) -> list[dict[str, Any]]:
-    """Return a table of scores for each criterion, the guaranteed one first. `looked` is the
+def score_tables(latest: Latest, interim: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """Return a table of scores for each criterion, the guaranteed one first. `interim` is the
     interim interval while the run is judged.
     """
     submission, figures = latest.submission, latest.figures
     kind, guaranteed = kind_of(submission.track), submission.track.criterion
-    looked = looked if submission.status != "scored" else None
+    interim = interim if submission.status != "scored" else None
     criteria = {criterion for _, criterion, _, _ in figures}
     has_recall = {key[1] for key in figures if not kind.measures.quantity(key[0]).weighed}
     scope = SCOPES[Track.Scope(submission.track.scope)] if has_recall else ""
     result: list[dict[str, Any]] = []
     for criterion in sorted(criteria, key=lambda name: (name != guaranteed, name)):
-        rows = _score_rows(submission, figures, criterion, looked)
+        rows = _score_rows(submission, figures, criterion, interim)
         rests_on = [  # how many judgments the watched interval rests on, and how many there are
-            {"n": looked["now"].n, "now": row["figure"].n_labels}
+            {"n": interim["now"].n, "now": row["figure"].n_labels}
             for row in rows
-            if looked is not None and row["safe"] and looked["now"].n < row["figure"].n_labels
+            if interim is not None and row["safe"] and interim["now"].n < row["figure"].n_labels
         ]
         result.append(
             {
@@ -84,7 +84,7 @@ def _score_rows(
     submission: Submission,
     figures: dict[tuple[str, str, str, str], Figure],
     criterion: str,
-    looked: dict[str, Any] | None,
+    interim: dict[str, Any] | None,
 ) -> list[dict[str, Any]]:
     """Return the rows of a criterion's table, each followed by its expert correction. Intervals are
     provisional until judging ends.
@@ -107,8 +107,8 @@ def _score_rows(
             }
             if submission.status != "scored":
                 row["kind"] = "moment"
-            if row["guaranteed"] and looked is not None:
-                row |= {"interval": looked["interval"], "safe": True, "kind": "live"}
+            if row["guaranteed"] and interim is not None:
+                row |= {"interval": interim["interval"], "safe": True, "kind": "live"}
             rows.append(row)
     return rows
 
@@ -254,9 +254,7 @@ def history_context(request: HttpRequest, latest: Latest) -> dict[str, Any]:
         title = f"{submission.full_name} on {submission.track.name}"
         key = f"{submission.track.slug}-{submission.pk}-{evaluation.number}"
         context |= {
-            "bibtex": board_view.bibtex(
-                key, title, submission.public_team, evaluation, permalink, cited
-            ),
+            "bibtex": bibtex(key, title, submission.public_team, evaluation, permalink, cited),
             "permalink": permalink,
         }
     return context

@@ -16,7 +16,7 @@ from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.db import transaction
 from django.db.models import BigIntegerField, OuterRef
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import path, reverse
@@ -40,15 +40,17 @@ from kbpo.queue import nudge
 from kbpo.sampling.models import Further
 from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.receive import CannotChange, set_role, withdraw
-from kbpo.submissions.receive import describe as say_of_run
+from kbpo.submissions.receive import describe as describe_run
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
+from kbpo.web.components.figures import plural, range_text
 from kbpo.web.http import act, at_one_moment, is_armed, why_of
 from kbpo.web.kept import cached_part, row_values
 from kbpo.web.public.judges import sentences_on_run
 from kbpo.web.research.follow import journey_stages, stage_reached
 from kbpo.web.research.judged import (
     describe_predictions,
+    is_of_team,
     run_verdicts,
     sees_only_public,
     shows_judgments,
@@ -101,7 +103,8 @@ HISTORY = columns("evaluation", "made_at", "number", *ENDS)
 PROBLEMS = columns(
     *("line", "severity", "code", "text", "line_text", "culprit_begin", "culprit_end"),
 )
-SEVERITIES = {"error": "errors", "warning": "warnings", "info": "notes"}
+SEVERITIES = {"error": "error", "warning": "warning", "info": "note"}
+"""Severity -> noun"""
 JUDGED_STATUSES = ("confirmed", "judging")
 """Statuses in which a page follows what is judged"""
 CACHE_SECONDS_WHILE_JUDGED = 5
@@ -147,18 +150,12 @@ def find_run(request: Asking, pk: int, *, own: bool = False) -> Submission:
 
 def _check_visible(request: Asking, row: Submission, *, own: bool = False) -> Submission:
     """Return the submission if the visitor may see it. Raises Http404."""
-    if is_own_run(request, row) or (row.is_on_board and not own):
+    if is_of_team(request.user, row) or (row.is_on_board and not own):
         return row
     if own or not row.was_public_before_withdrawal:
         raise Http404(NO_SUCH_RUN.format(row.pk))
     on = f" on {date_format(row.withdrawn_at, 'j F Y')}" if row.withdrawn_at else ""
     raise Http404(f"{row.full_name} was withdrawn{on}.")
-
-
-def is_own_run(request: Asking, submission: Submission) -> bool:
-    """Return whether the visitor belongs to the run's team or is an admin."""
-    user = request.user
-    return isinstance(user, User) and (user.is_staff or submission.team_id in user.team_keys)
 
 
 def show_run(request: HttpRequest, pk: int) -> HttpResponseBase:
@@ -199,7 +196,7 @@ def _refreshed_offer(request: HttpRequest, pk: int) -> Further | None:
     if not request.user.is_authenticated:
         return None
     found = _find_with_fingerprint_values(pk)
-    return refresh_offer(found[0]) if found and is_own_run(request, found[0]) else None
+    return refresh_offer(found[0]) if found and is_of_team(request.user, found[0]) else None
 
 
 @at_one_moment
@@ -233,7 +230,7 @@ class _Page:
         submission, self.fingerprint_values = found
         _check_visible(request, submission)
         self.request, self.submission, self.further = request, submission, further
-        self.own = is_own_run(request, submission)
+        self.own = is_of_team(request.user, submission)
         self.teams_own = submission.team_id in getattr(request.user, "team_keys", ())
         self.seen = shows_judgments(submission)
         self.sees_all = not sees_only_public(request.user, submission)
@@ -261,7 +258,7 @@ class _Page:
     def live(self) -> SafeString:
         """Return the part that is polled."""
 
-        def told() -> dict[str, Any]:
+        def context() -> dict[str, Any]:
             shown = live_context(
                 self.latest, self.seen, self.further, self.sums, sees_all=self.sees_all
             )
@@ -271,21 +268,25 @@ class _Page:
             return shown
 
         return cached_part(
-            self.request, "submission_live.html", told, self._fingerprint_parts, self._seconds
+            self.request, "submission_live.html", context, self._fingerprint_parts, self._seconds
         )
 
     def rest(self, by: str) -> SafeString:
         """Return the part that changes only with evaluations: history, and slices by a group."""
         by = by if by in kind_of(self.submission.track).groups else ""
 
-        def told() -> dict[str, Any]:
+        def context() -> dict[str, Any]:
             address = reverse("submission", args=[self.submission.pk])
             slices = slice_table(self.latest, by, own=self.own, address=address)
             own = {"submission": self.submission, "own": self.own, "slices": slices, "is_cut": by}
             return own | history_context(self.request, self.latest)
 
         return cached_part(
-            self.request, "submission_rest.html", told, [by, self._fingerprint_parts], self._seconds
+            self.request,
+            "submission_rest.html",
+            context,
+            [by, self._fingerprint_parts],
+            self._seconds,
         )
 
 
@@ -362,10 +363,8 @@ def _rank_text(latest: Latest) -> str:
     """Return the rank as “Rank 2–4 of 9”; empty without a rank."""
     submission, evaluation = latest.submission, latest.evaluation
     places = ranks(evaluation) if evaluation is not None and submission.is_on_board else {}
-    if submission.pk not in places:
-        return ""
-    best, worst = places[submission.pk]
-    return f"Rank {best if best == worst else f'{best}–{worst}'} of {len(places)}"
+    rank = places.get(submission.pk)
+    return f"Rank {range_text(*rank)} of {len(places)}" if rank else ""
 
 
 def display_name(submission: Submission, own: bool) -> str:
@@ -429,7 +428,7 @@ def problem_summary(submission: Submission) -> list[dict[str, Any]]:
     tones = {"error": "bad", "warning": "warn"}
     return [
         {
-            "tag": _count_with_noun(sum(by_severity[severity].values()), word),
+            "tag": plural(sum(by_severity[severity].values()), word),
             "tone": tones.get(severity, ""),
             "codes": ", ".join(
                 f"{code.rpartition('.')[2].replace('_', ' ')} ({n:,})"
@@ -439,10 +438,6 @@ def problem_summary(submission: Submission) -> list[dict[str, Any]]:
         for severity, word in SEVERITIES.items()
         if severity in by_severity
     ]
-
-
-def _count_with_noun(n: int, word: str) -> str:
-    return f"{n:,} {word.removesuffix('s') if n == 1 else word}"
 
 
 def problem_table(submission: Submission) -> Table:
@@ -466,7 +461,7 @@ def list_problems(request: HttpRequest, pk: int) -> HttpResponseBase:
     context = {
         "submission": submission,
         "page": page,
-        "problems": problem_rows(page),
+        "problems": page,
         "options": severity_switch(submission, counts, severity),
         "severity": severity,
     }
@@ -484,27 +479,11 @@ def severity_switch(
         *(
             {
                 "url": f"{address}?severity={name}",
-                "text": _count_with_noun(counts[name], SEVERITIES[name]),
+                "text": plural(counts[name], SEVERITIES[name]),
                 "current": shown == name,
             }
             for name in counted
         ),
-    ]
-
-
-def problem_rows(rows: Any) -> list[dict[str, Any]]:
-    """Return problems as the component takes them."""
-    return [
-        {
-            "line": row.line,
-            "severity": row.severity,
-            "code": row.code,
-            "sentence": row.text,
-            "text": row.line_text,
-            "start": row.culprit_begin,
-            "end": row.culprit_end,
-        }
-        for row in rows
     ]
 
 
@@ -568,7 +547,7 @@ class RunForm(forms.Form):
         role = cleaned.pop("role", None)
         try:
             with transaction.atomic():
-                say_of_run(self.submission, self.who, **cleaned)
+                describe_run(self.submission, self.who, **cleaned)
                 if role is not None:
                     set_role(self.submission, role, self.who)
         except CannotChange as refusal:
@@ -601,7 +580,7 @@ def withdraw_run(request: HttpRequest, submission: Submission) -> HttpResponse:
     pk = submission.pk
     if not is_armed(request, "withdraw"):
         messages.error(request, "Nothing was withdrawn: type the word withdraw to arm the button.")
-        return HttpResponseRedirect(f"{reverse('submission-edit', args=[pk])}#withdraw")
+        return redirect(f"{reverse('submission-edit', args=[pk])}#withdraw")
     try:
         submission = withdraw(submission, cast(User, request.user), why_of(request))
     except CannotChange as refusal:

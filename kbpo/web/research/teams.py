@@ -33,6 +33,7 @@ from kbpo.money.purpose import Purpose
 from kbpo.money.spend import ZERO, allowance, balance
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
+from kbpo.web.components.figures import plural
 from kbpo.web.http import act, is_armed, pk_of, why_of
 
 INVITATION_DAYS = 14
@@ -129,7 +130,7 @@ def invite(
     row = Invitation.objects.create(
         role=role, team=team, made_by=made_by, uses_left=uses, expires_at=expires
     )
-    after = f"{role}{f' of {team.name}' if team else ''}, {uses} use{'' if uses == 1 else 's'}"
+    after = f"{role}{f' of {team.name}' if team else ''}, {plural(uses, 'use')}"
     note("invite", f"invitation:{row.pk}", who=made_by, why=why, after=after)
     return row
 

@@ -26,7 +26,6 @@ from django.http import (
     Http404,
     HttpRequest,
     HttpResponse,
-    HttpResponseRedirect,
     JsonResponse,
 )
 from django.http.response import HttpResponseBase
@@ -53,7 +52,6 @@ from kbpo.web.research.submissions import (
     SEVERITIES,
     RunForm,
     find_run,
-    problem_rows,
     severity_switch,
 )
 
@@ -153,7 +151,7 @@ def _receive_upload(
     except CannotReceive as refusal:
         return _refuse_upload(request, team, tracks, track, str(refusal))
     address = reverse("upload-check", args=[submission.pk])
-    return JsonResponse({"url": address}) if _is_script(request) else HttpResponseRedirect(address)
+    return JsonResponse({"url": address}) if _is_script(request) else redirect(address)
 
 
 def _upload_key(request: HttpRequest, file: UploadedFile[Any]) -> str | None:
@@ -316,7 +314,7 @@ def _problem_context(submission: Submission) -> dict[str, Any]:
             severest += problems.filter(severity=severity)[: SHOWN_PROBLEMS - len(severest)]
     every = sum(counts.values())
     return {
-        "problems": problem_rows(severest),
+        "problems": severest,
         "severities": severity_switch(submission, counts),
         "more": max(0, every - SHOWN_PROBLEMS),
         "n_problems": every,
@@ -344,7 +342,7 @@ def describe_page(request: HttpRequest, pk: int) -> HttpResponse:
         kept = f"Nothing was spent. {submission.file_name} stays a draft for seven days."
         messages.info(request, f"{kept} Mend the file and upload it again.")
         query = {"track": submission.track.slug, "team": submission.team.slug}
-        return HttpResponseRedirect(f"{reverse('submit')}?{urlencode(query)}")
+        return redirect(f"{reverse('submit')}?{urlencode(query)}")
     form = RunForm(
         request.POST or None,
         submission=submission,
@@ -352,15 +350,13 @@ def describe_page(request: HttpRequest, pk: int) -> HttpResponse:
         name=_suggested_name(submission),
     )
     if request.method == "POST" and form.is_valid() and form.save():
-        return HttpResponseRedirect(
-            reverse("upload-confirm", args=[pk]) + _query_of_choices(request)
-        )
+        return redirect(reverse("upload-confirm", args=[pk]) + _query_of_choices(request))
     context = {"submission": submission, "at": 3, "fields": form}
     context |= {
         "quote": find_quote(submission, request.GET.get("target")),
         "choices": _query_of_choices(request),
+        "refused": refusal_of(submission),
     }
-    context["refused"] = refusal_of(submission)
     status = 422 if request.method == "POST" else 200
     return render(request, "upload_describe.html", context, status=status)
 
@@ -386,18 +382,13 @@ def confirm_page(request: HttpRequest, pk: int) -> HttpResponse:
     if submission.status != "planned" or submission.track.refusal:
         return redirect("upload-check", pk=pk)
     chosen = find_quote(submission, request.GET.get("target"))
-    refusal = (
-        _confirm(request, submission, chosen.width if chosen else None)
-        if request.method == "POST"
-        else ""
-    )
-    if request.method == "POST" and not refusal:
-        messages.success(
-            request, f"{submission.name} is confirmed. People judge it now; this page follows them."
-        )
-        return redirect("submission", pk=pk)
-    if refusal:  # it may be another plan that it was refused for
-        submission.refresh_from_db()
+    refusal = ""
+    if request.method == "POST":
+        refusal = _confirm(request, submission, chosen.width if chosen else None)
+        if not refusal:
+            messages.success(request, f"{submission.name} is confirmed. People judge it now.")
+            return redirect("submission", pk=pk)
+        submission.refresh_from_db()  # the plan may have changed
         chosen = find_quote(submission, request.GET.get("target"))
     context = {
         "submission": submission,
@@ -406,31 +397,24 @@ def confirm_page(request: HttpRequest, pk: int) -> HttpResponse:
         "same": identical_upload(submission),
         "refusal": refusal,
         "refused": refusal_of(submission),
-    }
-    context |= {
         "good_lines": request.GET.get("lines") == "good",
         "choices": _query_of_choices(request),
+        "faults": _error_text(submission),
+        "wider": [],
     }
-    context |= {"faults": _error_text(submission)}
-    context["wider"] = (
-        [option for option in list_quotes(submission) if option.fits]
-        if chosen and not chosen.fits
-        else []
-    )
+    if chosen and not chosen.fits:
+        context["wider"] = [option for option in list_quotes(submission) if option.fits]
     return render(request, "upload_confirm.html", context, status=409 if refusal else 200)
 
 
 def _confirm(request: HttpRequest, submission: Submission, width: str | None) -> str:
     """Confirm the plan, and return the refusal as a sentence (empty if confirmed)."""
     if (same := identical_upload(submission)) is not None and "again" not in request.POST:
-        return (
-            f"Your team has submitted this very file already, as {same.name}. Say below that you"
-            " mean it."
-        )
-    shown = _dollars(request.POST.get("at_most", ""))
-    development = _count(request.POST.get("development", ""))
+        return f"Your team has submitted this file already, as {same.name}. Confirm below."
+    shown = _parse_dollars(request.POST.get("at_most", ""))
+    development = _parse_count(request.POST.get("development", ""))
     if shown is not None and development:
-        shown += development * (_dollars(request.POST.get("each_development", "")) or ZERO)
+        shown += development * (_parse_dollars(request.POST.get("each_development", "")) or ZERO)
     try:
         confirm(
             submission,
@@ -445,14 +429,14 @@ def _confirm(request: HttpRequest, submission: Submission, width: str | None) ->
     return ""
 
 
-def _count(number: str) -> int | None:
+def _parse_count(number: str) -> int | None:
     """Return a whole number from the form; None without one, −1 for an invalid one."""
     if not number.strip():
         return None
     return int(number) if number.isascii() and number.isdigit() and len(number) < 7 else -1
 
 
-def _dollars(amount: str) -> Decimal | None:
+def _parse_dollars(amount: str) -> Decimal | None:
     """Return an amount from the form; None without one, 0 for an invalid one."""
     try:
         return cast("Decimal | None", forms.DecimalField(required=False).clean(amount))
@@ -472,7 +456,7 @@ def discard_draft(request: HttpRequest, submission: Submission) -> HttpResponse:
         messages.error(request, str(refusal))
         return redirect("upload-check", pk=pk)
     messages.success(request, f"{submission.file_name} is discarded. Nothing was spent.")
-    return HttpResponseRedirect(f"{reverse('runs')}?{urlencode({'team': submission.team.slug})}")
+    return redirect(f"{reverse('runs')}?{urlencode({'team': submission.team.slug})}")
 
 
 def example(request: HttpRequest, slug: str) -> HttpResponse:

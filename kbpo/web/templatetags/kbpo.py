@@ -316,8 +316,8 @@ def journey(context: template.Context, stages: Iterable[Mapping[str, object]]) -
 
 @register.inclusion_tag("components/problems.html")
 def problem_list(problems: Iterable[object]) -> dict[str, object]:
-    """Return the problems of an upload; each has line, severity, code, sentence, text, start and
-    end.
+    """Return the problems of an upload; each has line, severity, code, text, line_text,
+    culprit_begin and culprit_end.
     """
     return {"problems": problems}
 

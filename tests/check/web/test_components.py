@@ -69,10 +69,10 @@ def test_what_comes_from_outside_is_escaped(source):
                 "line": EVIL,
                 "severity": "error",
                 "code": EVIL,
-                "sentence": EVIL,
                 "text": EVIL,
-                "start": 2,
-                "end": 9,
+                "line_text": EVIL,
+                "culprit_begin": 2,
+                "culprit_end": 9,
             }
         ],
         "stages": [{"name": EVIL, "state": "failed", "of": EVIL, "note": EVIL, "retry_url": EVIL}],

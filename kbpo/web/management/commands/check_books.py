@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from annotation.budget.check_books import check_books
+from kbpo.web.components.figures import plural
 
 
 class Command(BaseCommand):
@@ -17,7 +18,5 @@ class Command(BaseCommand):
         for disagreement in disagreements:
             self.stdout.write(f"{disagreement.check}: {disagreement.sentence}")
         if disagreements:
-            raise CommandError(
-                f"{len(disagreements)} disagreement{'' if len(disagreements) == 1 else 's'}."
-            )
+            raise CommandError(f"{plural(len(disagreements), 'disagreement')}.")
         self.stdout.write("The books agree.")
