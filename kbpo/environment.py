@@ -1,10 +1,9 @@
-"""Typed, loud readers of environment variables.
+"""Typed readers of environment variables.
 
-Each reader returns a value of one type and remembers the setting (name, kind, default, help), so
-that a test can hold
-`.env.example` against what the code really reads. A wrong value stops the start with one sentence
-that names the variable, the value and what was expected. An empty value counts as unset: that is
-what `NAME=` in an env file means.
+Each reader returns a value of one type and registers the setting (name, kind, default, help), so
+that a test can compare `.env.example` with what the code reads. A wrong value stops the start with
+one sentence that names the variable, the value and what was expected. An empty value counts as
+unset, as `NAME=` in an env file.
 """
 
 import os
@@ -40,7 +39,7 @@ def text(name: str, default: str, help: str) -> str:
 
 
 def flag(name: str, default: bool, help: str) -> bool:
-    """True for 1, true, yes, on; False for 0, false, no, off."""
+    """Return True for 1, true, yes, on; False for 0, false, no, off."""
     return _read(name, "flag", default, help, _flag)
 
 
@@ -228,7 +227,10 @@ def broker(redis_url: str, *, name: str = "REDIS_URL") -> str:
 
 def _read(name: str, kind: str, default: T, help: str, convert: Callable[[str], T]) -> T:
     """Return the converted value of the variable, or the default where it is unset or empty."""
-    _register(Setting(name, kind, _env_text(default), help))
+    shown = ",".join(default) if isinstance(default, list) else str(default)
+    if isinstance(default, bool):
+        shown = "true" if default else "false"
+    _register(Setting(name, kind, shown, help))
     raw = os.environ.get(name, "").strip()
     if not raw:
         return default
@@ -239,7 +241,7 @@ def _read(name: str, kind: str, default: T, help: str, convert: Callable[[str], 
 
 
 def _register(setting: Setting) -> None:
-    """Remember the setting; two readers of one variable must agree, or one of them is wrong."""
+    """Store the setting. Raises ValueError if it is read as two kinds."""
     if not re.fullmatch(r"[A-Z][A-Z0-9_]*", setting.name):
         raise ValueError(f"{setting.name!r} is not a name for an environment variable")
     known = REGISTRY.setdefault(setting.name, setting)
@@ -247,13 +249,6 @@ def _register(setting: Setting) -> None:
         raise ValueError(
             f"{setting.name} is read as {known.kind} in one place and as {setting.kind} in another"
         )
-
-
-def _env_text(default: object) -> str:
-    """Return the default as one would write it in an env file."""
-    if isinstance(default, bool):
-        return "true" if default else "false"
-    return ",".join(default) if isinstance(default, list) else str(default)
 
 
 def _flag(raw: str) -> bool:

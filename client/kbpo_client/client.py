@@ -164,16 +164,11 @@ class Client:
         """Return the judged predictions that are wrong, in whole or in a part; if people rate, all
         that they rated, the worst first.
         """
-        chosen = {"sort": "worst"} if self._is_rated(number) else {"part": "any"}
-        return self.judgments(number, **(chosen | filters))
-
-    def _is_rated(self, number: int) -> bool:
-        """Return whether people rate the predictions of a submission, so that none is right or
-        wrong.
-        """
         track = self.track(self.submission(number)["track"])
         single = {criterion["name"]: criterion["single"] for criterion in track["criteria"]}
-        return bool(single[track["criterion"]] == "mean")
+        is_rated = single[track["criterion"]] == "mean"
+        chosen = {"sort": "worst"} if is_rated else {"part": "any"}
+        return self.judgments(number, **(chosen | filters))
 
     def dispute(self, number: int, prediction: int, note: str) -> Json:
         """Dispute the judgment of a prediction of yours: an expert judges it blind."""
@@ -465,19 +460,16 @@ class Client:
 
     def _wait_if_asked(self, answer: httpx.Response, attempt: int) -> bool:
         """Wait if the service asked to repeat the request soon, and return whether it did."""
-        seconds = _retry_after(answer)
-        if seconds is None or seconds > LONGEST_WAIT or attempt == MOST_WAITS:
+        later = answer.headers.get("Retry-After", "")
+        if answer.status_code not in (BUSY, 503) or not later.isdecimal():
+            return False
+        seconds = float(later)
+        if seconds > LONGEST_WAIT or attempt == MOST_WAITS:
             return False
         if self._tell_wait is not None:
             self._tell_wait(_retry_text(_refusal(answer), seconds))
         time.sleep(seconds)
         return True
-
-
-def _retry_after(answer: httpx.Response) -> float | None:
-    """Return the seconds after which the service asks to retry; None if it does not."""
-    later = answer.headers.get("Retry-After", "")
-    return float(later) if answer.status_code in (BUSY, 503) and later.isdecimal() else None
 
 
 def _retry_text(trouble: Exception, seconds: float) -> str:

@@ -67,14 +67,19 @@ def summary_lines(submission: Json, board: Json | None, *, with_next: bool = Tru
     if reason and reason not in far:
         yield reason
     if submission["status"] == "planned":
-        yield from _plan_lines(submission)
+        for width, option in submission["plan"].get("options", {}).items():
+            yield (
+                f"  ±{share_in_percent(width)} %: {option['new']:,} new questions, "
+                f"about ${option.get('expected', option['at_most'])}, at most ${option['at_most']}"
+            )
     shown = board or {}
     systems = {system["submission"]: system for system in shown.get("systems", ())}
     system = systems.get(submission["id"])
     figures = _board_figures(submission, system, shown.get("columns", ()))
     yield from _figure_lines(figures, submission["judging"]["labels"])
     if submission["status"] in ("judging", "scored") and board is not None:
-        yield _rank_sentence(submission, system, sum(map(_is_ranked, systems.values())))
+        ranked = [row for row in systems.values() if rank_text(row) and row["role"] != "reference"]
+        yield _rank_sentence(submission, system, len(ranked))
     if with_next:
         yield from _next_lines(submission)
 
@@ -89,14 +94,6 @@ def _figure_lines(figures: list[tuple[str, Json | None]], n_labels: int) -> Iter
         if line == "–" and note:
             line = f"{line}  {note}"
         yield f"  {label:{widest}}  {line}"
-
-
-def _plan_lines(submission: Json) -> Iterator[str]:
-    for width, option in submission["plan"].get("options", {}).items():
-        yield (
-            f"  ±{share_in_percent(width)} %: {option['new']:,} new questions, "
-            f"about ${option.get('expected', option['at_most'])}, at most ${option['at_most']}"
-        )
 
 
 def _board_figures(
@@ -118,10 +115,6 @@ def _board_figures(
     return [
         (label, score_of[quantity]) for quantity, label in labels.items() if quantity in score_of
     ]
-
-
-def _is_ranked(system: Json) -> bool:
-    return bool(rank_text(system)) and system["role"] != "reference"
 
 
 def _rank_sentence(submission: Json, system: Json | None, n_ranked: int) -> str:

@@ -70,13 +70,8 @@ def post(row: Delivery) -> None:
     try:
         mail.send()
     except (OSError, ValueError) as problem:  # OSError is also what smtplib raises
-        code = _code_of(problem)
+        refused = getattr(problem, "recipients", {}).values()
+        codes = [getattr(problem, "smtp_code", None), *(code for code, _ in refused)]
+        code = next((code for code in codes if isinstance(code, int) and code > 0), None)
         sentence = f"The mail server answered {code}." if code else "It could not be sent."
         raise CannotSend(sentence, code) from problem
-
-
-def _code_of(problem: Exception) -> int | None:
-    """Return the status of the mail server; None without an answer."""
-    refused = getattr(problem, "recipients", {}).values()
-    codes = [getattr(problem, "smtp_code", None), *(code for code, _ in refused)]
-    return next((code for code in codes if isinstance(code, int) and code > 0), None)

@@ -71,7 +71,7 @@ def read_run(path: Path, folder: Path) -> Reading:
     limits, report = Limits(), Report()
     items: Iterable[object]
     if (folder / INPUTS).exists():
-        passages_of = _inputs(folder / INPUTS, limits)
+        passages_of = _read_passage_counts(folder / INPUTS, limits)
         lines = open_text(path, limits.for_outputs(), report)
         kind, items = "outputs", read_outputs(lines, passages_of, limits, report)
     else:
@@ -93,7 +93,7 @@ def read_run(path: Path, folder: Path) -> Reading:
     )
 
 
-def _inputs(path: Path, limits: Limits) -> dict[str, int]:
+def _read_passage_counts(path: Path, limits: Limits) -> dict[str, int]:
     """Return the number of passages of each input. Raises OSError for an invalid file."""
     report = Report()
     inputs = read_inputs(open_text(path, limits.for_corpus(), report), limits, report)
@@ -280,7 +280,11 @@ def submit(
 @service_of
 def login(service: Service, token: str | None, as_json: bool) -> None:
     """Store a token for this service, if the service accepts it."""
-    token = token or _ask_for_token()
+    if token is None and sys.stdin.isatty():
+        token = str(click.prompt("Token (from your account page)", hide_input=True))
+    token = token or sys.stdin.readline().strip()
+    if not token:
+        raise click.UsageError("Which token? Say --token, or pipe it in.")
     service.token, service.token_advice = token.strip(), "Then run `kbpo login` again with it."
     with service.client() as client:
         client.submissions()
@@ -289,16 +293,6 @@ def login(service: Service, token: str | None, as_json: bool) -> None:
         show_json({"url": service.url, "kept_in": kept_in})
     else:
         click.echo(f"Kept in {kept_in}.")
-
-
-def _ask_for_token() -> str:
-    """Return the token that is typed unseen, or the first line of the standard input."""
-    if sys.stdin.isatty():
-        return str(click.prompt("Token (from your account page)", hide_input=True))
-    token = sys.stdin.readline().strip()
-    if not token:
-        raise click.UsageError("Which token? Say --token, or pipe it in.")
-    return token
 
 
 COMMANDS = (login, tracks, download, validate, submit)

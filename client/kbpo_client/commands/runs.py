@@ -140,6 +140,10 @@ def problems(service: Service, number: int, as_json: bool) -> None:
         click.echo("Nothing was noticed.")
 
 
+NOTHING_MORE = (
+    "Nothing more is offered for it now: its interval is as narrow as it gets, its track is not"
+    " open, or the prices are being computed. Ask again in a minute."
+)
 CANNOT_WITHDRAW = {"refused", "expired", "withdrawn"}
 """Statuses in which there is nothing to take back"""
 at_most_option = click.option(
@@ -237,7 +241,9 @@ def order(
         seen: dict[str, Any] = {"at_most": at_most}
         if not yes:
             if further is None:
-                fail(_nothing_more(submission), REFUSED)
+                state = submission["status_text"].lower()
+                why_not = f"It is {state}: more can be ordered once it is scored."
+                fail(NOTHING_MORE if submission["status"] == "scored" else why_not, REFUSED)
             price = _find_option(further, half_width)["at_most"]
             asked = f"Order more judgments of {name}, up to ±{half_width}, at most ${price}?"
             click.confirm(asked, abort=True, err=True)
@@ -247,16 +253,6 @@ def order(
         show_json(ordered)
     else:
         click.echo(f"{ordered['status_text']}; ${ordered['money']['reserved']} reserved.")
-
-
-def _nothing_more(submission: dict[str, Any]) -> str:
-    """Return a sentence on why nothing can be ordered."""
-    if submission["status"] == "scored":
-        return (
-            "Nothing more is offered for it now: its interval is as narrow as it gets, its track is"
-            " not open, or the prices are being computed. Ask again in a minute."
-        )
-    return f"It is {submission['status_text'].lower()}: more can be ordered once it is scored."
 
 
 @click.command()

@@ -110,14 +110,12 @@ def _add_responses(operation: Json, path: str, method: str) -> None:
     }
     for status, is_known in statuses.items():
         if is_known:
-            answers.setdefault(status, _refusal_response(status))
+            content = {"application/json": {"schema": ERROR_ITSELF}}
+            refusal: Json = {"description": SENTENCES[status], "content": content}
+            if status in ("429", "503"):
+                refusal["headers"] = RETRY_AFTER
+            answers.setdefault(status, refusal)
     if reads:
         answers["200"].setdefault("headers", ETAG)
         answers["304"] = {"description": "It is as you know it.", "headers": ETAG}
     operation["responses"] = dict(sorted(answers.items()))
-
-
-def _refusal_response(status: str) -> Json:
-    content = {"application/json": {"schema": ERROR_ITSELF}}
-    answer: Json = {"description": SENTENCES[status], "content": content}
-    return answer | ({"headers": RETRY_AFTER} if status in ("429", "503") else {})

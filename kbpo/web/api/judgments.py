@@ -128,9 +128,9 @@ class Dispute(APIView):
     )
     def post(self, request: Request, pk: int, prediction: int) -> Response:
         submission = find_run(request, pk, own=True)
-        said = read_body(DisputeForm, request)
+        cleaned = read_body(DisputeForm, request)
         user = cast(User, request.user)
-        row = dispute(user, submission, prediction, said["note"])
+        row = dispute(user, submission, prediction, cleaned["note"])
         return Response({"prediction": prediction, "status": row.status}, status=201)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any, cast
 
@@ -49,7 +48,7 @@ from kbpo.web.api.view import (
     read_body,
 )
 from kbpo.web.http import public_track
-from kbpo.web.public.judges import judges_as_json as told_of
+from kbpo.web.public.judges import judges_as_json
 from kbpo.web.research.judged import is_of_team
 from kbpo.web.research.quote import plan_with_expected_cost
 from kbpo.web.research.slices import visible_slices
@@ -164,7 +163,7 @@ def summary_as_json(submission: Submission) -> dict[str, Any]:
 def own_run_as_json(submission: Submission) -> dict[str, Any]:
     """Return a submission for its own team: the public data with plan, money, file and times."""
     sums, latest = balance(purpose=submission.purpose), Latest.of(submission)
-    refused = refusal_of_plan(submission)
+    refused, offer = refusal_of_plan(submission), offer_of(submission)
     return {
         **_common_as_json(submission, latest),
         **summary_as_json(submission),
@@ -184,7 +183,8 @@ def own_run_as_json(submission: Submission) -> dict[str, Any]:
         "plan": plan_with_expected_cost(submission),
         "can_confirm": not refused,
         "why_not": refused,
-        "further": _offer_as_json(submission),
+        "further": offer
+        and {"order": offer.order, "made_at": offer.made_at, "options": offer.plan["options"]},
         "money": {"reserved": str(sums.open), "spent": str(sums.spent)},
         "times": {
             name: getattr(submission, f"{name}_at")
@@ -203,10 +203,10 @@ def own_run_as_json(submission: Submission) -> dict[str, Any]:
 
 def public_run_as_json(submission: Submission) -> dict[str, Any]:
     """Return a submission on the board for everybody, with the figures and names of the board."""
-    told = _common_as_json(submission, Latest.of(submission))
+    record = _common_as_json(submission, Latest.of(submission))
     columns = {(one.quantity, one.method) for one in kind_of(submission.track).measures.columns}
-    scores = [one for one in told["scores"] if (one["quantity"], one["method"]) in columns]
-    return told | {"scores": scores}
+    scores = [one for one in record["scores"] if (one["quantity"], one["method"]) in columns]
+    return record | {"scores": scores}
 
 
 def _common_as_json(submission: Submission, latest: Latest) -> dict[str, Any]:
@@ -246,15 +246,6 @@ def _common_as_json(submission: Submission, latest: Latest) -> dict[str, Any]:
     }
 
 
-def _headline_scores(rows: Iterable[Submission]) -> dict[int, dict[str, Any]]:
-    """Return the main score of each scored run in the newest evaluation of its track."""
-    headlines = newest_headlines(row for row in rows if row.has_score)
-    return {
-        pk: {"quantity": quantity.name, "label": quantity.label, **figure.as_json(HEADLINE)}
-        for pk, (quantity, figure) in headlines.items()
-    }
-
-
 def _judges_as_json(latest: Latest) -> dict[str, Any]:
     """Return the quality of the judgments of a run; empty before its first number, since it would
     reveal judgments for others.
@@ -264,7 +255,7 @@ def _judges_as_json(latest: Latest) -> dict[str, Any]:
     judges = judges_of(latest.evaluation if has_number else None, latest.submission)
     corrected = latest.guaranteed("expert")
     checked = corrected.n_checked if corrected is not None else 0
-    return told_of(judges, reliability(latest.submission.track)) | {"checked": checked}
+    return judges_as_json(judges, reliability(latest.submission.track)) | {"checked": checked}
 
 
 def _sort_key(submission: Submission, key: tuple[str, str, str, str]) -> tuple[Any, ...]:
@@ -272,14 +263,6 @@ def _sort_key(submission: Submission, key: tuple[str, str, str, str]) -> tuple[A
     _, criterion, distribution, method = key
     track = submission.track
     return criterion != track.criterion, distribution != track.distribution, method != DEFAULT, key
-
-
-def _offer_as_json(submission: Submission) -> dict[str, Any] | None:
-    """Return the current offer of more judgments; None without one, or while it is computed."""
-    offer = offer_of(submission)
-    if offer is None:
-        return None
-    return {"order": offer.order, "made_at": offer.made_at, "options": offer.plan["options"]}
 
 
 def own_submissions(request: Request) -> QuerySet[Submission]:
@@ -317,7 +300,11 @@ class SubmissionList(APIView):
                 status=one_of(request, "status", Submission.Status.values, "")
             )
         pages, page = paginate(submissions, request, self, at_once=200)
-        scores = _headline_scores(page)
+        headlines = newest_headlines(row for row in page if row.has_score)
+        scores = {
+            pk: {"quantity": quantity.name, "label": quantity.label, **figure.as_json(HEADLINE)}
+            for pk, (quantity, figure) in headlines.items()
+        }
         return Response(
             {
                 "count": pages.count,
@@ -432,15 +419,15 @@ class Confirm(APIView):
     )
     def post(self, request: Request, pk: int) -> Response:
         submission = find_run(request, pk, own=True)
-        said = read_body(ConfirmForm, request)
-        width = said.get("half_width")
+        cleaned = read_body(ConfirmForm, request)
+        width = cleaned.get("half_width")
         submission = confirm(
             submission,
             cast(User, request.user),
             half_width=None if width is None else f"{width:.3f}",
-            good_lines_only=said["good_lines_only"],
-            at_most=said.get("at_most"),
-            development=said.get("development"),
+            good_lines_only=cleaned["good_lines_only"],
+            at_most=cleaned.get("at_most"),
+            development=cleaned.get("development"),
         )
         return Response(own_run_as_json(submission))
 
@@ -460,14 +447,14 @@ class Order(APIView):
     )
     def post(self, request: Request, pk: int) -> Response:
         submission = find_run(request, pk, own=True)
-        said = read_body(OrderForm, request)
+        cleaned = read_body(OrderForm, request)
         submission = order(
             submission,
             cast(User, request.user),
-            half_width=f"{said['half_width']:.3f}",
-            number=said.get("order"),
-            made_at=said.get("made_at"),
-            at_most=said.get("at_most"),
+            half_width=f"{cleaned['half_width']:.3f}",
+            number=cleaned.get("order"),
+            made_at=cleaned.get("made_at"),
+            at_most=cleaned.get("at_most"),
         )
         return Response(own_run_as_json(submission))
 

@@ -16,7 +16,6 @@ from rest_framework.response import Response
 from annotation.quality.pace import pace
 from kbpo.corpus.export import gzipped, mention_lines
 from kbpo.corpus.models import Corpus
-from kbpo.releases.models import Release
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of, n_inputs
 from kbpo.tracks.texts.judgments import CannotImport
@@ -65,19 +64,17 @@ class TrackDetail(PublicView):
         terms = {key: getattr(track, key) for key in keys}
         took = pace(track)
         terms["answer_seconds"] = {"median": took.seconds, "answers": took.answers}
-        more = {"corpus": _corpus(request, track), "links": _links(request, track)}
+        pages = {"page": "track", "board": "api-board", "releases": "api-releases"}
+        pages["guidelines"] = "guidelines"
+        links = {
+            key: request.build_absolute_uri(reverse(name, args=[slug]))
+            for key, name in pages.items()
+        }
+        more = {"corpus": _corpus_as_json(request, track), "links": links}
         return Response(track_as_json(track) | terms | more)
 
 
-def _links(request: Request, track: Track) -> dict[str, str]:
-    """Return the addresses of the track's page, board, releases and guidelines."""
-    names = {"page": "track", "board": "api-board", "releases": "api-releases"}
-    names["guidelines"] = "guidelines"
-    links = {key: reverse(name, args=[track.slug]) for key, name in names.items()}
-    return {name: request.build_absolute_uri(link) for name, link in links.items()}
-
-
-def _corpus(request: Request, track: Track) -> dict[str, Any]:
+def _corpus_as_json(request: Request, track: Track) -> dict[str, Any]:
     corpus, kind = track.corpus, kind_of(track)
     links = {"schema": reverse("api-schema-of-track", args=[track.slug])}
     if corpus.may_be_downloaded:
@@ -102,13 +99,12 @@ class Releases(PublicView):
     @extend_schema(operation_id="list_releases", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, slug: str) -> Response:
         releases = public_track(slug).releases.filter(status="made").order_by("-number")
-        return Response({"releases": [_release(request, slug, row) for row in releases]})
-
-
-def _release(request: Request, slug: str, row: Release) -> dict[str, Any]:
-    keys = ("number", "made_at", "size", "digest", "rows")
-    link = request.build_absolute_uri(reverse("release", args=[slug, row.number]))
-    return {key: getattr(row, key) for key in keys} | {"file": row.file_name, "link": link}
+        keys, listed = ("number", "made_at", "size", "digest", "rows"), []
+        for row in releases:
+            link = request.build_absolute_uri(reverse("release", args=[slug, row.number]))
+            record = {key: getattr(row, key) for key in keys}
+            listed.append(record | {"file": row.file_name, "link": link})
+        return Response({"releases": listed})
 
 
 class SchemaDetail(PublicView):

@@ -213,9 +213,9 @@ class StrictBodyInSchema(OpenApiSerializerExtension):  # type: ignore[no-untyped
 
 def read_body(form: type[RequestBody], request: Request) -> dict[str, Any]:
     """Return the validated body of a request. Raises ValidationError."""
-    said = form(data=request.data)
-    said.is_valid(raise_exception=True)
-    return dict(said.validated_data)
+    body = form(data=request.data)
+    body.is_valid(raise_exception=True)
+    return dict(body.validated_data)
 
 
 def _is_of_type(field: Any, value: Any) -> bool:

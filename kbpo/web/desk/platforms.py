@@ -77,7 +77,7 @@ def grant(request: HttpRequest) -> HttpResponse:
             request,
             "desk/platforms.html",
             _context()
-            | {"refusal": str(no), "said": sent, "key": sent["key"] or secrets.token_hex(16)},
+            | {"refusal": str(no), "sent": sent, "key": sent["key"] or secrets.token_hex(16)},
             status=422,
         )
     messages.success(request, notice)

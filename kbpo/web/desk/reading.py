@@ -137,7 +137,7 @@ def _draws_context(track: Track, request: HttpRequest) -> dict[str, Any]:
     counting = annotated_documents(track)
     latest = track.evaluations.order_by("-number").first()
     return {
-        "said": request.POST,
+        "sent": request.POST,
         "uniform_checked": request.POST.get("design") != "two_stage",
         "two_stage_checked": request.POST.get("design") == "two_stage",
         "batches": DocumentBatch.objects.filter(track=track).annotate(done=done).order_by("pk"),

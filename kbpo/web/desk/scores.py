@@ -62,7 +62,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "refusal": refusal,
         "problems": [message for message in report or () if message.severity == "error"][:SHOWN],
         "n_problems": report.errors if report else 0,
-        "said": request.POST,
+        "sent": request.POST,
     }
     return render(request, "desk/scores.html", context, status=422 if refusal else 200)
 

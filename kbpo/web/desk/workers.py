@@ -236,7 +236,7 @@ def people(request: HttpRequest) -> HttpResponse:
         "teams": Team.objects.prefetch_related("members").order_by("name"),
         "links": links(request, usable_invitations()),
         "refusal": refusal,
-        "said": request.POST,
+        "sent": request.POST,
         "annotators": User.objects.filter(is_annotator=True, is_active=True).count(),
         "requests": _requests(),
         "n_requests": AccountRequest.objects.filter(decided_at=None).count(),

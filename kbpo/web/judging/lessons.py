@@ -1,4 +1,4 @@
-"""The pages before an annotator's first question: terms and tutorials."""
+"""The pages before an annotator's first question: terms, tutorials, and examples to try."""
 
 from __future__ import annotations
 
@@ -114,7 +114,11 @@ def tutorial_question(
     if run is None or not 1 <= number <= min(len(lesson.questions), len(run.answers) + 1):
         return redirect("annotate_tutorial", interface=interface)
     if number <= len(run.answers):
-        return _explained(request, lesson, run, number)
+        onward = reverse("annotate_tutorial_question", args=[interface, number + 1])
+        if number == len(lesson.questions):
+            onward = reverse("annotate_tutorial", args=[interface])
+        context = lesson_context(lesson, run, number)
+        return show_explained(request, lesson, run, number, onward, context)
     context = lesson_context(lesson, run, number)
     if request.method != "POST":
         return show(request, lesson.question(number, run.attempt), None, context)
@@ -138,17 +142,6 @@ def lesson_context(lesson: teach.Tutorial, run: TutorialRun, number: int) -> dic
         "of": len(lesson.questions),
         "elapsed": 0,
     }
-
-
-def _explained(
-    request: HttpRequest, lesson: teach.Tutorial, run: TutorialRun, number: int
-) -> HttpResponse:
-    onward = (
-        reverse("annotate_tutorial", args=[lesson.interface])
-        if number == len(lesson.questions)
-        else reverse("annotate_tutorial_question", args=[lesson.interface, number + 1])
-    )
-    return show_explained(request, lesson, run, number, onward, lesson_context(lesson, run, number))
 
 
 def show_explained(

@@ -203,7 +203,7 @@ def feedback(request: HttpRequest, worker: Worker) -> HttpResponse:
         except speak.CannotSay as cannot:
             refusal = str(cannot)
     kinds = [(name, interface_of(name).title) for name in names()]
-    context = {"refusal": refusal, "said": request.POST, "kinds": kinds}
+    context = {"refusal": refusal, "sent": request.POST, "kinds": kinds}
     return render(request, "annotators/feedback.html", context, status=422 if refusal else 200)
 
 
@@ -245,7 +245,7 @@ def payee_page(request: HttpRequest, worker: Worker) -> HttpResponse:
         return redirect("annotate_payee")
     context = {
         "address": payee.address_of(worker),
-        "said": request.POST if refusal else {},
+        "sent": request.POST if refusal else {},
         "rules": payee.schedule(),
         "prospect": payee.payment_forecast(worker, payout.owed_to(worker)),
         "gets_mail": worker.wants_mail,

@@ -37,7 +37,6 @@ from annotation.workers.keys import keys_of, set_keys
 from annotation.workers.teach import taught
 from annotation.workers.worker import worker_of
 from kbpo import clock
-from kbpo.accounts.models import User
 from kbpo.corpus.models import Document
 from kbpo.tracks.models import guidelines_of
 from kbpo.web.errors import is_script, page
@@ -116,19 +115,15 @@ def for_annotators(view: WorkerView[P]) -> View[P]:
         if not request.user.is_authenticated:
             return _logged_out(request, kwargs.get("token"))
         if not request.user.is_annotator:
-            return _not_an_annotator(request, request.user)
+            asked = volunteer.request_of(request.user)
+            if asked is None:
+                return refused(request, NOT_AN_ANNOTATOR, link=reverse("try"), action="Try judging")
+            sentence = IN_THE_QUEUE if asked.admitted is None else TURNED_AWAY
+            link = reverse("annotate_volunteer")
+            return refused(request, sentence, link=link, action="Your request")
         return view(request, worker_of(request.user), *args, **kwargs)
 
     return guarded
-
-
-def _not_an_annotator(request: HttpRequest, user: User) -> HttpResponse:
-    """Return why somebody with an account may not judge."""
-    asked = volunteer.request_of(user)
-    if asked is None:
-        return refused(request, NOT_AN_ANNOTATOR, link=reverse("try"), action="Try judging")
-    sentence = IN_THE_QUEUE if asked.admitted is None else TURNED_AWAY
-    return refused(request, sentence, link=reverse("annotate_volunteer"), action="Your request")
 
 
 def _logged_out(request: HttpRequest, token: object) -> HttpResponse:
@@ -395,6 +390,7 @@ def show(
     interface = interface_of(asked.interface)
     folder = f"interfaces/{interface.folder or interface.name}"
     shown = interface.render(asked, answer if isinstance(answer, dict) else None)
+    home = reverse("annotate") if getattr(request.user, "is_annotator", False) else "/"
     filled = {
         "reward": asked.reward,
         "extra": asked.extra,
@@ -402,28 +398,18 @@ def show(
         "script": f"{folder}/page.js",
         "page": shown,
         "guidelines": guidelines_of(asked.track_id),
-        "home": _home(request, context),
+        "home": "" if context.get("framed") else home,
         **context,
     }
     if "keys_url" not in filled and filled["home"] == reverse("annotate"):
-        filled["keys_url"] = reverse("annotate_keys")
-        filled["keys"] = keys_of(_viewer(request, context))
+        answering = context.get("assignment")
+        worker = (
+            answering.worker
+            if isinstance(answering, Assignment)
+            else Worker.objects.filter(user=request.user).first()  # type: ignore[misc]
+        )
+        filled |= {"keys_url": reverse("annotate_keys"), "keys": keys_of(worker)}
     return render(request, f"{folder}/page.html", filled, status=status)
-
-
-def _viewer(request: HttpRequest, context: dict[str, Any]) -> Worker | None:
-    """Return the worker who holds the question, or who is logged in."""
-    answering = context.get("assignment")
-    if isinstance(answering, Assignment):
-        return answering.worker
-    return Worker.objects.filter(user=request.user).first()  # type: ignore[misc]
-
-
-def _home(request: HttpRequest, context: dict[str, Any]) -> str:
-    """Return the address behind the logo; none in a frame."""
-    if context.get("framed"):
-        return ""
-    return reverse("annotate") if getattr(request.user, "is_annotator", False) else "/"
 
 
 @require_POST

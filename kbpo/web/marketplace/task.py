@@ -86,30 +86,18 @@ def task(request: HttpRequest, signed: str) -> HttpResponse:
     assignment = request.GET.get("assignmentId", NOT_AVAILABLE)
     if request.method != "POST" and (assignment == NOT_AVAILABLE or "workerId" not in request.GET):
         questions = questions_shown(hit, None)
-        return show(
-            request,
-            questions[0],
-            None,
-            {
-                "preview": True,
-                "framed": True,
-                "about": _hit_summary(hit, questions),
-                "before": hit_notice(hit, questions),
-            },
-        )
-    posted = request.method == "POST"
-    go = (
-        go_of(request.POST.get("proof", ""), hit)
-        if posted
-        else go_of_address(request, hit, assignment)
-    )
+        summary, notice = _hit_summary(hit, questions), hit_notice(hit, questions)
+        context = {"preview": True, "framed": True, "about": summary, "before": notice}
+        return show(request, questions[0], None, context)
+    if request.method == "POST":
+        go = go_of(request.POST.get("proof", ""), hit)
+    else:
+        go = go_of_address(request, hit, assignment)
     if go is None:
-        return no(request, NOT_OURS, 403)
+        return refuse(request, NOT_OURS, 403)
     worker = Worker.objects.filter(handle=go.handle).first()
     if why := _why_not(go, worker):
-        return no(
-            request, why, say=proof.assignment_feedback_path(go.proof) if worker is not None else ""
-        )
+        return refuse(request, why, say=_feedback_address(go) if worker is not None else "")
     questions = questions_shown(hit, worker)
     return _act(request, go, questions)
 
@@ -120,14 +108,14 @@ def _act(request: HttpRequest, go: Go, questions: list[Question]) -> HttpRespons
     questions.
     """
     if _exceeds_new_workers(request, go):
-        answer = no(request, BUSY, 429)
+        answer = refuse(request, BUSY, 429)
         answer["Retry-After"] = str(NEW_NAMES.wait(address_of(request)))
         return answer
     kept = keep_draft(go.hit, go.assignment, go.handle, None, external_id=go.external_id)
     interface = questions[0].interface
     worker = Worker.objects.filter(handle=go.handle).first()
     if worker is None:  # nobody is written down while the HIT is full of drafts
-        return no(request, BUSY)
+        return refuse(request, BUSY)
     if "step" in request.POST:
         if (page := take_step(request, entry_of(worker, interface, go))) is not None:
             return page
@@ -139,7 +127,9 @@ def _act(request: HttpRequest, go: Go, questions: list[Question]) -> HttpRespons
         return entry_page(request, entry_of(worker, interface, go))
     if not kept.begun:
         kept = keep_draft(go.hit, go.assignment, go.handle, {})
-    return _begin(request, go, questions, kept.answer)
+    begun = unfinished_part(questions, kept.answer)
+    left = part(begun, kept.answer) if begun else None
+    return _next(request, go, questions, _done_of(questions, kept.answer), left)
 
 
 def _exceeds_new_workers(request: HttpRequest, go: Go) -> bool:
@@ -180,15 +170,6 @@ def _same_questions(questions: list[Question]) -> QuerySet[Question]:
     return Question.objects.filter(
         target__in=targets, interface=questions[0].interface, round__in=rounds
     )
-
-
-def _begin(
-    request: HttpRequest, go: Go, questions: list[Question], kept: dict[str, Any]
-) -> HttpResponse:
-    """Return the first unfinished question with its draft."""
-    begun = unfinished_part(questions, kept)
-    left = part(begun, kept) if begun else None
-    return _next(request, go, questions, _done_of(questions, kept), left)
 
 
 def _done_of(questions: list[Question], kept: dict[str, Any]) -> dict[int, dict[str, Any]]:
@@ -337,7 +318,9 @@ def _hit_summary(hit: HIT, questions: list[Question]) -> dict[str, Any]:
     }
 
 
-def no(request: HttpRequest, sentence: str, status: int = 200, *, say: str = "") -> HttpResponse:
+def refuse(
+    request: HttpRequest, sentence: str, status: int = 200, *, say: str = ""
+) -> HttpResponse:
     """Return a page with a sentence that says why not, and a link for feedback."""
     return render(
         request, "annotation/task_no.html", {"sentence": sentence, "say": say}, status=status
@@ -350,7 +333,7 @@ def document(request: HttpRequest, signed: str, pk: int) -> HttpResponse:
     """Return the whole document of a question to the holder of the HIT."""
     claims = proof.signed_fields(request.GET.get("proof", ""))
     if not claims or claims.get("hit") != proof.hit_of(signed):
-        return no(request, NOT_OURS, 403)
+        return refuse(request, NOT_OURS, 403)
     asked = get_object_or_404(Question.objects.select_related("target"), pk=pk, hits=claims["hit"])
     return show_whole_document(request, asked)
 

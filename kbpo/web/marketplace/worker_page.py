@@ -57,7 +57,7 @@ def say(request: HttpRequest, signed: str) -> HttpResponse:
         "worker": worker,
         "refusal": refusal,
         "thanks": thanks,
-        "said": request.POST if refusal else {},
+        "sent": request.POST if refusal else {},
         "interface": asked or "",
         "is_theirs": is_theirs,
     }

@@ -50,7 +50,6 @@ from kbpo.accounts.models import (
     Audit,
     Delivery,
     Invitation,
-    Team,
     Token,
     User,
     Webhook,
@@ -262,19 +261,12 @@ def _close(request: HttpRequest, user: User) -> str:
         return refusal
     try:
         for team in user.teams.order_by("pk"):
-            _check_may_leave(team, user)
+            if why_not := teams.why_cannot_leave(team, user):
+                return f"{team.name}: {why_not}"
         close_account(user)
     except CannotChange as refusal:
         return str(refusal)
     return ""
-
-
-def _check_may_leave(team: Team, user: User) -> None:
-    """Raise CannotChange, with the name of the team, unless the user may leave it."""
-    try:
-        teams.check_may_leave(team, user)
-    except CannotChange as refusal:
-        raise CannotChange(f"{team.name}: {refusal}") from refusal
 
 
 @never_cache
@@ -312,8 +304,8 @@ class PersonalTable:
     name: str
     model: type[Model]
     column: str
-    told: str
-    """Names of columns, apart by blanks"""
+    fields: str
+    """Names of columns, separated by blanks"""
 
     @property
     def label(self) -> str:
@@ -323,7 +315,7 @@ class PersonalTable:
     def rows(self, row: Model) -> list[dict[str, Any]]:
         """Return the values of the columns, ordered by primary key."""
         records = self.model._base_manager.filter(**{self.column: row}).order_by("pk")
-        return list(records.values(*self.told.split()))
+        return list(records.values(*self.fields.split()))
 
 
 OF_USER = (
@@ -432,9 +424,12 @@ def show_notices(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         verb = request.POST.get("verb")
         if verb == "add":
-            refusal = _add(user, request.POST.get("url", "").strip())
+            try:
+                add_webhook(user, request.POST.get("url", "").strip())
+            except CannotCall as cannot:
+                refusal = str(cannot)
         elif verb == "email":
-            refusal = _write_to(user, request)
+            refusal = _change_email(user, request)
         elif verb == "choose":
             by_mail, by_call = request.POST.getlist("mail"), request.POST.getlist("call")
             save_choices(user, by_mail=by_mail, by_call=by_call)
@@ -450,12 +445,12 @@ def show_notices(request: HttpRequest) -> HttpResponse:
         "log": log[:LISTED],
         "most": MOST,
         "refusal": refusal,
-        "said": request.POST,
+        "sent": request.POST,
     }
     return render(request, "people/notices.html", context, status=422 if refusal else 200)
 
 
-def _write_to(user: User, request: HttpRequest) -> str:
+def _change_email(user: User, request: HttpRequest) -> str:
     """Change the mail address, and return the refusal as a sentence (empty if changed). It requires
     the password, since reset links are mailed there.
     """
@@ -467,15 +462,6 @@ def _write_to(user: User, request: HttpRequest) -> str:
     form.save()
     if user.email.lower() != before.lower():
         forget_requests(before)  # later nothing would say that they were this person's
-    return ""
-
-
-def _add(user: User, url: str) -> str:
-    """Add a webhook, and return the refusal as a sentence (empty if added)."""
-    try:
-        add_webhook(user, url)
-    except CannotCall as refusal:
-        return str(refusal)
     return ""
 
 

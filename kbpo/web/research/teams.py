@@ -190,7 +190,7 @@ def show_team(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "team": team,
         "members": members,
-        "stays": _why_cannot_leave(team, user) if user in members else "",
+        "stays": why_cannot_leave(team, user) if user in members else "",
         "n_owners": sum(role == "owner" for role in members.values()),
         "manages": teams.may_manage(team, user),
         "money": balance(team=team),
@@ -286,7 +286,7 @@ def check_may_leave(team: Team, user: User) -> None:
         raise teams.CannotChange(BUSY.format(team=team.name))
 
 
-def _why_cannot_leave(team: Team, user: User) -> str:
+def why_cannot_leave(team: Team, user: User) -> str:
     """Return a sentence on why a member may not leave; empty if they may."""
     try:
         check_may_leave(team, user)
