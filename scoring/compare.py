@@ -74,7 +74,7 @@ def comparisons(
     return compared
 
 
-def with_private(
+def compare_private_runs(
     data: Data, estimates: Mapping[Named, Number], scored: set[int], board: set[int]
 ) -> dict[Named, Comparison]:
     """Return the covariance of all numbers of what is scored, private or not, for teams that

@@ -16,7 +16,7 @@ import numpy as np
 from scoring.arrays import Bools, Floats, Ids
 
 
-def any_of(*chances: Floats) -> Floats:
+def union_probability(*chances: Floats) -> Floats:
     """Return the probability that at least one of several independent things happened."""
     none: Floats = np.asarray(1.0)
     for chance in chances:

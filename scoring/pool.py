@@ -80,7 +80,7 @@ class Pool:
         if alike and like.has_sorted_indices:
             entries = np.ones(like.data.size)
             return sparse.csr_array((entries, like.indices, like.indptr), shape=like.shape)
-        union, *more = (_positive(table) for table in tables)
+        union, *more = (_positive_entries(table) for table in tables)
         for other in more:
             union = union + other
         return sparse.csr_array(union, dtype=np.float64)
@@ -247,7 +247,7 @@ def _at_same_places(table: Matrix, other: Matrix) -> bool:
     return np.may_share_memory(table.indices, other.indices) and table.data.size == other.data.size
 
 
-def _positive(p: Matrix) -> Matrix:
+def _positive_entries(p: Matrix) -> Matrix:
     """Return where the entries of a matrix are positive. A copy: what is done to it in place must
     not reach the other.
     """

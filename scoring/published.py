@@ -39,8 +39,8 @@ def precision(data: Data, draws: Draws, criterion: str, method: str) -> Estimate
     f = data.f[criterion][np.searchsorted(data.judged, draws.row)]
     if method == "simple":
         own = f[np.arange(draws.row.size), draws.owner]
-        return _floored(simple_precision(own, draws.owner, len(data.systems), ddof=1))
-    return _floored(joint_precision(draws.P, draws.owner, f, draws.overlap, ddof=1))
+        return _with_variance_floor(simple_precision(own, draws.owner, len(data.systems), ddof=1))
+    return _with_variance_floor(joint_precision(draws.P, draws.owner, f, draws.overlap, ddof=1))
 
 
 def bootstrapped(
@@ -175,7 +175,7 @@ def simple_recall(data: Data, criterion: str) -> Estimate | None:
     if read is None:
         return None
     facts, uniform, n_annotated = read
-    predicted, decided = _predicted(data, facts, uniform, criterion)
+    predicted, decided = _predictions_of_facts(data, facts, uniform, criterion)
     each = [
         pool_recall(
             predicted[:, column],
@@ -185,7 +185,7 @@ def simple_recall(data: Data, criterion: str) -> Estimate | None:
         )
         for column in range(predicted.shape[1])
     ]
-    estimates = _floored(
+    estimates = _with_variance_floor(
         Estimate(
             value=np.array([estimate.value for estimate in each]),
             variance=np.array([estimate.variance for estimate in each]),
@@ -197,7 +197,9 @@ def simple_recall(data: Data, criterion: str) -> Estimate | None:
     return blank_unjudged(estimates, decided)
 
 
-def _predicted(data: Data, facts: Facts, used: Bools, criterion: str) -> tuple[Bools, Bools]:
+def _predictions_of_facts(
+    data: Data, facts: Facts, used: Bools, criterion: str
+) -> tuple[Bools, Bools]:
     """Return (t, m) whether each system predicts each annotated fact, and (m,) whether that is
     known: where another criterion has to hold too (`found_also`), one of its mentions has to be
     right, and all of them need verdicts.
@@ -253,7 +255,7 @@ def align_influence(data: Data, precision: Estimate, draws: Draws, found: Estima
     return Estimate(precision.value, precision.variance, precision.n, influence)
 
 
-def _floored(estimate: Estimate) -> Estimate:
+def _with_variance_floor(estimate: Estimate) -> Estimate:
     """Return the estimate with a floor under its variance (`anticipated`) where all labels agree
     and the sample variance is therefore 0. The floor is p (1 − p)/n, with p at least half a label
     away from 0 and 1.

@@ -21,7 +21,7 @@ FEWEST_JUDGES = 5
 """With fewer people numbers are about these judges: so few say nothing of others"""
 
 
-def with_noise(
+def add_rating_noise(
     arranged: Centred, kind: str, criterion: str, estimate: Estimate
 ) -> tuple[Estimate, Design]:
     """Return the weighted mean of every system under a distribution, with the annotators' term in
@@ -53,7 +53,7 @@ def with_noise(
     return widened, rating_design(under.row_pi, target=target, design=design)
 
 
-def with_judges_of(
+def add_judge_effects(
     data: Data, estimates: Mapping[tuple[str, str, str], tuple[Estimate, Design]]
 ) -> dict[tuple[str, str, str], Estimate]:
     """Return the weighted means, by quantity, criterion and distribution, with those who rate as a

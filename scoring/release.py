@@ -50,7 +50,7 @@ class BadRelease(Exception):
 # --- rows -------------------------------------------------------------------------------------
 
 
-def checked(row: Mapping[str, Any]) -> Row:
+def with_checksum(row: Mapping[str, Any]) -> Row:
     """Return the row with its check."""
     return {**row, CHECK: _check(row)}
 
@@ -77,7 +77,7 @@ def _float(value: float | None) -> float:
 # --- writing ----------------------------------------------------------------------------------
 
 
-def about(data: Data, checks: Checks | None) -> Row:
+def release_metadata(data: Data, checks: Checks | None) -> Row:
     """Return the metadata of a release, which the tables do not contain."""
     facts = data.facts
     return {
@@ -104,7 +104,7 @@ def about(data: Data, checks: Checks | None) -> Row:
     }
 
 
-def tables(data: Data, checks: Checks | None = None) -> dict[str, Iterable[Row]]:
+def data_tables(data: Data, checks: Checks | None = None) -> dict[str, Iterable[Row]]:
     """Return the tables that the numbers rest on, by name: but for draws with replacement, which
     are a part of the history of all draws.
     """
@@ -304,7 +304,7 @@ def slice_rows(cuts: Sequence[Cut]) -> Iterator[Row]:
         }
 
 
-def in_slices(instances: Iterable[Row], cuts: Sequence[Cut]) -> Iterator[Row]:
+def add_slices(instances: Iterable[Row], cuts: Sequence[Cut]) -> Iterator[Row]:
     """Yield rows of instances with the slices in which each lies."""
     inside = np.stack([cut.inside for cut in cuts]) if cuts else np.zeros((0, 0), dtype=np.bool_)
     for place, row in enumerate(instances):
@@ -346,7 +346,7 @@ class Release:
             raise BadRelease(f"{name} in {self.path} cannot be read: {error}.") from error
 
     @cached_property
-    def about(self) -> Row:
+    def metadata(self) -> Row:
         """Return the content of `release.json`. Raises BadRelease for an unknown format."""
         try:
             description = json.loads(self.bytes(ABOUT))
@@ -385,12 +385,12 @@ def read_data(release: Release) -> Data:
 
 def read_checks(release: Release, data: Data) -> Checks | None:
     """Return the experts' answers in a release; None if it has none."""
-    return _Reader(release).checks(data) if release.about["data"].get("checks") else None
+    return _Reader(release).checks(data) if release.metadata["data"].get("checks") else None
 
 
 def read_cuts(release: Release) -> list[Cut]:
     """Return the slices of a release; none of one that was made before they were part of it."""
-    if "slices" not in release.about["rows"]:
+    if "slices" not in release.metadata["rows"]:
         return []
     slice_rows = [row for _, row in release.lines("slices")]
     instances = release.columns("instances")
@@ -414,7 +414,7 @@ class _Reader:
 
     def __init__(self, release: Release) -> None:
         self.release = release
-        self.told: Row = release.about["data"]
+        self.told: Row = release.metadata["data"]
         self.systems = [row["system"] for _, row in release.lines("systems")]
         self.column = {system: column for column, system in enumerate(self.systems)}
         self.instances = release.columns("instances")
@@ -423,7 +423,7 @@ class _Reader:
         self.target_id = _ids(self.targets["target"])
 
     def data(self) -> Data:
-        about, pool = self.told, self.pool()
+        metadata, pool = self.told, self.pool()
         judged, f, noise = self.labels()
         documents, missed = self.documents()
         shown = [row["takes_part"] for _, row in self.release.lines("systems")]
@@ -437,22 +437,22 @@ class _Reader:
                 asked=_floats(self.targets["asked"]),
                 drawn=_bools(self.targets["drawn"]),
                 threshold=_floats(self.targets["threshold"]),
-                released=about["released"],
+                released=metadata["released"],
             ),
             g=self.by_criterion("g_"),
-            rho=about["correlation"],
-            base=about["base"],
-            unweighed=about["unweighed"],
+            rho=metadata["correlation"],
+            base=metadata["base"],
+            unweighed=metadata["unweighed"],
             facts=self.facts(missed),
             documents=documents,
-            closed_documents=about["closed_documents"],
+            closed_documents=metadata["closed_documents"],
             mark=_floats(self.targets["mark"]),
             noise=noise,
-            found_also=about["found_also"],
-            mean=about["mean"],
+            found_also=metadata["found_also"],
+            mean=metadata["mean"],
             error=self.by_criterion("error_"),
             input=_ids(self.instances.get(INPUT, [])),
-            population=about.get("population", LIKE if INPUT in self.instances else ""),
+            population=metadata.get("population", LIKE if INPUT in self.instances else ""),
             unaided=self.unaided(),
         )
 

@@ -100,14 +100,14 @@ def rescore(release: Release) -> Rescored:
 
 
 def _rescored(release: Release, changes: list[str]) -> Rescored:
-    rescored = Rescored(str(release.about["track"]["name"]), changes)
+    rescored = Rescored(str(release.metadata["track"]["name"]), changes)
     names = _names(release)
     computed = recompute_figures(release)
     printed: set[Key] = set()
     left_out: Counter[str] = Counter()
-    with_slices = "slices" in release.about["rows"]
-    methods = set(METHODS) - set(release.about["board"].get("not_recomputed", ()))
-    if "checks" not in release.about["rows"]:  # made before experts' answers were part of it
+    with_slices = "slices" in release.metadata["rows"]
+    methods = set(METHODS) - set(release.metadata["board"].get("not_recomputed", ()))
+    if "checks" not in release.metadata["rows"]:  # made before experts' answers were part of it
         methods -= {EXPERT}
     estimates = list(release.lines("estimates"))
     names_of_figures = figures_of(row for _, row in estimates)
@@ -124,7 +124,7 @@ def _rescored(release: Release, changes: list[str]) -> Rescored:
                 if name not in row:
                     raise BadRelease(f"estimates.jsonl, line {line} has no {name}.")
             rescored.differences += _compare(key, names, row, computed.get(key), names_of_figures)
-    has_later = release.about["board"].get("simple_has_recall", False)
+    has_later = release.metadata["board"].get("simple_has_recall", False)
     has_later = has_later or any((key.quantity, key.method) in LATER for key in printed)
     for key, figure in computed.items():
         if (key.quantity, key.method) in LATER and not has_later:
@@ -174,7 +174,7 @@ def _altered_rows(release: Release, name: str, names: Mapping[Any, str]) -> Iter
 
 def recompute_figures(release: Release) -> dict[Key, Figure]:
     """Return every figure of the report and of its details, computed from the tables alone."""
-    board = release.about["board"]
+    board = release.metadata["board"]
     criteria, recall_criteria = tuple(board["criteria"]), tuple(board["recall_criteria"])
     data = read_data(release)
     checks, published = read_checks(release, data), tuple(board["published"])

@@ -19,7 +19,7 @@ from scoring.arrays import Floats
 from scoring.data import Data
 from scoring.default import Centred
 from scoring.inputs import about_inputs_like
-from scoring.rated import with_noise
+from scoring.rated import add_rating_noise
 from scoring.score import Key, Score, of_populations, rows
 
 UNAIDED = "unaided"
@@ -52,7 +52,7 @@ def unaided(data: Data, criteria: tuple[str, ...]) -> dict[Key, tuple[Estimate, 
 def _means(data: Data, criteria: Collection[str]) -> dict[Key, tuple[Estimate, Design]]:
     arranged = Centred(data)
     return {
-        (data.mean, criterion, kind): with_noise(
+        (data.mean, criterion, kind): add_rating_noise(
             arranged, kind, criterion, arranged.precision(kind, criterion)
         )
         for kind in data.pool.p
@@ -77,7 +77,7 @@ def alternative_estimates(data: Data, alone: dict[Key, tuple[Estimate, Design]])
             yield from rows(data, published, *key, ALGORITHM_1, own=True)
 
 
-def saved(
+def savings_by_run(
     aided: dict[Key, tuple[Estimate, Design]], alone: dict[Key, tuple[Estimate, Design]], data: Data
 ) -> dict[tuple[str, str], dict[int, float]]:
     """Return (criterion, distribution) -> submission -> the share of judgments that are saved."""
@@ -86,7 +86,7 @@ def saved(
     }
 
 
-def by_each(
+def savings_by_scorer(
     alone: dict[Key, tuple[Estimate, Design]], data: Data
 ) -> dict[tuple[str, str], dict[int, dict[int, float]]]:
     """Return (criterion, distribution) -> those few metrics and judges that go best with people,
@@ -106,7 +106,9 @@ def by_each(
     return saved_by
 
 
-def unjudged(alone: dict[Key, tuple[Estimate, Design]], data: Data) -> dict[tuple[str, str], int]:
+def count_unjudged(
+    alone: dict[Key, tuple[Estimate, Design]], data: Data
+) -> dict[tuple[str, str], int]:
     """Return (criterion, distribution) -> how many targets of all systems have no judgment yet."""
     missing: dict[tuple[str, str], int] = {}
     for key in alone:

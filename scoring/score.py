@@ -15,7 +15,7 @@ from scoring.arrays import Bools, Ids
 from scoring.data import LIKE, Data, method_suffix
 from scoring.default import Centred, blank_unjudged
 from scoring.floors import Floors
-from scoring.rated import with_judges_of, with_noise
+from scoring.rated import add_judge_effects, add_rating_noise
 
 DEFAULT = "centred"
 PUBLISHED = ("simple", "joint")
@@ -85,7 +85,7 @@ def of_populations(
     printed = like if like and data.population == LIKE else estimates
     beside = estimates if printed is like else like
     for name, about in ((method, printed), (f"{method}{method_suffix(data)}", beside)):
-        crossed = with_judges_of(data, about)
+        crossed = add_judge_effects(data, about)
         for key, (estimate, _) in about.items():
             yield from rows(data, crossed.get(key, estimate), *key, name)
 
@@ -113,7 +113,9 @@ def default_estimates(
             f1s["f1", criterion, kind] = both, recall.design
     estimates: dict[Key, tuple[Estimate, Design]] = {}
     for (kind, criterion), precision in precisions.items():
-        estimates[data.mean, criterion, kind] = with_noise(arranged, kind, criterion, precision)
+        estimates[data.mean, criterion, kind] = add_rating_noise(
+            arranged, kind, criterion, precision
+        )
         key = ("f1", criterion, kind)
         if key in f1s:
             estimates[key] = f1s[key]

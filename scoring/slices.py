@@ -23,7 +23,7 @@ from scoring.default import Centred
 from scoring.documents import Facts
 from scoring.floors import Floors
 from scoring.inputs import about_inputs_like
-from scoring.rated import with_noise
+from scoring.rated import add_rating_noise
 from scoring.score import DEFAULT, Score, rows
 
 
@@ -134,7 +134,7 @@ def _scores(
     arranged = Centred(part)
     for criterion in criteria:
         precision = arranged.settled(cut.kind, criterion)
-        precision, design = with_noise(arranged, cut.kind, criterion, precision)
+        precision, design = add_rating_noise(arranged, cut.kind, criterion, precision)
         key = (part.mean, criterion, cut.kind)
         if part.population == LIKE:
             like = about_inputs_like(part, {key: (precision, design)})

@@ -22,10 +22,10 @@ from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from scoring.build import Computed, bootstrap, coarse_figures, figures, missed_share, slice_figures
-from scoring.compare import MOST, Errors, Order, comparisons, overlaps, with_private
+from scoring.compare import MOST, Errors, Order, compare_private_runs, comparisons, overlaps
 from scoring.data import Data
 from scoring.report import Comparison, Details, LateScorer, Named, Report
-from scoring.saved import best_metrics, by_each, saved, unjudged
+from scoring.saved import best_metrics, count_unjudged, savings_by_run, savings_by_scorer
 
 
 def report_of(track: Track, computed: Computed, standing: set[int]) -> Report:
@@ -63,11 +63,11 @@ def report_of(track: Track, computed: Computed, standing: set[int]) -> Report:
     return replace(
         report,
         comparisons=comparisons(order_of(kind), data, computed.compared, standing, references),
-        private=with_private(data, computed.compared, scored, standing),
+        private=compare_private_runs(data, computed.compared, scored, standing),
         # Where systems are judged against each other nothing is guessed.
-        saved={} if kind.opposes else saved(computed.estimates, alone, data),
-        by_each=by_each(alone, data),
-        unjudged=unjudged(alone, data),
+        saved={} if kind.opposes else savings_by_run(computed.estimates, alone, data),
+        by_each=savings_by_scorer(alone, data),
+        unjudged=count_unjudged(alone, data),
         used_scorers=used,
         best_scorer=best,
         worth=worth(kind, data, computed.means(track.distribution)) if has_card else {},

@@ -15,7 +15,7 @@ from kbpo.sampling.models import Sample, SampleBatch
 from kbpo.submissions.models import GONE
 from kbpo.tracks.models import Track
 from scoring.arrays import Bools, Floats
-from scoring.inclusion import Inclusion, any_of
+from scoring.inclusion import Inclusion, union_probability
 from scoring.pool import Pool
 
 
@@ -30,7 +30,7 @@ class Draws:
 
     def chance(self) -> Floats:
         """(t,) The probability that a draw whose answer counts now holds the target."""
-        return any_of(
+        return union_probability(
             self._chance(self._settled_batches), self._chance(self._open_batches) * self.released
         )
 
@@ -92,7 +92,7 @@ def read_inclusion(track: Track, pool: Pool, waiting: Collection[int] = ()) -> I
     thresholds = Thresholds(track, pool, lacks_answer)
     draws = Draws(track, pool, lacks_answer)
     return Inclusion(
-        asked=any_of(thresholds.chance(), draws.chance()),
+        asked=union_probability(thresholds.chance(), draws.chance()),
         drawn=(thresholds.realised() | draws.realised()) & ~lacks_answer,
         threshold=thresholds.highest,
         released=min(thresholds.released, draws.released),

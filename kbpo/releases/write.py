@@ -51,11 +51,11 @@ from scoring.release import (
     SUMS,
     Release,
     Row,
-    about,
-    checked,
-    in_slices,
+    add_slices,
+    data_tables,
+    release_metadata,
     slice_rows,
-    tables,
+    with_checksum,
 )
 from scoring.report import OF
 from scoring.rescore import rescore
@@ -181,13 +181,13 @@ def _write(track: Track, place: Path) -> Row:
     codes, slices, left_out = _Codes(track), list(cuts(track, data)), LeftOut.of(data)
     written = {
         "systems": _systems(data),
-        **tables(data, checks),
+        **data_tables(data, checks),
         "slices": slice_rows(slices),
         "draws": _draws(track, data),
         "estimates": _estimates(evaluation),
         "answers": _answers(track, codes),
     }
-    written["instances"] = in_slices(written["instances"], slices)
+    written["instances"] = add_slices(written["instances"], slices)
     for name in OF_TARGETS:
         written[name] = left_out.kept(written[name])
     written["targets"] = _add_positions(written["targets"], left_out.told)
@@ -195,7 +195,7 @@ def _write(track: Track, place: Path) -> Row:
     linked = _Linked(data, codes.unlinked)
     written["ratings"] = linked.recoded(written["ratings"])
     rows = {name: _table(place / f"{name}.jsonl", table) for name, table in written.items()}
-    manifest = _about(track, evaluation, rows, about(data, checks))
+    manifest = _about(track, evaluation, rows, release_metadata(data, checks))
     if linked.unlinked:  # intervals rest on who gave which rating
         manifest["board"]["not_recomputed"] = [
             f"{method}{population}"
@@ -246,7 +246,8 @@ def _table(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
     with path.open("w", encoding="utf-8") as file:
         for row in rows:
             file.write(
-                json.dumps(checked(_dates_as_text(row)), ensure_ascii=False, allow_nan=False) + "\n"
+                json.dumps(with_checksum(_dates_as_text(row)), ensure_ascii=False, allow_nan=False)
+                + "\n"
             )
             n += 1
     return n

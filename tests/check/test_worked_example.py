@@ -11,7 +11,7 @@ import pytest
 from estimators.poisson import select
 from kbpo.money.models import Price
 from scoring.arrays import Floats
-from scoring.inclusion import any_of
+from scoring.inclusion import union_probability
 
 README = (Path(__file__).parents[2] / "kbpo/README.md").read_text()
 EXAMPLE = README.partition("## One worked example")[2].partition("\n## ")[0]
@@ -40,5 +40,5 @@ def test_who_is_drawn_and_the_precision_of_the_first_run() -> None:
 def test_the_probability_that_the_target_has_a_label(
     threshold: float, answered: float, pi: float
 ) -> None:
-    assert float(any_of(np.array(threshold))) * answered == pytest.approx(pi, abs=1e-12)
+    assert float(union_probability(np.array(threshold))) * answered == pytest.approx(pi, abs=1e-12)
     assert says(pi)

@@ -27,7 +27,7 @@ from kbpo.releases.write import CannotRelease, _Linked, write_release
 from kbpo.sampling.open_track import close_track
 from kbpo.submissions.models import Submission
 from kbpo.submissions.withdraw import withdraw
-from scoring.release import BadRelease, Release, checked, read_data, tables
+from scoring.release import BadRelease, Release, data_tables, read_data, with_checksum
 from scoring.rescore import Rescored, rescore
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
@@ -73,7 +73,7 @@ def altered(
         if change(row):
             if check:
                 del row["check"]
-                row = checked(row)
+                row = with_checksum(row)
             lines[at] = json.dumps(row)
             path.write_text("\n".join(lines) + "\n")
             return at + 1
@@ -215,7 +215,7 @@ def _another_value(row: dict[str, Any]) -> bool:
 def _with_estimates(release: Release, rows: list[dict[str, Any]], about: dict[str, Any]) -> Release:
     """The release with other estimates, and checksums that fit them."""
     texts = {
-        "estimates.jsonl": "".join(json.dumps(checked(row)) + "\n" for row in rows),
+        "estimates.jsonl": "".join(json.dumps(with_checksum(row)) + "\n" for row in rows),
         "release.json": json.dumps(about),
     }
     sums = (release.path / "SHA256SUMS").read_text().splitlines()
@@ -232,8 +232,8 @@ def _says_how_it_is_cited(release: Release, world: FixedWorld) -> None:
     said = yaml.safe_load((release.path / "CITATION.cff").read_text())
     assert said["cff-version"] == "1.2.0" and said["message"] and said["authors"][0]["name"]
     assert world.track.name in said["title"] and said["type"] == "dataset"
-    assert said["date-released"] == release.about["made_at"][:10]
-    number = world.track.evaluations.get(number=release.about["board"]["evaluation"]).number
+    assert said["date-released"] == release.metadata["made_at"][:10]
+    number = world.track.evaluations.get(number=release.metadata["board"]["evaluation"]).number
     address = reverse("evaluation", args=[world.track.slug, number])
     assert said["url"] == settings.SITE_URL + address
     assert "  CITATION.cff\n" in (release.path / "SHA256SUMS").read_text()
@@ -271,7 +271,7 @@ def _misses_what_is_left_out(release: Release) -> None:
     """Whoever leaves something out of the estimates and makes all checksums anew is told of it."""
     rows = [row for _, row in release.lines("estimates")]
     rows = [{name: row[name] for name in row if name != "check"} for row in rows]
-    about = release.about
+    about = release.metadata
 
     def without(figure: str, which: slice = slice(None)) -> list[dict[str, Any]]:
         changed = rows[which]
@@ -325,7 +325,7 @@ def test_what_was_altered_in_a_release_is_named(tmp_path: Path) -> None:
     assert found.left_out == {}
     methods = [row["method"] for _, row in release.lines("estimates")]
     assert methods.count("expert") > 5, "experts corrected nothing: a weak test"
-    assert "slices" in release.about["rows"] and found.numbers > 250
+    assert "slices" in release.metadata["rows"] and found.numbers > 250
     _tells_no_secrets(release, world)
     _says_how_it_is_cited(release, world)
     _is_read_without_django(release, tmp_path)
@@ -369,7 +369,7 @@ def test_rated_texts_and_their_metrics_are_recomputed_too(studied: World, tmp_pa
 def test_nothing_links_the_ratings_of_somebody_who_is_not_to_be_known(studied: World) -> None:
     _name_who_rated()
     data = load_data(studied.track)
-    rows = list(tables(data)["ratings"])
+    rows = list(data_tables(data)["ratings"])
     said = list(_Linked(data, {"person 3"}).recoded(rows))
     codes: dict[tuple[str, str], list[int]] = {}
     for row, coded in zip(rows, said, strict=True):
@@ -415,7 +415,7 @@ def _name_who_rated() -> None:
 
 
 def _says_who_rated_under_new_codes(studied: World, release: Release) -> None:
-    own = [row["judge"] for row in tables(load_data(studied.track))["ratings"]]
+    own = [row["judge"] for row in data_tables(load_data(studied.track))["ratings"]]
     rows = [row for _, row in release.lines("ratings")]
     told = [row["judge"] for row in rows]
     assert len(told) == len(own) > 100 and told != own

@@ -31,7 +31,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from scoring.arrays import Floats, Ids
-from scoring.inclusion import any_of, repeated
+from scoring.inclusion import repeated, union_probability
 
 DRAW_LIMIT = 20_000
 LEAST = 30
@@ -228,7 +228,7 @@ def _option(
         repeated(np.minimum(np.bincount(draft.row, weights=supports[kind][2]), 1.0), n)
         for kind, n in draws.items()
     ]
-    chance = any_of(*held)
+    chance = union_probability(*held)
     new = draft.questions(chance)
     most = min(sum(draws.values()), draft.n_targets)
     price = make_option(submission, str(half_width), min(new, most), min(new, most), most)
@@ -265,7 +265,7 @@ def _required_more(submission: Submission, half_width: Decimal, state: State) ->
     now, draw_chance = state.chance, np.bincount(state.row, weights=state.p)
 
     def planned(n: int) -> float:
-        chance = any_of(now, repeated(np.minimum(draw_chance, 1.0), n))
+        chance = union_probability(now, repeated(np.minimum(draw_chance, 1.0), n))
         return planned_variance(state.p, chance[state.row], state.v, target=state.row)
 
     before, goal = planned(0), target
