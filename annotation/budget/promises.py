@@ -60,6 +60,11 @@ def committed_money(payer: Purpose) -> Decimal:
         return Decimal(cursor.fetchone()[0])
 
 
+def unpromised_money(payer: Purpose) -> Decimal:
+    """Return what a payer has reserved and not promised yet."""
+    return balance(purpose=payer).open - committed_money(payer)
+
+
 def money_left_to_publish(track: Track) -> Decimal | None:
     """Return what may still be published on a track whose cap was lowered below its reservations;
     None on other tracks.

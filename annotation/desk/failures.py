@@ -9,7 +9,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from annotation.budget.promises import committed_money, lock_payer, payers_of
+from annotation.budget.promises import lock_payer, payers_of, unpromised_money
 from annotation.hits.batch import batch_names
 from annotation.marketplace.compensations import spend_bonus_again
 from annotation.models import (
@@ -24,7 +24,7 @@ from kbpo import clock
 from kbpo.accounts.audit import DISMISS, note, was_dismissed
 from kbpo.accounts.models import Delivery, User
 from kbpo.money.purpose import Purpose
-from kbpo.money.spend import OverBudget, balance
+from kbpo.money.spend import OverBudget
 from kbpo.queue import nudge
 
 AGAIN = {
@@ -168,7 +168,7 @@ def _republish(hit: HIT) -> None:
     )
     HIT.objects.filter(pk=hit.pk).update(status="intent")  # so that its places are counted
     for payer in payers:
-        short = committed_money(payer) - balance(purpose=payer).open
+        short = -unpromised_money(payer)
         if short > 0:
             raise CannotRetry(
                 f"Its questions would cost ${short} more than {payer} has set aside. Set"

@@ -12,7 +12,7 @@ from decimal import Decimal
 
 from django.db.models import F, QuerySet
 
-from annotation.budget.promises import committed_money, lock_payer
+from annotation.budget.promises import lock_payer, unpromised_money
 from annotation.models import ANSWERED, HIT, Assignment, Question, Response
 from annotation.platforms.registry import local_names
 from annotation.questions.limits import (
@@ -24,7 +24,6 @@ from annotation.questions.limits import (
 )
 from kbpo import clock
 from kbpo.money.purpose import Purpose
-from kbpo.money.spend import balance
 from kbpo.queue import nudge
 from kbpo.tracks.models import Track
 
@@ -38,11 +37,12 @@ def ask_again(questions: Sequence[Question], left: Mapping[int, Sequence[Respons
     offered: dict[Question, int] = {}
     for question in sorted(questions, key=lambda question: (question.order, question.pk)):
         if question.payer not in money:
-            money[question.payer] = _unpromised_money(question.payer)
+            money[question.payer] = unpromised_money(question.payer)
         counting = len({response.assignment_id for response in left.get(question.pk, ())})
-        if places := _affordable_places(
-            question, counting, answers_of[question.pk], money[question.payer]
-        ):
+        places = _missing_answers(question, counting, answers_of[question.pk], least=1)
+        if question.price:
+            places = min(places, int(money[question.payer] / question.price))
+        if places:
             offered[question] = places
             money[question.payer] -= question.price * places
     if offered:
@@ -69,31 +69,17 @@ def ask_one_more(question: Question, free: dict[Purpose, Decimal]) -> bool:
         if question.payer not in free:
             if not lock_payer(question.payer, wait=False):
                 raise LockHeld
-            free[question.payer] = _unpromised_money(question.payer)
+            free[question.payer] = unpromised_money(question.payer)
         if free[question.payer] < question.price:
             return False
         free[question.payer] -= question.price
-    _add_one_hit(question)
+    # In a HIT of its own: the platform may already have closed the first one.
+    _add_hits({question: 1})
+    question.answers_wanted += 1
+    question.save(update_fields=["answers_wanted"])
     question.move("published", "People are divided: one more is asked.", asked_again=False)
     nudge("publish")
     return True
-
-
-def _add_one_hit(question: Question) -> None:
-    """Want one more answer to a locked question, and make a HIT for it: the platform may already
-    have closed the first one.
-    """
-    question.answers_wanted += 1
-    question.save(update_fields=["answers_wanted"])
-    hit = HIT.objects.create(
-        status="intent",
-        track=question.track,
-        platform=question.track.platform,
-        order=question.order,
-        max_assignments=1,
-        reward=question.reward,
-    )
-    hit.questions.add(question)
 
 
 def count_unreplaceable(worker: int) -> int:
@@ -113,17 +99,12 @@ def count_unreplaceable(worker: int) -> int:
     for question in questions:
         wanted = _missing_answers(question, left[question.pk], answers_of[question.pk])
         if question.payer not in money:
-            money[question.payer] = _unpromised_money(question.payer)
+            money[question.payer] = unpromised_money(question.payer)
         if question.price * wanted > money[question.payer]:
             lacking += 1
         else:
             money[question.payer] -= question.price * wanted
     return lacking
-
-
-def _unpromised_money(payer: Purpose) -> Decimal:
-    """Return what a payer has reserved and not promised yet."""
-    return balance(purpose=payer).open - committed_money(payer)
 
 
 def count_answers(questions: Collection[Question]) -> Counter[int]:
@@ -140,14 +121,6 @@ def initial_places(questions: Collection[Question]) -> dict[int, int]:
     """Return question -> number of answers wanted when it was first published."""
     pairs = HIT.questions.through.objects.filter(question__in=questions).order_by("-hit_id")
     return dict(pairs.values_list("question", "hit__max_assignments"))
-
-
-def _affordable_places(question: Question, left: int, n_answers: int, money: Decimal) -> int:
-    """Return how many more people are asked a question: what it lacks of the answers that its track
-    promises, and at least one; fewer if the money does not reach.
-    """
-    wanted = _missing_answers(question, left, n_answers, least=1)
-    return min(wanted, int(money / question.price)) if question.price else wanted
 
 
 def _missing_answers(question: Question, left: int, n_answers: int, *, least: int = 0) -> int:
@@ -171,7 +144,18 @@ def _publish_again(offered: Mapping[Question, int], answers_of: Mapping[int, int
     old = HIT.objects.filter(
         questions__in=list(offered), status="closed", platform__in=local_names()
     )
-    HIT.objects.filter(pk__in=_lock_hits(old)).update(status="expired")
+    HIT.objects.filter(pk__in=lock_hits(old)).update(status="expired")
+    _add_hits(offered)
+    for question, places in offered.items():
+        question.answers_wanted = answers_of[question.pk] + places
+    Question.objects.bulk_update(offered, ["answers_wanted"])
+    Question.objects.filter(pk__in=[question.pk for question in offered]).move(
+        "published", "Answers to it were excluded: more are asked for.", asked_again=True
+    )
+
+
+def _add_hits(places_of: Mapping[Question, int]) -> None:
+    """Store the intent of a HIT for each of these questions, with so many places."""
     made = HIT.objects.bulk_create(
         HIT(
             status="intent",
@@ -181,18 +165,12 @@ def _publish_again(offered: Mapping[Question, int], answers_of: Mapping[int, int
             max_assignments=places,
             reward=question.reward,
         )
-        for question, places in offered.items()
+        for question, places in places_of.items()
     )
     through = HIT.questions.through
     through.objects.bulk_create(
         through(hit_id=hit.pk, question_id=question.pk)
-        for hit, question in zip(made, offered, strict=True)
-    )
-    for question, places in offered.items():
-        question.answers_wanted = answers_of[question.pk] + places
-    Question.objects.bulk_update(offered, ["answers_wanted"])
-    Question.objects.filter(pk__in=[question.pk for question in offered]).move(
-        "published", "Answers to it were excluded: more are asked for.", asked_again=True
+        for hit, question in zip(made, places_of, strict=True)
     )
 
 
@@ -216,7 +194,7 @@ def stop_asking(questions: Collection[Question]) -> int:
     """Close the places of those locked questions whose answers count again, so that they are
     settled next, and return their number. Questions that somebody has in hand stay open.
     """
-    hits = _lock_hits(
+    hits = lock_hits(
         HIT.objects.filter(questions__in=list(questions), status__in=["intent", "open"])
     )
     in_hand = Assignment.objects.filter(hit__in=hits, status__in=["leased", "submitted"])
@@ -233,29 +211,21 @@ def stop_asking(questions: Collection[Question]) -> int:
     for question in free:
         question.answers_wanted = answers_of[question.pk]
     Question.objects.bulk_update(free, ["answers_wanted"])
-    Question.objects.filter(pk__in=[question.pk for question in free]).move("answered")
-    if free:
-        nudge("settle")
-    return len(free)
+    return Question.objects.filter(pk__in=[question.pk for question in free]).move("answered")
 
 
 def settle_given_up(questions: Collection[Question]) -> int:
     """Make those of these locked questions due that were given up and have answers that count now.
     Return their number.
     """
-    answered_now = Question.objects.filter(
+    answered = Question.objects.filter(
         pk__in=[question.pk for question in questions], responses__counts=True
     )
-    due = Question.objects.filter(
-        pk__in=list(answered_now.values_list("pk", flat=True)), status="unanswered"
-    )
-    n = due.update(next_try_at=clock.now())
-    if n:
-        nudge("settle")
-    return n
+    due = Question.objects.filter(pk__in=answered.values("pk"), status="unanswered")
+    return due.update(next_try_at=clock.now())
 
 
-def _lock_hits(hits: QuerySet[HIT]) -> list[int]:
+def lock_hits(hits: QuerySet[HIT]) -> list[int]:
     """Return the ids of these HITs, locked in primary-key order after their questions."""
     locked = (
         HIT.objects.select_for_update(of=("self",)).filter(pk__in=hits.values("pk")).order_by("pk")

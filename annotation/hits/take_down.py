@@ -10,13 +10,12 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from annotation.budget.halts import halted_hits, pause
-from annotation.budget.promises import committed_money, lock_payer, payers_of
+from annotation.budget.promises import lock_payer, payers_of, unpromised_money
 from annotation.models import HIT, Halt, Question
 from annotation.platforms.registry import local_names
 from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.money.purpose import Purpose
-from kbpo.money.spend import balance
 from kbpo.tracks.models import Track
 
 GONE = "It was taken down, and its money was given back before it could be put up again."
@@ -76,7 +75,7 @@ def _reopen_hits(payer: Purpose) -> int:
         .order_by("order", "pk")
     ):
         hit.move("open", taken_down_at=None)
-        if committed_money(payer) <= balance(purpose=payer).open:
+        if unpromised_money(payer) >= 0:
             put_back += 1
             continue
         hit.move("expired", GONE)

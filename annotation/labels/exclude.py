@@ -9,7 +9,8 @@ few people are active, an admin decides.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -17,7 +18,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from annotation.hits.ask_again import count_unreplaceable
-from annotation.labels.recount import Again, count
+from annotation.labels.recount import RecountResult, set_counting
 from annotation.models import Assignment, Response, Signal, Worker
 from annotation.quality.signals import Flag, doubtful_workers, due_for_review, flags_of
 from annotation.quality.warn import warn, warned_and_continued
@@ -39,7 +40,7 @@ class ExclusionResult:
     """The effect of an exclusion or a reinstatement on judgments and settled questions."""
 
     judgments: int
-    settled: Again
+    settled: RecountResult
 
     def __str__(self) -> str:
         return f"{self.judgments} judgment{'' if self.judgments == 1 else 's'}; {self.settled}"
@@ -85,7 +86,7 @@ def review() -> int:
 
 def _next_to_exclude(done: set[int]) -> tuple[int, list[Flag]] | None:
     """Return the next worker to exclude with the flags that exclude them; None without one."""
-    warned = warned_and_continued(_excluding_flags(list(due_for_review())))
+    warned = warned_and_continued(_exceeded_flags(list(due_for_review()), excluding=True))
     if not warned:
         return None
     crowd = _Crowd.now()
@@ -108,7 +109,9 @@ class _Crowd:
 
     @classmethod
     def now(cls) -> _Crowd:
-        return cls(_active_workers(), excluded_since(clock.now() - A_DAY))
+        now = clock.now()
+        active = Worker.objects.filter(excluded_at=None, last_seen_at__gt=now - ACTIVE)
+        return cls(set(active.values_list("pk", flat=True)), excluded_since(now - A_DAY))
 
     @property
     def most_a_day(self) -> int:
@@ -146,7 +149,7 @@ def undecided_workers() -> list[Undecided]:
     beyond = _exceeded_flags(doubtful_workers())
     if not beyond:
         return []
-    crowd, excluding = _Crowd.now(), _excluding_flags(list(beyond))
+    crowd, excluding = _Crowd.now(), _exceeded_flags(list(beyond), excluding=True)
     warned = warned_and_continued(excluding)
     workers = Worker.objects.in_bulk(beyond)
     waiting = []
@@ -161,29 +164,16 @@ def undecided_workers() -> list[Undecided]:
     return sorted(waiting, key=lambda case: -max(flag.share for flag in case.flags))
 
 
-def _excluding_flags(workers: Sequence[int]) -> dict[int, list[Flag]]:
-    """Return worker -> flags beyond their limits, on tracks that exclude for them."""
-    return _only_exceeded(flags_of(workers, excluding=True)) if workers else {}
-
-
-def _exceeded_flags(workers: Sequence[int]) -> dict[int, list[Flag]]:
-    """Return worker -> flags beyond their limits."""
-    return _only_exceeded(flags_of(workers)) if workers else {}
-
-
-def _only_exceeded(flags_by_worker: Mapping[int, Sequence[Flag]]) -> dict[int, list[Flag]]:
-    """Return the flags beyond their limits, of workers who have any."""
-    passing = {}
-    for worker, flags in flags_by_worker.items():
-        beyond = [flag for flag in flags if flag.beyond]
-        if beyond:
-            passing[worker] = beyond
-    return passing
-
-
-def _active_workers() -> set[int]:
-    workers = Worker.objects.filter(excluded_at=None, last_seen_at__gt=clock.now() - ACTIVE)
-    return set(workers.values_list("pk", flat=True))
+def _exceeded_flags(workers: Sequence[int], *, excluding: bool = False) -> dict[int, list[Flag]]:
+    """Return worker -> flags beyond their limits; with `excluding` only from tracks that exclude
+    for them.
+    """
+    exceeded: dict[int, list[Flag]] = defaultdict(list)
+    for worker, flags in flags_of(workers, excluding=excluding).items() if workers else ():
+        for flag in flags:
+            if flag.beyond:
+                exceeded[worker].append(flag)
+    return dict(exceeded)
 
 
 @transaction.atomic
@@ -260,7 +250,7 @@ def _apply(
     """
     # Why stands in the worker's log alone, which an erasure clears.
     sentence = f"Annotator {worker} was {'excluded' if reason else 'reinstated'}."
-    judgments, settled = count(responses, reason, sentence, who)
+    judgments, settled = set_counting(responses, reason, sentence, who)
     done = ExclusionResult(judgments, settled)
     note(
         what,

@@ -1,4 +1,5 @@
-"""Aggregates answers to labels, at first and again when answers are excluded or count again.
+"""Computes the labels of questions from their counted answers: when they are settled, and again
+when answers are excluded or count again.
 
 Labels are only appended, and labels of experts take precedence. A later aggregate of a question
 replaces all that the question had said (`kbpo.instances.merge`); `Label.again` counts
@@ -12,55 +13,88 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
 from django.db.models import QuerySet
 
 from annotation.budget.promises import lock_payer, payers_of
-from annotation.hits.ask_again import ask_again, lower_answers_wanted, settle_given_up, stop_asking
+from annotation.hits.ask_again import (
+    LockHeld,
+    ask_again,
+    ask_one_more,
+    count_answers,
+    initial_places,
+    lock_hits,
+    lower_answers_wanted,
+    settle_given_up,
+    stop_asking,
+)
 from annotation.interfaces.base import AggregatedLabel
 from annotation.interfaces.registry import asking_yes_or_no, interface_of, reading
-from annotation.interfaces.shared.payload import is_divided, mentions_beside
+from annotation.interfaces.shared.payload import is_divided, joins_readers, mentions_beside
 from annotation.labels.revise import MODEL, refit
-from annotation.models import ANSWERABLE, Assignment, Policy, Question, Response
-from annotation.quality.signals import compare_with_majority_again
-from annotation.questions.limits import promised_answers
+from annotation.models import ANSWERABLE, HIT, PUT_AWAY, Assignment, Policy, Question, Response
+from annotation.quality.signals import compare_with_majority, compare_with_majority_again
+from annotation.questions.limits import (
+    MOST_ANSWERS,
+    NOBODY_BESIDE,
+    has_other_worker,
+    max_answers,
+    promised_answers,
+)
+from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
+from kbpo.clock.served import late_since
 from kbpo.instances.merge import PEOPLE, Statement, current_labels, current_statements
 from kbpo.instances.models import STAGED, Label
 from kbpo.instances.record import NewLabel, record
+from kbpo.money.purpose import Purpose
+from kbpo.queue import nudge
 from kbpo.tracks.kbp.merge import CLUSTER, OFFERED, TITLED
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import NAME, RELATION, kind_with_recall
 
+ALL_EXCLUDED = "All answers were excluded; it is asked again."
+"""Reason of a question that is asked again"""
+AT_ITS_END = datetime(9000, 1, 1, tzinfo=UTC)
+"""When a question that was given up and labelled so is due again; a late answer or Retry sets
+another time"""
+LONGEST = timedelta(days=1)
+"""How long a question that was given up waits for those who have it in hand"""
+SOON = timedelta(minutes=1)
+AT_ONCE = timedelta(seconds=5)
+TAKEN_BACK = "taken_back"
+Change = tuple[NewLabel, bool]
+"""A label to record, and whether it says something else than the current label of the question"""
 HOW = (*("votes", "titles", "asked"), OFFERED, TITLED, CLUSTER, PEOPLE)
 """Parts of a label's value that tell how it came about; a label counts as changed where others
 do"""
 
 
 @dataclass(frozen=True)
-class Again:
+class RecountResult:
     """The effect of changed answers on settled questions."""
 
     changed: int = 0
     """Changed labels"""
-    asked: int = 0
+    asked_again: int = 0
     """Questions that are asked again; their labels stay until somebody answers"""
-    stayed: int = 0
-    """Labels' questions that stay as they were: too few answers are left, and nobody can be
-    asked"""
-    back: int = 0
+    unchanged: int = 0
+    """Questions with too few answers left whose labels stay, since nobody can be asked"""
+    restored: int = 0
     """Questions that had been asked again or given up, and whose answers count again: they are
     settled next"""
 
     def __str__(self) -> str:
         parts = [f"{_count(self.changed, 'label')} changed"]
-        if self.asked:
-            parts.append(f"{_count(self.asked, 'question')} asked again")
-        if self.stayed:
-            parts.append(f"{_count(self.stayed, 'question')} as before: nobody can be asked")
-        if self.back:
-            parts.append(f"{_count(self.back, 'question')} settled next with what counts again")
+        if self.asked_again:
+            parts.append(f"{_count(self.asked_again, 'question')} asked again")
+        if self.unchanged:
+            parts.append(f"{_count(self.unchanged, 'question')} as before: nobody can be asked")
+        if self.restored:
+            parts.append(f"{_count(self.restored, 'question')} settled next with what counts again")
         return ", ".join(parts)
 
 
@@ -68,45 +102,42 @@ def _count(n: int, noun: str) -> str:
     return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
-def lock(questions: Collection[int]) -> list[Question]:
-    """Return these questions, locked in primary-key order, after the locks of their payers: so
-    `recount` can commit money.
-    """
-    asked = Question.objects.filter(pk__in=questions)
-    for payer in payers_of(asked):
-        lock_payer(payer)
-    locked = asked.select_for_update(of=("self",)).select_related("track", "target")
-    return list(locked.order_by("pk"))
-
-
-def count(
+def set_counting(
     responses: QuerySet[Response],
     reason: str,
     why: str,
     who: User | None,
     *,
     answer: Assignment | None = None,
-) -> tuple[int, Again]:
+) -> tuple[int, RecountResult]:
     """Make responses count, or not for a `reason`, and return their number and the effect on their
     questions. If the `answer` that they belong to is given, all of its questions are locked; if it
     is rejected, one answer less is wanted.
+
+    Locks the payers of the questions, so that money can be committed, then the questions in
+    primary-key order.
     """
-    of = responses if answer is None else answer.responses.all()
-    locked = lock(set(of.values_list("question", flat=True)))
+    locking = responses if answer is None else answer.responses.all()
+    questions = Question.objects.filter(pk__in=set(locking.values_list("question", flat=True)))
+    for payer in payers_of(questions):
+        lock_payer(payer)
+    rows = questions.select_for_update(of=("self",)).select_related("track", "target")
+    locked = list(rows.order_by("pk"))
     changed = set(responses.values_list("question", flat=True))
     n = responses.update(counts=not reason, excluded_reason=reason)
     if answer is not None and answer.status == "rejected":
         lower_answers_wanted(locked, answer.hit)
-    questions = [question for question in locked if question.pk in changed]
-    return n, recount(questions, why, who, back=not reason)
+    affected = [question for question in locked if question.pk in changed]
+    result = recount(affected, back=not reason)
+    if result != RecountResult():
+        for track in sorted({question.track.slug for question in affected}):
+            note("add up again", f"track:{track}", who=who, why=why, after=str(result), track=track)
+    return n, result
 
 
-def recount(
-    questions: Sequence[Question], why: str, who: User | None = None, *, back: bool = False
-) -> Again:
-    """Aggregate the settled ones of these questions again and return the effect; if answers came
-    `back`, also restore questions that were asked again or given up. The caller holds their locks
-    (`lock`).
+def recount(questions: Sequence[Question], *, back: bool = False) -> RecountResult:
+    """Aggregate the settled ones of these locked questions again and return the effect; if answers
+    came `back`, also restore questions that were asked again or given up.
     """
     settled = [question for question in questions if question.status == "settled"]
     policies = Policy.objects.filter(
@@ -117,33 +148,154 @@ def recount(
     labels_of = _decided_labels(settled, left, modelled)
     short = [question for question in settled if question not in labels_of]
     changes = _keep_read_names(labels_of, label_changes(labels_of, modelled))
-    record(change.label for change in changes)
-    _store_facts(labels_of, {change.label.question for change in changes})
-    changed = sum(change.is_new for change in changes) + _refit_tracks(settled, modelled)
+    record(label for label, _ in changes)
+    written, of_relations = {label.question for label, _ in changes}, reading(RELATION)
+    for question in labels_of:  # in primary-key order
+        if question.interface in of_relations and question.pk in written:
+            kind_with_recall(question.track).store_facts(question.pk)
+    changed = sum(is_new for _, is_new in changes) + _refit_tracks(settled, modelled)
     recompare_answers(settled)
     asked = ask_again(short, left)
     asked_more = ask_again(lacking_answers(labels_of, left), left)
     n_back = _restore_questions(questions, modelled) if back else 0
-    result = Again(changed, asked + asked_more, stayed=len(short) - asked, back=n_back)
-    if result != Again():
-        for track in sorted({question.track.slug for question in questions}):
-            note("add up again", f"track:{track}", who=who, why=why, after=str(result), track=track)
-    return result
+    return RecountResult(changed, asked + asked_more, len(short) - asked, n_back)
+
+
+def settle(questions: Sequence[Question]) -> None:
+    """Record the labels of these locked questions and close them. Questions with fewer answers than
+    their track promises, since answers were excluded before they were parsed, are published again
+    at once; tied ones are not labelled before one more person has answered.
+    """
+    responses = counted_responses(questions)
+    labels_of: dict[Question, list[AggregatedLabel]] = {}
+    unlabelled: list[Question] = []
+    free: dict[Purpose, Decimal] = {}
+    aggregated = {question: _aggregate(question, responses) for question in questions}
+    tied = questions_with_tied_targets(aggregated)
+    short = lacking_answers([one for one in questions if one.status == "answered"], responses)
+    for question, labels in aggregated.items():
+        is_split = question.staged and _is_split(question, responses)
+        try:
+            if labels and question in short and not lock_payer(question.payer, wait=False):
+                raise LockHeld
+            if not labels:
+                unlabelled.append(question)
+            elif not (
+                question.status == "answered"
+                and (question in tied or is_split)
+                and ask_one_more(question, free)
+            ):
+                labels_of[question] = labels
+        except LockHeld:
+            _postpone(question, clock.now() + AT_ONCE)
+    before = already_labelled(labels_of)
+    record(label for label, _ in label_changes(labels_of))
+    compare_with_majority({question: responses[question.pk] for question in labels_of})
+    _close_hits(labels_of, "closed")
+    Question.objects.filter(pk__in=[question.pk for question in labels_of]).move("settled")
+    if before:
+        recompare_answers([question for question in labels_of if question.pk in before])
+    ask_again([question for question in short if question in labels_of], responses)
+    _ask_from_the_start(unlabelled)
+
+
+def _ask_from_the_start(questions: Sequence[Question]) -> None:
+    """Publish questions without counted answers again, for as many people as at first. Questions
+    with the maximal number of answers are given up, and so are those about ties between readers
+    where no other worker is available.
+    """
+    places, given = initial_places(questions), count_answers(questions)
+    waiting = []
+    for question in questions:
+        wanted = min(
+            question.answers_wanted,
+            places.get(question.pk, MOST_ANSWERS),
+            max_answers(question) - given[question.pk],
+        )
+        if wanted <= 0:
+            why = f"{given[question.pk]} people answered it, and none of their answers counts."
+            question.move("unanswered", why, ended_by="")
+        elif joins_readers(question.payload) and not has_other_worker(question):
+            question.move("unanswered", NOBODY_BESIDE, ended_by="")
+        else:
+            question.answers_wanted = wanted
+            waiting.append(question)
+    _close_hits(waiting, "disposed")
+    Question.objects.bulk_update(waiting, ["answers_wanted"])
+    due = Question.objects.filter(pk__in=[question.pk for question in waiting])
+    due.move("waiting", ALL_EXCLUDED, ended_by="")
+
+
+def _close_hits(questions: Iterable[Question], status: str) -> None:
+    """Close the HITs of `questions`. Locks rows in primary-key order to avoid deadlocks."""
+    hits = HIT.objects.filter(questions__in=list(questions)).exclude(status__in=PUT_AWAY)
+    HIT.objects.filter(pk__in=lock_hits(hits)).update(status=status, status_since=clock.now())
+
+
+def give_up(question: Question) -> None:
+    """Settle a question that was given up, once nobody has it in hand, with its answers; without
+    any, record a label for nonresponse.
+
+    Later answers are used too (`accept` makes the question due again): they are paid, and whether
+    somebody had the question in hand does not depend on its true answer. The label for nonresponse
+    stays; the later one counts, and the response rate of the stratum is computed anew with every
+    estimate.
+    """
+    _close_hits([question], "expired")
+    if (until := _wait_until(question)) is not None:
+        _postpone(question, until)
+    elif _aggregate(question, counted_responses([question])):
+        settle([question])
+    else:
+        missing = NewLabel(
+            target_id=question.target_id,
+            value={},
+            source=Label.Source.CROWD,
+            method="nonresponse",
+            n=0,
+            origin=f"{question.origin}/nonresponse",
+            question=question.pk,
+        )
+        record([missing])
+        _postpone(question, AT_ITS_END)
+
+
+def _wait_until(question: Question) -> datetime | None:
+    """Return when to try again, since somebody has the question in hand or an answer is not parsed
+    yet; None otherwise.
+    """
+    now = clock.now()
+    if question.status_since < late_since(LONGEST, now):
+        return None
+    assignments = Assignment.objects.filter(hit__questions=question)
+    if assignments.filter(status="submitted").exists():
+        return now + SOON
+    leased = assignments.filter(status="leased", leased_until__gt=now).order_by("-leased_until")
+    return leased.values_list("leased_until", flat=True).first()
+
+
+def _postpone(question: Question, at: datetime) -> None:
+    question.attempts, question.next_try_at = 0, at
+    question.save(update_fields=["attempts", "next_try_at"])
 
 
 def _decided_labels(
     questions: Sequence[Question], left: Mapping[int, Sequence[Response]], modelled: Collection[int]
 ) -> dict[Question, list[AggregatedLabel]]:
-    """Return question -> labels, where the remaining answers decide."""
+    """Return question -> labels, where the remaining answers decide. They do not if there are
+    none, if most flagged a whole document, or if a tie remains after exclusions and no model weighs
+    it.
+    """
     missed = _questions_with_exclusions(questions)
-    aggregated_labels: dict[Question, list[AggregatedLabel]] = {}
+    decided: dict[Question, list[AggregatedLabel]] = {}
     for question in questions:
-        mine = left.get(question.pk, [])
-        labels = aggregate_labels(question, mine)
+        labels = _aggregate(question, left)
+        if not labels or (question.target.kind == "document" and not labels[0].value):
+            continue
         weighed = question.track_id in modelled or question.pk not in missed
-        if not _is_undecided(question, mine, labels, weighed=weighed):
-            aggregated_labels[question] = labels
-    return aggregated_labels
+        if weighed or not _is_split(question, left):
+            decided[question] = labels
+    return decided
 
 
 def lacking_answers(
@@ -174,29 +326,16 @@ def _restore_questions(questions: Sequence[Question], modelled: Collection[int])
         if len(answers) >= min(question.answers_wanted, promised_answers(question)):
             enough.append(question)
     given_up = [question for question in questions if question.status == "unanswered"]
-    return stop_asking(enough) + settle_given_up(given_up)
+    restored = stop_asking(enough) + settle_given_up(given_up)
+    if restored:
+        nudge("settle")
+    return restored
 
 
 def _questions_with_exclusions(questions: Sequence[Question]) -> set[int]:
     """Return the questions with answers that no longer count."""
     responses = Response.objects.filter(question__in=questions, counts=False, met_before=False)
     return set(responses.values_list("question", flat=True))
-
-
-def _is_undecided(
-    question: Question,
-    left: Sequence[Response],
-    labels: Sequence[AggregatedLabel],
-    *,
-    weighed: bool,
-) -> bool:
-    """Return whether the remaining answers decide nothing: there are none, most flagged a whole
-    document, or there is a tie. A tie is accepted if it is `weighed`: by a model, or because no
-    answer was excluded.
-    """
-    if not labels or (question.target.kind == "document" and not labels[0].value):
-        return True
-    return not weighed and interface_of(question.interface).is_split(question, left)
 
 
 def _keep_read_names(questions: Iterable[Question], changes: Iterable[Change]) -> list[Change]:
@@ -210,17 +349,7 @@ def _keep_read_names(questions: Iterable[Question], changes: Iterable[Change]) -
     )
     read = set(relations.values_list("track", "target"))
     lasting = {name.pk for name in names if (name.track_id, name.target_id) in read}
-    return [
-        change for change in changes if change.label.value or change.label.question not in lasting
-    ]
-
-
-def _store_facts(questions: Iterable[Question], written: Collection[int | None]) -> None:
-    """Store the facts of documents that were read in full as instances."""
-    of_relations = reading(RELATION)
-    for question in sorted(questions, key=lambda question: question.pk):
-        if question.interface in of_relations and question.pk in written:
-            kind_with_recall(question.track).store_facts(question.pk)
+    return [change for change in changes if change[0].value or change[0].question not in lasting]
 
 
 def _refit_tracks(settled: Sequence[Question], modelled: Collection[int]) -> int:
@@ -229,7 +358,8 @@ def _refit_tracks(settled: Sequence[Question], modelled: Collection[int]) -> int
     for question in settled:
         if question.interface in asked and question.track_id in modelled:
             tracks.add(question.track_id)
-    return sum(refit(track) for track in Track.objects.filter(pk__in=tracks).order_by("pk"))
+    made = [refit(track) for track in Track.objects.filter(pk__in=tracks).order_by("pk")]
+    return sum(len(one.labels) for one in made if one is not None)
 
 
 def recompare_answers(settled: Sequence[Question]) -> None:
@@ -243,24 +373,15 @@ def recompare_answers(settled: Sequence[Question]) -> None:
     compare_with_majority_again({question: counted[question.pk] for question in asked})
 
 
-# -- Answers to labels
-
-TAKEN_BACK = "taken_back"
-
-
-@dataclass(frozen=True)
-class Change:
-    """A label to record; `is_new` if it says something else than the current label of the
-    question.
-    """
-
-    label: NewLabel
-    is_new: bool = False
+def _aggregate(
+    question: Question, responses: Mapping[int, Sequence[Response]]
+) -> list[AggregatedLabel]:
+    """Return the labels that the responses to a question aggregate to; none if too few count."""
+    return interface_of(question.interface).aggregate(question, responses.get(question.pk, []))
 
 
-def aggregate_labels(question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
-    """Return the labels that responses aggregate to; none if too few count."""
-    return interface_of(question.interface).aggregate(question, responses)
+def _is_split(question: Question, responses: Mapping[int, Sequence[Response]]) -> bool:
+    return interface_of(question.interface).is_split(question, responses.get(question.pk, []))
 
 
 def counted_responses(questions: Iterable[Question]) -> dict[int, list[Response]]:
@@ -302,21 +423,21 @@ def questions_with_tied_targets(
 
 
 def label_changes(
-    found: Mapping[Question, Sequence[AggregatedLabel]], modelled: Collection[int] = ()
+    labels_of: Mapping[Question, Sequence[AggregatedLabel]], modelled: Collection[int] = ()
 ) -> list[Change]:
     """Return the labels to record for these questions: all of a new question; of a settled one only
     those that differ, and an empty label for each target that it no longer labels. On `modelled`
     tracks the model decides about the target itself, as long as people could answer. The caller
     holds the locks of the questions.
     """
-    before = _labels_before(found)
+    before = _labels_before(labels_of)
     changes: list[Change] = []
-    for question, labels in found.items():
+    for question, labels in labels_of.items():
         if question.pk in before:
             is_modelled = question.track_id in modelled
             changes += _label_changes(question, labels, before[question.pk], is_modelled)
         else:
-            changes += [Change(_new_label(question, None, label)) for label in labels]
+            changes += [(_new_label(question, None, label), False) for label in labels]
     return changes
 
 
@@ -343,7 +464,7 @@ def _label_changes(
             if is_same or (is_for_model and old.value and label.value):
                 continue
         is_new = _meaning(label.value) != _meaning(old.value if old is not None else {})
-        yield Change(_new_label(question, again, label), is_new)
+        yield _new_label(question, again, label), is_new
 
 
 def _labels_before(questions: Iterable[Question]) -> dict[int, list[Label]]:

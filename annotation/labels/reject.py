@@ -9,7 +9,7 @@ from __future__ import annotations
 from django.db import transaction
 from django.db.models import QuerySet
 
-from annotation.labels.recount import count
+from annotation.labels.recount import set_counting
 from annotation.models import Assignment, Bonus, Payment, Rejection, Response
 from annotation.platforms.base import PlatformDown, Refused, UnknownOutcome
 from annotation.platforms.registry import local_names, platform_of
@@ -145,7 +145,7 @@ def _undo(assignment: Assignment, who: User, why: str, *, is_answer: bool) -> Re
 def _set_counting(row: Assignment, responses: QuerySet[Response], reason: str, who: User) -> None:
     """Make an answer count, or not for a reason, also in settled labels."""
     what = "no longer counts" if reason else "counts"
-    count(responses, reason, f"The answer in assignment {row.pk} {what}.", who, answer=row)
+    set_counting(responses, reason, f"The answer in assignment {row.pk} {what}.", who, answer=row)
 
 
 def _report_decision(assignment: Assignment, words: str, *, approve: bool) -> None:

@@ -33,10 +33,10 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.recall import kind_with_recall
 
 MAJORITY, MODEL = "majority", "dawid_skene"
-PAUSE = timedelta(minutes=10)  # between two fits
-COMMITTING = timedelta(
-    seconds=10
-)  # at most from when a question says that it is settled until others see that
+PAUSE = timedelta(minutes=10)
+"""Time between two fits"""
+COMMITTING = timedelta(seconds=10)
+"""Longest time from settling a question until other transactions see it"""
 Sentence = tuple[int, int, str]
 """A question, a target that it asks about, and a sentence about that on its page"""
 
@@ -59,10 +59,8 @@ class Votes:
 
     def parts_held(self, held: Collection[str]) -> tuple[str, ...]:
         """Return the parts that hold, given the statements that do."""
-        found = {
-            part for sentence, parts in self.sentences.items() if sentence in held for part in parts
-        }
-        return tuple(part for part in self.shown if part in found)
+        parts = set().union(*(self.sentences[one] for one in held if one in self.sentences))
+        return tuple(part for part in self.shown if part in parts)
 
     def by_majority(self) -> tuple[str, ...]:
         """Return the parts that hold by majority."""
@@ -70,61 +68,43 @@ class Votes:
             {part for part, who in self.yes.items() if 2 * len(who) > len(self.workers)}
         )
 
-    def answer_of_worker(self, worker: int) -> tuple[str, ...]:
-        """Return the parts that hold by the answer of one worker."""
-        return self.parts_held({part for part, who in self.yes.items() if worker in who})
 
-
-def votes(track: Track, interface: str) -> list[Votes]:
-    """Return the counted answers to all settled questions of a track, target by target, without
-    flags.
+def read_votes(track: Track, interface: str) -> list[Votes]:
+    """Return the counted answers to all settled questions of a track, target by target. Questions
+    that nobody answered, or that most flagged, are left out.
     """
     questions = Question.objects.filter(
         track=track, interface=interface, status="settled", gold=None
     ).in_bulk()
-    said = _read_worker_answers(questions, interface)
-    labels = _latest_holds(questions, interface)
-    answered = []
-    for pk, question in sorted(questions.items()):
-        if (
-            pk not in said or (pk, question.target_id) not in labels
-        ):  # nobody answered, or most flagged it
-            continue
-        for of_target in votes_of(question, said[pk]):
-            holds = labels.get((pk, of_target.target), ())
-            answered.append(replace(of_target, holds=holds))
-    return answered
-
-
-def _read_worker_answers(
-    questions: Mapping[int, Question], interface: str
-) -> dict[int, dict[int, Mapping[str, Sequence[str]]]]:
-    """Return the answers that count, as a mapping: question -> worker -> target (as text) -> parts
-    that hold according to the worker.
-    """
-    criterion = interface_of(interface).criterion
     responses = Response.objects.filter(
-        question__in=list(questions), criterion=criterion, counts=True
+        question__in=list(questions), criterion=interface_of(interface).criterion, counts=True
     ).order_by("pk")
-    said: dict[int, dict[int, Mapping[str, Sequence[str]]]] = defaultdict(dict)
-    for pk, worker, target, value in responses.values_list(
-        "question", "assignment__worker", "target", "value"
-    ):
-        said[pk][worker] = parts_by_target(target, value)
-    return dict(said)
+    answers: dict[int, dict[int, Mapping[str, Sequence[str]]]] = defaultdict(dict)
+    columns = ("question", "assignment__worker", "target", "value")
+    for pk, worker, target, value in responses.values_list(*columns):
+        answers[pk][worker] = parts_by_target(target, value)
+    labels = _latest_holds(questions, interface)
+    votes = []
+    for pk, question in sorted(questions.items()):
+        if pk in answers and (pk, question.target_id) in labels:
+            for of_target in question_votes(question, answers[pk]):
+                holds = labels.get((pk, of_target.target), ())
+                votes.append(replace(of_target, holds=holds))
+    return votes
 
 
-def votes_of(
-    question: Question, said: Mapping[int, Mapping[str, Sequence[str]]]
+def question_votes(
+    question: Question, answers: Mapping[int, Mapping[str, Sequence[str]]]
 ) -> Iterator[Votes]:
-    """Yield the votes about each target of a question."""
-    workers = tuple(sorted(said))
+    """Yield the votes about each target of a question, from the answers as a mapping: worker ->
+    target (as text) -> parts that hold.
+    """
+    workers = tuple(sorted(answers))
     for asked in interface_of(question.interface).asked(question):
         yes: dict[str, set[int]] = defaultdict(set)
-        for worker, holds in said.items():
-            held = set(holds.get(str(asked.target), ()))
-            for sentence in asked.sentences if held else ():
-                if sentence in held:
+        for worker, holds in answers.items():
+            for sentence in holds.get(str(asked.target), ()):
+                if sentence in asked.sentences:
                     yes[sentence].add(worker)
         frozen = {sentence: frozenset(who) for sentence, who in yes.items()}
         yield Votes(question, asked.target, asked.sentences, asked.shown, workers, frozen)
@@ -137,24 +117,21 @@ def _latest_holds(
     of flagged questions, and those that were replaced by an empty label, are left out.
     """
     page = interface_of(interface)
-    labels = Label.objects.filter(source=source_of(page))
+    labels = Label.objects.filter(source=source_of(page), question__in=questions)
     if page.reads:
         documents = Question.objects.filter(pk__in=list(questions)).values("target__document")
         labels = labels.filter(target__document__in=documents)
     else:
         labels = labels.filter(target__in={one.target_id for one in questions.values()})
-    found: dict[tuple[int, int], tuple[str, ...]] = {}
-    labels = labels.filter(question__in=questions).order_by("created_at", "pk")
+    latest: dict[tuple[int, int], tuple[str, ...]] = {}
+    labels = labels.order_by("created_at", "pk")
     for target, value, number, again in labels.values_list("target", "value", "question", "again"):
-        question = questions.get(number or 0)
-        if question is None or (not value and again is None):
-            continue
         says = parts_that_hold(value)
-        if says or (value and target == question.target_id):
-            found[question.pk, target] = tuple(part for part, holds in says.items() if holds)
-        elif not value:
-            found.pop((question.pk, target), None)
-    return found
+        if says or (value and target == questions[number].target_id):
+            latest[number, target] = tuple(part for part, holds in says.items() if holds)
+        elif not value and again is not None:
+            latest.pop((number, target), None)
+    return latest
 
 
 @dataclass(frozen=True)
@@ -165,12 +142,15 @@ class Revision:
     judgments: int
     """Number of targets"""
     labels: list[NewLabel]
-    """Number of changed labels"""
+    """The labels that change"""
     reasons: list[str]
     """Why an interface keeps the majority"""
 
+    def __str__(self) -> str:
+        return f"{self.method}: {len(self.labels)} of {self.judgments} labels changed"
 
-def revision(track: Track, method: str, number: int) -> Revision:
+
+def compute_revision(track: Track, method: str, number: int) -> Revision:
     """Compute the labels that would change if a track's answers were aggregated by this method;
     nothing is stored.
     """
@@ -182,73 +162,59 @@ def revision(track: Track, method: str, number: int) -> Revision:
     reasons: list[str] = []
     judgments = 0
     for interface in asking_yes_or_no():
-        said = votes(track, interface)
+        votes = read_votes(track, interface)
+        judgments += len(votes)
         posterior = None
-        if method == MODEL and said:
-            posterior, reason = _fit(said)
+        if method == MODEL and votes:
+            posterior, reason = _fit(votes)
             if reason:
                 reasons.append(f"{interface_of(interface).title}: {reason}")
-        judgments += len(said)
-        labels += _changed_labels(said, posterior, method, number)
+        for tally in votes:
+            after = tally.by_majority()
+            if posterior is not None:
+                key = (tally.question.pk, tally.target)
+                after = tally.parts_held(
+                    {one for one in tally.sentences if posterior.get((*key, one), 0.0) > 0.5}
+                )
+            if set(after) != set(tally.holds):
+                labels.append(_new_label(tally, after, method, number))
     return Revision(method, judgments, labels, reasons)
 
 
-def _fit(said: Sequence[Votes]) -> tuple[dict[Sentence, float] | None, str]:
+def _fit(votes: Sequence[Votes]) -> tuple[dict[Sentence, float] | None, str]:
     """Fit the model, and return the probability that each statement holds; None with the reason if
-    it cannot be fitted.
+    it cannot be fitted. Statements that the same people affirmed and denied are one unit with a
+    multiplicity, which keeps documents tractable.
     """
-    kinds = _group_sentences(said)
-    if not kinds:
+    groups: dict[tuple[tuple[int, ...], frozenset[int]], list[Sentence]] = {}
+    for tally in votes:
+        for sentence in tally.sentences:
+            group = (tally.workers, tally.yes.get(sentence, frozenset()))
+            groups.setdefault(group, []).append((tally.question.pk, tally.target, sentence))
+    if not groups:
         return None, "Nobody answered yet."
     answers = [
-        (at, worker, int(worker in yes))
-        for at, (workers, yes) in enumerate(kinds)
+        (unit, worker, int(worker in yes))
+        for unit, (workers, yes) in enumerate(groups)
         for worker in workers
     ]
-    unit, worker, told = np.array(answers, dtype=np.int64).T
-    times = [len(some) for some in kinds.values()]
-    result = dawid_skene(told, unit, worker, n_classes=2, times=times)
+    units, workers, values = np.array(answers, dtype=np.int64).T
+    times = [len(sentences) for sentences in groups.values()]
+    result = dawid_skene(values, units, workers, n_classes=2, times=times)
     if result.reason:
         return None, result.reason
     posterior: dict[Sentence, float] = {}
-    for kind, row in zip(kinds.values(), result.posterior, strict=True):
-        posterior |= dict.fromkeys(kind, float(row[1]))
+    for sentences, row in zip(groups.values(), result.posterior, strict=True):
+        posterior |= dict.fromkeys(sentences, float(row[1]))
     return posterior, ""
 
 
-def _group_sentences(
-    said: Sequence[Votes],
-) -> dict[tuple[tuple[int, ...], frozenset[int]], list[Sentence]]:
-    """Return (people asked, people who said yes) -> statements. Equal groups are one unit with a
-    multiplicity, which keeps documents tractable.
-    """
-    kinds: dict[tuple[tuple[int, ...], frozenset[int]], list[Sentence]] = {}
-    for tally in said:
-        for sentence in tally.sentences:
-            key = (tally.workers, tally.yes.get(sentence, frozenset()))
-            kinds.setdefault(key, []).append((tally.question.pk, tally.target, sentence))
-    return kinds
-
-
-def _changed_labels(
-    said: Sequence[Votes], posterior: dict[Sentence, float] | None, method: str, number: int
-) -> list[NewLabel]:
-    """Return the labels that change by the posterior or, without one, by majority."""
-    labels = []
-    for tally in said:
-        after = tally.by_majority()
-        if posterior is not None:
-            keys = [(tally.question.pk, tally.target, sentence) for sentence in tally.sentences]
-            after = tally.parts_held({key[2] for key in keys if posterior.get(key, 0.0) > 0.5})
-        if set(after) != set(tally.holds):
-            labels.append(_new_label(tally, after, method, number))
-    return labels
-
-
 def _new_label(tally: Votes, holds: tuple[str, ...], method: str, number: int) -> NewLabel:
-    _, counted, disagreement = parts_by_majority(
-        [tally.answer_of_worker(worker) for worker in tally.workers], tally.shown
-    )
+    by_worker = []
+    for worker in tally.workers:
+        affirmed = {sentence for sentence, who in tally.yes.items() if worker in who}
+        by_worker.append(tally.parts_held(affirmed))
+    _, counted, disagreement = parts_by_majority(by_worker, tally.shown)
     page = interface_of(tally.question.interface)
     origin = f"{tally.question.origin}/{method}-{number}"
     return NewLabel(
@@ -265,29 +231,21 @@ def _new_label(tally: Votes, holds: tuple[str, ...], method: str, number: int) -
 
 
 @transaction.atomic
-def switch(track: Track, method: str, who: User | None, why: str) -> Revision:
+def switch_aggregation(track: Track, method: str, who: User | None, why: str) -> Revision:
     """Aggregate a track's answers by this method from now on, and return the revision."""
     one_at_a_time("annotation.labels.revise", track.pk)
     policy, _ = Policy.objects.get_or_create(track=track)
     before = policy.aggregation
     made = _apply(track, policy, method)
-    note(
-        "add up by",
-        f"track:{track.slug}",
-        who=who,
-        before=before,
-        why=why,
-        track=track.slug,
-        after=f"{method}: {len(made.labels)} of {made.judgments} labels changed",
-    )
+    about = f"track:{track.slug}"
+    note("add up by", about, who=who, before=before, why=why, track=track.slug, after=str(made))
     return made
 
 
 def _apply(track: Track, policy: Policy, method: str) -> Revision:
-    begun = (
-        clock.now()
-    )  # a question that is settled during the fit may not be in it: it is due for the next
-    made = revision(track, method, policy.revision + 1)
+    # A question that is settled during the fit may be missing in it, and is due for the next one.
+    begun = clock.now()
+    made = compute_revision(track, method, policy.revision + 1)
     policy.revision += 1
     policy.aggregation, policy.fitted_at = method, begun - COMMITTING
     policy.save(update_fields=["revision", "aggregation", "fitted_at"])
@@ -297,13 +255,13 @@ def _apply(track: Track, policy: Policy, method: str) -> Revision:
     return made
 
 
-def refit(track: Track) -> int:
-    """Fit the model of a track to the current answers, and return how many labels changed; 0 where
-    no model is used. Runs in the transaction that changed the answers.
+def refit(track: Track) -> Revision | None:
+    """Fit the model of a track to the current answers, in the caller's transaction, and return the
+    revision; None where no model is used.
     """
     one_at_a_time("annotation.labels.revise", track.pk)
     policy = Policy.objects.filter(track=track, aggregation=MODEL).first()
-    return len(_apply(track, policy, MODEL).labels) if policy is not None else 0
+    return None if policy is None else _apply(track, policy, MODEL)
 
 
 def tick() -> int:
@@ -313,21 +271,18 @@ def tick() -> int:
         aggregation=MODEL, fitted_at__lt=clock.now() - PAUSE
     ).select_related("track")
     for policy in due:
+        track = policy.track
         new = Question.objects.filter(
-            track=policy.track, status="settled", status_since__gt=policy.fitted_at
+            track=track, status="settled", status_since__gt=policy.fitted_at
         )
         if new.exists():
             with transaction.atomic():
-                one_at_a_time("annotation.labels.revise", policy.track_id)
-                made = _apply(policy.track, Policy.objects.get(pk=policy.pk), MODEL)
+                if (made := refit(track)) is None:
+                    continue
                 changed += len(made.labels)
-                note(
-                    "add up again",
-                    f"track:{policy.track.slug}",
-                    track=policy.track.slug,
-                    after=f"{MODEL}: {len(made.labels)} of {made.judgments} labels changed",
-                    why="New answers have come since the last fit",
-                )
+                why = "New answers have come since the last fit"
+                about = f"track:{track.slug}"
+                note("add up again", about, track=track.slug, after=str(made), why=why)
     return changed
 
 

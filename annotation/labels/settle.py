@@ -8,59 +8,35 @@ alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime, timedelta
-from decimal import Decimal
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+
+from django.db.models import QuerySet
 
 from annotation.budget.accrue import approve
-from annotation.budget.promises import lock_payer
-from annotation.hits.ask_again import (
-    LockHeld,
-    ask_again,
-    ask_one_more,
-    count_answers,
-    initial_places,
-)
-from annotation.interfaces.base import AggregatedLabel
+from annotation.budget.extra import extras_of
+from annotation.hits.ask_again import settle_given_up
+from annotation.hits.parts import has_answer_to, part
+from annotation.interfaces.base import BadAnswer, Doubt, ParsedResponse
 from annotation.interfaces.registry import interface_of
-from annotation.interfaces.shared.payload import joins_readers
-from annotation.labels.accept import PUT_AWAY, accept
 from annotation.labels.exclude import review
-from annotation.labels.recount import (
-    aggregate_labels,
-    already_labelled,
-    counted_responses,
-    label_changes,
-    lacking_answers,
-    questions_with_tied_targets,
-    recompare_answers,
-)
+from annotation.labels.recount import give_up, settle
 from annotation.labels.revise import tick as revise
-from annotation.models import HIT, Assignment, Question, Response
-from annotation.quality.signals import compare_with_majority
-from annotation.questions.limits import (
-    MOST_ANSWERS,
-    NOBODY_BESIDE,
-    has_other_worker,
-    max_answers,
-)
-from kbpo import clock
-from kbpo.clock.served import beat, late_since
-from kbpo.instances.models import Label
-from kbpo.instances.record import NewLabel, record
-from kbpo.money.purpose import Purpose
+from annotation.models import HIT, PUT_AWAY, Assignment, Policy, Question, Response, Worker
+from annotation.platforms.registry import local_names
+from annotation.quality.gold import grade, is_gold, questions_shown
+from annotation.quality.signals import note_answer_speed, note_interface_doubts, note_reading_speed
+from kbpo.clock.served import beat
 from kbpo.queue import work, work_together
 
 BATCH = 200
-ALL_EXCLUDED = "All answers were excluded; it is asked again."
-"""Reason of a question that is asked again"""
-AT_ITS_END = datetime(9000, 1, 1, tzinfo=UTC)
-"""When a question that was given up, and labelled so, is looked at again; a late answer or Retry
-sets another time."""
-LONGEST = timedelta(days=1)
-"""A question that was given up waits no longer for those who have it in hand."""
-SOON = timedelta(minutes=1)
-AT_ONCE = timedelta(seconds=5)
+MET_BEFORE = "This worker had judged it before."
+DONE = ("accepted", "approved", "paid")
+Parsed = list[tuple[Question, ParsedResponse]]
+"""The responses of one answer by question"""
+Meeting = tuple[int, int, str, int]
+"""Worker, target of a question, interface, round: who answers that twice counts once. What an
+answer says besides, of the mentions of a pair, is no meeting with a question about these alone."""
 
 
 def tick() -> int:
@@ -68,147 +44,207 @@ def tick() -> int:
     beat()
     moved = work_together(Assignment, "submitted", accept, limit=BATCH)
     moved += work_together(Question, "answered", settle, limit=BATCH)
-    moved += _work_all(Question, "unanswered", give_up)
+    last = BATCH
+    while last == BATCH:
+        last = work(Question, "unanswered", give_up, limit=BATCH)
+        moved += last
     moved += work_together(Assignment, "accepted", approve, limit=BATCH)
     if moved:
         review()
     return moved + revise()
 
 
-def _work_all(model: type[Question], status: str, handle: Callable[[Question], None]) -> int:
-    moved = last = work(model, status, handle, limit=BATCH)
-    while last == BATCH:
-        last = work(model, status, handle, limit=BATCH)
-        moved += last
-    return moved
-
-
-def settle(questions: Sequence[Question]) -> None:
-    """Record the labels of these questions and close them. Questions with fewer answers than their
-    track promises, since answers were excluded before they were parsed, are published again at
-    once; tied ones are not labelled before one more person has answered. The caller holds the locks
-    of the questions.
+def accept(assignments: Sequence[Assignment]) -> None:
+    """Parse raw answers into responses. The caller holds the locks of the assignments; the
+    questions are locked here, in primary-key order, and no HIT is (annotation/README.md). An answer
+    that cannot be used fails alone. Answered questions are settled in the same tick.
     """
-    responses = counted_responses(questions)
-    labels: dict[Question, list[AggregatedLabel]] = {}
-    again: list[Question] = []
-    free: dict[Purpose, Decimal] = {}
-    said = {question: aggregate_labels(question, responses[question.pk]) for question in questions}
-    tied = questions_with_tied_targets(said)
-    short = lacking_answers([one for one in said if one.status == "answered"], responses)
-    for question, found in said.items():
+    asked = _lock_questions({assignment.hit_id for assignment in assignments})
+    parsed: dict[Assignment, Parsed] = {}
+    for assignment in assignments:
         try:
-            if found and question in short and not lock_payer(question.payer, wait=False):
-                raise LockHeld
-            if not found:
-                again.append(question)
-            elif not (
-                question.status == "answered"
-                and (question in tied or _is_split(question, responses[question.pk]))
-                and ask_one_more(question, free)
-            ):
-                labels[question] = found
-        except LockHeld:
-            _postpone(question, clock.now() + AT_ONCE)
-    before = already_labelled(labels)
-    record(change.label for change in label_changes(labels))
-    compare_with_majority({question: responses[question.pk] for question in labels})
-    _close_hits(labels, "closed")
-    Question.objects.filter(pk__in=[label.pk for label in labels]).move("settled")
-    if before:
-        recompare_answers([question for question in labels if question.pk in before])
-    ask_again([question for question in short if question in labels], responses)
-    _ask_again(again)
-
-
-def _is_split(question: Question, responses: Sequence[Response]) -> bool:
-    """Return whether one more person is asked because the answers differ."""
-    return question.staged and interface_of(question.interface).is_split(question, responses)
-
-
-def _ask_again(questions: Sequence[Question]) -> None:
-    """Publish questions without counted answers again, for as many people as at first. Questions
-    with the maximal number of answers are given up, and so are those about ties between readers
-    where no other worker is available.
-    """
-    places, given = initial_places(questions), count_answers(questions)
-    anew = []
-    for question in questions:
-        wanted = min(
-            question.answers_wanted,
-            places.get(question.pk, MOST_ANSWERS),
-            max_answers(question) - given[question.pk],
-        )
-        if wanted <= 0:
-            question.move(
-                "unanswered",
-                f"{given[question.pk]} people answered it, and none of their answers counts.",
-                ended_by="",
+            parsed[assignment] = _parse(
+                _questions_to_answer(assignment, asked[assignment.hit_id]), assignment
             )
-        elif joins_readers(question.payload) and not has_other_worker(question):
-            question.move("unanswered", NOBODY_BESIDE, ended_by="")
-        else:
-            question.answers_wanted = wanted
-            anew.append(question)
-    _close_hits(anew, "disposed")
-    Question.objects.bulk_update(anew, ["answers_wanted"])
-    Question.objects.filter(pk__in=[one.pk for one in anew]).move(
-        "waiting", ALL_EXCLUDED, ended_by=""
+        except BadAnswer as bad:
+            assignment.move("failed", f"The answer cannot be used: {bad}")
+    Response.objects.bulk_create(responses_of(parsed))
+    _note_work(parsed)
+    untimed = _untimed_tracks(asked)
+    expected: dict[Assignment, int] = {}
+    read: dict[Assignment, list[Question]] = {}
+    answered: set[Question] = set()
+    for answer in parsed:
+        questions = asked[answer.hit_id]
+        answered.update(questions)
+        if questions[0].track_id not in untimed:
+            expected[answer] = sum(question.seconds for question in questions)
+            read[answer] = questions
+    note_answer_speed(expected)
+    note_reading_speed(read)
+    for answer in parsed:
+        if any(is_gold(question) for question in asked[answer.hit_id]):
+            grade(answer)
+    Assignment.objects.filter(pk__in=[answer.pk for answer in parsed]).move("accepted")
+    _make_answered({question for question in answered if question.status == "published"})
+    # `give_up` waits for the answers of those who had a question in hand
+    settle_given_up([question for question in answered if question.status == "unanswered"])
+
+
+def _lock_questions(hits: Collection[int]) -> dict[int, list[Question]]:
+    """Return HIT -> its questions, locked."""
+    pairs = (
+        HIT.questions.through.objects.filter(hit__in=hits)
+        .order_by("question_id")
+        .values_list("hit", "question")
     )
-
-
-def _close_hits(questions: Iterable[Question], status: str) -> None:
-    """Close the HITs of `questions`. Locks rows in primary-key order to avoid deadlocks."""
-    hits = HIT.objects.filter(questions__in=list(questions)).exclude(status__in=PUT_AWAY)
-    locked = (
-        HIT.objects.select_for_update(of=("self",)).filter(pk__in=hits.values("pk")).order_by("pk")
+    locked = Question.objects.select_for_update(of=("self",)).filter(
+        pk__in={question for _, question in pairs}
     )
-    pks = list(locked.values_list("pk", flat=True))
-    HIT.objects.filter(pk__in=pks).update(status=status, status_since=clock.now())
+    questions = {row.pk: row for row in locked.select_related("target").order_by("pk")}
+    questions_of: dict[int, list[Question]] = defaultdict(list)
+    for hit, question in pairs:
+        questions_of[hit].append(questions[question])
+    return questions_of
 
 
-def give_up(question: Question) -> None:
-    """Settle a question that was given up, once nobody has it in hand, with its answers; without
-    any, record a label for nonresponse.
+def _untimed_tracks(asked: Mapping[int, Sequence[Question]]) -> set[int]:
+    """Return the tracks of these questions whose policy ignores answer times."""
+    tracks = set()
+    for questions in asked.values():
+        for question in questions:
+            tracks.add(question.track_id)
+    policies = Policy.objects.filter(track__in=tracks, timed=False)
+    return set(policies.values_list("track", flat=True))
 
-    Later answers are used too (`accept` makes the question due again): they are paid, and whether
-    somebody had the question in hand does not depend on its true answer. The label for nonresponse
-    stays; the later one counts, and the response rate of the stratum is computed anew with every
-    estimate.
+
+def _questions_to_answer(assignment: Assignment, questions: list[Question]) -> list[Question]:
+    """Return the questions of a HIT that its answer must contain. Gold questions that the worker
+    has met in an earlier HIT are left out if the HIT has other questions too and the answer does
+    not contain them.
     """
-    _close_hits([question], "expired")
-    if (until := _wait_until(question)) is not None:
-        _postpone(question, until)
-    elif aggregate_labels(question, counted_responses([question])[question.pk]):
-        settle([question])
-    else:
-        missing = NewLabel(
-            target_id=question.target_id,
-            value={},
-            source=Label.Source.CROWD,
-            method="nonresponse",
-            n=0,
-            origin=f"{question.origin}/nonresponse",
-            question=question.pk,
+    if len(questions) == 1 or not any(is_gold(question) for question in questions):
+        return questions
+    known = {question.pk for question in questions_shown(assignment.hit, assignment.worker)}
+    return [one for one in questions if one.pk in known or has_answer_to(one, assignment.raw or {})]
+
+
+def _parse(questions: Sequence[Question], assignment: Assignment) -> Parsed:
+    raw = assignment.raw or {}
+    return [
+        (question, each)
+        for question in questions
+        for each in interface_of(question.interface).parse(question, part(question, raw))
+    ]
+
+
+def _note_work(parsed: dict[Assignment, Parsed]) -> None:
+    """Store what these answers earned besides their rewards, and which of them look careless."""
+    doubts: dict[Assignment, list[Doubt]] = {}
+    for assignment, answers in parsed.items():
+        by_question: dict[Question, list[ParsedResponse]] = defaultdict(list)
+        for question, each in answers:
+            by_question[question].append(each)
+        assignment.extra = extras_of(by_question.items())
+        doubts[assignment] = [
+            doubt
+            for question, judgments in by_question.items()
+            for doubt in interface_of(question.interface).doubts(judgments)
+        ]
+    Assignment.objects.bulk_update([one for one in parsed if one.extra], ["extra"])
+    note_interface_doubts(doubts)
+
+
+def responses_of(parsed: dict[Assignment, Parsed]) -> list[Response]:
+    """Return unsaved responses. A response does not count, and says why, if its worker is excluded
+    or had judged the question before, which can happen on marketplaces. Such answers are paid.
+    """
+    excluded = Worker.objects.filter(
+        pk__in={one.worker_id for one in parsed}, excluded_at__isnull=False
+    )
+    reasons = dict(excluded.values_list("pk", "excluded_reason"))
+    met = _earlier_meetings(parsed)
+    responses = []
+    for assignment, answers in parsed.items():
+        before = set(met)
+        for question, each in answers:
+            repeats = _meeting(assignment.worker_id, question.target_id, question) in before
+            why = MET_BEFORE if repeats else reasons.get(assignment.worker_id, "")
+            met.add(_meeting(assignment.worker_id, question.target_id, question))
+            responses.append(
+                Response(
+                    assignment=assignment,
+                    question=question,
+                    target_id=each.target_id,
+                    criterion=each.criterion,
+                    value=each.value,
+                    counts=not why,
+                    excluded_reason=why,
+                    met_before=repeats,
+                )
+            )
+    return responses
+
+
+def _earlier_meetings(parsed: dict[Assignment, Parsed]) -> set[Meeting]:
+    """Return the questions that the workers of these answers judged in other answers."""
+    targets = set()
+    for answers in parsed.values():
+        for question, _ in answers:
+            targets.add(question.target_id)
+    responses = Response.objects.filter(
+        assignment__worker__in={answer.worker_id for answer in parsed},
+        question__target__in=targets,
+    )
+    responses = responses.exclude(assignment__in=[answer.pk for answer in parsed])
+    return set(
+        responses.values_list(
+            "assignment__worker", "question__target", "question__interface", "question__round"
         )
-        record([missing])
-        _postpone(question, AT_ITS_END)
+    )
 
 
-def _wait_until(question: Question) -> datetime | None:
-    """Return when to try again, since somebody has the question in hand or an answer is not parsed
-    yet; None otherwise.
+def _meeting(worker: int, target: int, question: Question) -> Meeting:
+    return worker, target, question.interface, question.round
+
+
+def _make_answered(questions: Collection[Question]) -> None:
+    """Mark those of these locked questions as answered that have all wanted answers."""
+    if questions:
+        places, done = _places(questions), answers_that_count(questions)
+        full = [
+            question.pk
+            for question in questions
+            if done[question.pk] >= min(places[question.pk], question.answers_wanted)
+        ]
+        Question.objects.filter(pk__in=full).move("answered")
+
+
+def _places(questions: Collection[Question]) -> Counter[int]:
+    """Return how many answers each question can get, over all of its HITs."""
+    pairs = HIT.questions.through.objects.filter(question__in=questions)
+    pairs = pairs.exclude(hit__status__in=PUT_AWAY)
+    places_of: Counter[int] = Counter()
+    for question, places in pairs.values_list("question", "hit__max_assignments"):
+        places_of[question] += places
+    return places_of
+
+
+def answers_that_count(questions: Collection[Question]) -> Counter[int]:
+    """Return how many answers each question has that may count. On a marketplace, an answer by
+    somebody who had judged the question before does not: another one is bought
+    (`under_answered.py`).
     """
-    now = clock.now()
-    if question.status_since < late_since(LONGEST, now):
-        return None
-    assignments = Assignment.objects.filter(hit__questions=question)
-    if assignments.filter(status="submitted").exists():
-        return now + SOON
-    leased = assignments.filter(status="leased", leased_until__gt=now).order_by("-leased_until")
-    return leased.values_list("leased_until", flat=True).first()
+    pairs = HIT.questions.through.objects.filter(
+        question__in=questions, hit__assignments__status__in=DONE
+    )
+    pairs = pairs.exclude(hit__status__in=PUT_AWAY)
+    twice = set(repeated_judgments(questions).values_list("question", "assignment"))
+    rows = set(pairs.values_list("question", "hit__assignments")) - twice
+    return Counter(question for question, _ in rows)
 
 
-def _postpone(question: Question, at: datetime) -> None:
-    question.attempts, question.next_try_at = 0, at
-    question.save(update_fields=["attempts", "next_try_at"])
+def repeated_judgments(questions: Collection[Question] | QuerySet[Question]) -> QuerySet[Response]:
+    """Return the responses of marketplace workers who had judged the question before."""
+    responses = Response.objects.filter(question__in=questions, met_before=True)
+    return responses.exclude(assignment__hit__platform__in=local_names())

@@ -9,13 +9,12 @@ from decimal import Decimal
 
 from django.db import transaction
 
-from annotation.budget.promises import committed_money, lock_payer
-from annotation.labels.accept import PUT_AWAY, answers_that_count, repeated_judgments
-from annotation.models import HIT, Assignment
+from annotation.budget.promises import lock_payer, unpromised_money
+from annotation.labels.settle import answers_that_count, repeated_judgments
+from annotation.models import HIT, PUT_AWAY, Assignment
 from annotation.platforms.base import Platform, Refused
 from kbpo import clock
 from kbpo.money.purpose import Purpose
-from kbpo.money.spend import balance
 from kbpo.queue import nudge
 
 SENT_IN = ("submitted", "accepted", "approved", "paid", "rejected", "failed")
@@ -96,7 +95,7 @@ def _free_reservation(payer: Purpose, price: Decimal, hit: HIT) -> Decimal:
     its price is added back.
     """
     paid = hit.assignments.filter(status="failed", payment__isnull=False).count()
-    return balance(purpose=payer).open - committed_money(payer) + price * paid
+    return unpromised_money(payer) + price * paid
 
 
 @transaction.atomic

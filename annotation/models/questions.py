@@ -34,6 +34,8 @@ MOST_PRICE = F("price") * (
     F("answers_wanted") + Case(When(staged=True, answers_wanted=FIRST, then=1), default=0)
 )
 """The most that a question costs which waits: its price for each of `answers_most`"""
+PUT_AWAY = ("disposed", "failed")
+"""Statuses of HITs that were never offered, or are not any more"""
 UNPROVEN = "unproven"
 """The field of a raw answer that did not come from our page: it is kept, and cannot be used."""
 UNLISTED = ("leased", "returned")

@@ -21,7 +21,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import Count, Max, Q
 
-from annotation.budget.promises import committed_money
+from annotation.budget.promises import unpromised_money
 from annotation.interfaces.base import Judgment, ParsedResponse, Unit
 from annotation.interfaces.registry import interface_of, names
 from annotation.models import (
@@ -41,7 +41,7 @@ from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.instances.models import Target
 from kbpo.money.purpose import Purpose
-from kbpo.money.spend import balance, reserve
+from kbpo.money.spend import reserve
 from kbpo.tracks.models import Track
 
 MOST = 30_000  # places of a gold question's HIT; it is retired long before
@@ -216,8 +216,7 @@ def _met_gold(hit: HIT, worker: Worker | None, golds: Sequence[Question]) -> set
 
 def money_left(track: Track | int) -> Decimal:
     """Return the uncommitted money for gold on a track."""
-    purpose = purpose_of(track)
-    return balance(purpose=purpose).open - committed_money(purpose)
+    return unpromised_money(purpose_of(track))
 
 
 def gold_candidates(track: Track, limit: int = 30) -> list[Question]:

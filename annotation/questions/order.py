@@ -11,7 +11,7 @@ from decimal import ROUND_CEILING, Decimal
 from django.db import transaction
 from django.db.models import F, Func, IntegerField, Sum
 
-from annotation.budget.promises import committed_money
+from annotation.budget.promises import unpromised_money
 from annotation.interfaces.registry import reading
 from annotation.models import MOST_PRICE, DocumentOrder, Question
 from kbpo import clock
@@ -237,7 +237,7 @@ def missing(order: DocumentOrder) -> Decimal:
     needed = waiting.aggregate(sum=Sum(MOST_PRICE))["sum"] or Decimal(0)
     return max(
         Decimal("0.00"),
-        needed - (balance(purpose=order.purpose).open - committed_money(order.purpose)),
+        needed - unpromised_money(order.purpose),
     )
 
 

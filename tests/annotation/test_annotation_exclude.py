@@ -15,7 +15,7 @@ from exclusion_world import BAD, FLAG, NO, YES, holds, judged, worker
 from annotation.budget import promises
 from annotation.hits import ask_again, publish
 from annotation.labels import exclude, recount, reject, settle
-from annotation.labels.recount import Again
+from annotation.labels.recount import RecountResult
 from annotation.models import HIT, Question, Response
 from annotation.questions import ask
 from kbpo.accounts.models import Audit, User
@@ -56,7 +56,7 @@ def test_a_bad_workers_answers_leave_settled_labels_which_flip(
     stale, kept = state_of(track), list(Label.objects.order_by("pk").values_list("value", "origin"))
     assert holds(track) == {()}
     done = exclude.exclude(worker("bo"), BAD, admin)
-    assert done == exclude.ExclusionResult(18, Again(changed=6, asked=6))
+    assert done == exclude.ExclusionResult(18, RecountResult(changed=6, asked_again=6))
     assert holds(track) == {(PARTS[0],)}
     label = Label.objects.filter(target__kind="pair").order_by("-pk")[0]
     assert (label.n, label.disagreement, label.value["votes"]) == (1, 0.0, {PARTS[0]: 1})
@@ -82,7 +82,7 @@ def test_a_bad_workers_answers_leave_settled_labels_which_flip(
 def test_readmission_brings_the_answers_back(of_two: Submission, admin: User) -> None:
     exclude.exclude(worker("bo"), BAD, admin)
     assert exclude.reinstate(worker("bo"), admin, "They were right.") == exclude.ExclusionResult(
-        18, Again(back=6)
+        18, RecountResult(restored=6)
     )
     settle.tick()
     assert holds(of_two.track) == {()}
@@ -141,7 +141,7 @@ def test_where_people_are_divided_then_one_more_decides(
     published: Submission, clients: list[Client], annotator: Callable[[str], User]
 ) -> None:
     judged(clients, YES, NO, YES)
-    assert exclude.exclude(worker("cy"), BAD).settled == Again(asked=6)
+    assert exclude.exclude(worker("cy"), BAD).settled == RecountResult(asked_again=6)
     assert holds(published.track) == {(PARTS[0],)}, "until somebody answers"
     publish.tick()
     assert promises.committed_money(published.purpose) == 6 * Decimal("0.06")
@@ -164,7 +164,7 @@ def test_without_an_answer_left_as_many_are_asked_as_the_track_asks(
         poor.setattr(ask_again, "_affordable_places", lambda *_: 0)
         for name in ("ada", "bo"):
             exclude.exclude(worker(name), BAD)
-    assert exclude.exclude(worker("cy"), BAD).settled == Again(asked=6)
+    assert exclude.exclude(worker("cy"), BAD).settled == RecountResult(asked_again=6)
     publish.tick()
     assert set(HIT.objects.filter(status="open").values_list("max_assignments", flat=True)) == {3}
     assert set(Question.objects.values_list("answers_wanted", flat=True)) == {6}
@@ -182,11 +182,16 @@ def test_where_nobody_can_be_asked_the_label_stays_and_is_counted(
     n = Label.objects.count()
     asked = 2 if why == "some money" else 0
     done = exclude.exclude(worker("cy"), BAD)
-    assert done.settled == Again(asked=asked, stayed=6 - asked) and Label.objects.count() == n
+    assert (
+        done.settled == RecountResult(asked_again=asked, unchanged=6 - asked)
+        and Label.objects.count() == n
+    )
     assert holds(published.track) == {(PARTS[0],)}
     assert f"{6 - asked} question" in str(done) and "as before" in str(done)
     again_ = exclude.exclude(worker("bo"), BAD)
-    assert again_.settled == Again(changed=0), "ada alone says what all had said, with other votes"
+    assert again_.settled == RecountResult(changed=0), (
+        "ada alone says what all had said, with other votes"
+    )
     assert Question.objects.filter(status="published").count() == asked
 
 

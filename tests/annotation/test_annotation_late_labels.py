@@ -12,8 +12,8 @@ from annotation_world import GOOD, answer_all, make_submission, take
 from django.db import connection, transaction
 from django.test import Client
 
-from annotation.labels import settle
-from annotation.labels.accept import accept
+from annotation.labels import recount, settle
+from annotation.labels.settle import accept
 from annotation.models import Assignment, Question
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label, Target
@@ -87,7 +87,7 @@ def test_a_closing_in_the_midst_of_a_settling_hides_nothing(
     monkeypatch.setattr(settle, "record", slowly)
     with transaction.atomic():
         accept(list(Assignment.objects.filter(status="submitted")))
-        settle.settle(list(Question.objects.filter(status="answered")))
+        recount.settle(list(Question.objects.filter(status="answered")))
     closer.join()
     assert Label.objects.exists() and not Label.objects.filter(public_at=None).exists()
 

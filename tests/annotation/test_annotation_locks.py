@@ -17,8 +17,8 @@ from django.utils import timezone
 from annotation.budget import promises
 from annotation.budget.give_back import give_back
 from annotation.hits import batch, publish, take_down
-from annotation.labels import exclude, settle
-from annotation.labels.accept import accept
+from annotation.labels import exclude, recount, settle
+from annotation.labels.settle import accept
 from annotation.models import HIT, Assignment, Question
 from kbpo import clock
 from kbpo.accounts.models import User
@@ -102,7 +102,7 @@ def test_an_answer_is_read_while_its_question_is_settled(answered: Question) -> 
         other = Beside(lambda: read(last.pk))
         other.wait_until_blocked()
         assert other.is_alive(), "both were at it at once"
-        settle.settle([question])
+        recount.settle([question])
     other.ended()
     last.refresh_from_db()
     assert last.status == "accepted" and last.responses.count() == 3
@@ -116,7 +116,7 @@ def test_a_question_is_settled_while_an_answer_to_it_is_read(answered: Question)
 
     def settled() -> None:
         with transaction.atomic():
-            settle.settle([Question.objects.select_for_update(of=("self",)).get(pk=answered.pk)])
+            recount.settle([Question.objects.select_for_update(of=("self",)).get(pk=answered.pk)])
 
     with transaction.atomic():
         read(last.pk)
@@ -149,7 +149,7 @@ def test_whoever_takes_questions_and_hits_takes_questions_first(
         other = Beside(lambda: step(hit))
         other.wait_until_blocked()
         assert other.is_alive()
-        settle.settle([question])
+        recount.settle([question])
     other.ended()
 
 

@@ -70,13 +70,13 @@ def test_a_revision_says_what_would_flip_and_writes_nothing(
     divided: Track, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     believe_ada(monkeypatch)
-    made = revise.revision(divided, revise.MODEL, 1)
+    made = revise.compute_revision(divided, revise.MODEL, 1)
     assert (made.judgments, len(made.labels)) == (6, 6)
     assert made.labels[0].value["holds"] == [PARTS[0]]
     assert Label.objects.filter(target__kind="pair").count() == 6
-    assert revise.revision(divided, revise.MAJORITY, 1).labels == []
+    assert revise.compute_revision(divided, revise.MAJORITY, 1).labels == []
     with pytest.raises(ValueError, match="no way of aggregating"):
-        revise.revision(divided, "coin", 1)
+        revise.compute_revision(divided, "coin", 1)
 
 
 def test_switching_appends_labels_and_switching_back_too(
@@ -84,12 +84,14 @@ def test_switching_appends_labels_and_switching_back_too(
 ) -> None:
     believe_ada(monkeypatch)
     assert holds(divided) == {()}
-    revise.switch(divided, revise.MODEL, admin, "Ada is always right.")
+    revise.switch_aggregation(divided, revise.MODEL, admin, "Ada is always right.")
     assert holds(divided) == {(PARTS[0],)}
     labels = Label.objects.filter(target__kind="pair", method="dawid_skene")
     assert labels.count() == 6 and labels[0].value["votes"] == {PARTS[0]: 1}
-    assert revise.switch(divided, revise.MODEL, admin, "Again.").labels == [], "nothing flips twice"
-    revise.switch(divided, revise.MAJORITY, admin, "She was not.")
+    assert revise.switch_aggregation(divided, revise.MODEL, admin, "Again.").labels == [], (
+        "nothing flips twice"
+    )
+    revise.switch_aggregation(divided, revise.MAJORITY, admin, "She was not.")
     assert holds(divided) == {()}
     assert Label.objects.filter(target__kind="pair").count() == 18
     assert [
@@ -102,7 +104,7 @@ def test_switching_appends_labels_and_switching_back_too(
 
 
 def test_the_fit_of_divided_people_changes_nothing(divided: Track) -> None:
-    made = revise.revision(divided, revise.MODEL, 1)
+    made = revise.compute_revision(divided, revise.MODEL, 1)
     assert made.labels == made.reasons == []
 
 
@@ -110,7 +112,7 @@ def test_where_people_gave_few_answers_the_majority_stays_and_the_reason_is_repo
     divided: Track, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(estimators.votes, "FEWEST_ANSWERS", 19)
-    made = revise.revision(divided, revise.MODEL, 1)
+    made = revise.compute_revision(divided, revise.MODEL, 1)
     assert made.labels == []
     [reason] = made.reasons
     assert reason.endswith("Half of the people gave 18 answers or fewer; the model needs 19.")
@@ -119,7 +121,7 @@ def test_where_people_gave_few_answers_the_majority_stays_and_the_reason_is_repo
 def test_what_is_settled_during_a_fit_is_in_the_next(
     divided: Track, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fit = revise.revision
+    fit = revise.compute_revision
 
     def slowly(*args: Any) -> revise.Revision:
         made = fit(*args)
@@ -130,8 +132,8 @@ def test_what_is_settled_during_a_fit_is_in_the_next(
 
     Question.objects.update(status_since=timezone.now() - timedelta(hours=1))
     with monkeypatch.context() as slow:
-        slow.setattr(revise, "revision", slowly)
-        revise.switch(divided, revise.MODEL, None, "To try")
+        slow.setattr(revise, "compute_revision", slowly)
+        revise.switch_aggregation(divided, revise.MODEL, None, "To try")
     monkeypatch.setattr(revise, "PAUSE", timedelta(0))
     revise.tick()
     assert Policy.objects.get().revision == 2, "it was forgotten"

@@ -63,12 +63,12 @@ def pairs_asked() -> int:
 def test_what_would_flip_is_one_fact_of_a_pair_and_the_majority_stands(
     read: Toy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert revise.revision(read.track, revise.MAJORITY, 1).labels == [], (
+    assert revise.compute_revision(read.track, revise.MAJORITY, 1).labels == [], (
         "labels are the majority's already"
     )
     before = Label.objects.count()
     believe_ada(monkeypatch)
-    made = revise.revision(read.track, revise.MODEL, 1)
+    made = revise.compute_revision(read.track, revise.MODEL, 1)
     assert made.judgments == pairs_asked()
     [label] = made.labels
     assert label.value == {"shown": [DIED], "holds": [DIED], "votes": {DIED: 1}}
@@ -80,36 +80,41 @@ def test_a_fact_comes_with_the_model_and_is_missing_again_without_it(
 ) -> None:
     admin, instances = read.users["Admin"], Instance.objects.count()
     believe_ada(monkeypatch)
-    [changed] = revise.switch(read.track, revise.MODEL, admin, "Ada is always right.").labels
+    [changed] = revise.switch_aggregation(
+        read.track, revise.MODEL, admin, "Ada is always right."
+    ).labels
     labels = Label.objects.filter(target=changed.target_id)
     assert {(one.source, one.method) for one in labels} == {("document", "dawid_skene")}
     assert merged_value(labels, merge_labels)["holds"] == [DIED]
     assert Instance.objects.count() == instances + 1, "it is a fact, whoever claims it"
-    assert revise.switch(read.track, revise.MODEL, admin, "Again.").labels == []
-    assert len(revise.switch(read.track, revise.MAJORITY, admin, "She was not.").labels) == 1
+    assert revise.switch_aggregation(read.track, revise.MODEL, admin, "Again.").labels == []
+    assert (
+        len(revise.switch_aggregation(read.track, revise.MAJORITY, admin, "She was not.").labels)
+        == 1
+    )
     assert merged_value(Label.objects.filter(target=changed.target_id), merge_labels) == {}, (
         "missing, and not false"
     )
     [(_, value, unanswered)] = values_of([changed.target_id], merge_labels)
     assert (value, unanswered) == ({}, False), "and a follow-up may ask about it"
-    assert revise.revision(read.track, revise.MAJORITY, 9).labels == []
+    assert revise.compute_revision(read.track, revise.MAJORITY, 9).labels == []
 
 
 def test_without_the_answers_of_who_is_excluded_it_is_still_the_model_that_aggregates(
     read: Toy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     believe_ada(monkeypatch)
-    [changed] = revise.switch(
+    [changed] = revise.switch_aggregation(
         read.track, revise.MODEL, read.users["Admin"], "Ada is always right."
     ).labels
     exclude(Worker.objects.get(user__username="cy"), "Another works for them.", read.users["Admin"])
     label = Label.objects.filter(target=changed.target_id).order_by("-pk")[0]
     assert (label.value["holds"], label.n, label.method) == ([DIED], 2, "dawid_skene")
-    assert revise.revision(read.track, revise.MODEL, 9).labels == []
+    assert revise.compute_revision(read.track, revise.MODEL, 9).labels == []
 
 
 def test_the_fit_leaves_what_all_say(read: Toy) -> None:
-    made = revise.revision(read.track, revise.MODEL, 1)
+    made = revise.compute_revision(read.track, revise.MODEL, 1)
     agreed = Label.objects.filter(
         target__kind="pair", source="document", disagreement=0
     ).values_list("target", flat=True)

@@ -13,7 +13,7 @@ from django.utils import timezone
 from annotation.budget import accrue, halts, promises
 from annotation.desk import journey
 from annotation.hits import collect, progress, publish
-from annotation.labels import accept, settle
+from annotation.labels import settle
 from annotation.labels.exclude import exclude
 from annotation.models import HIT, Assignment, Payment, Question, Response, Worker
 from annotation.quality import agreement, describe
@@ -59,8 +59,10 @@ def test_an_answer_that_comes_while_others_are_read_waits_for_the_next_tick(
     ada, ben, _ = clients
     ada.post(take(ada), GOOD)
 
+    accept = settle.accept
+
     def read_slowly(rows: list[Assignment]) -> None:
-        accept.accept(rows)
+        accept(rows)
         ben.post(take(ben), GOOD)
 
     monkeypatch.setattr(settle, "accept", read_slowly)

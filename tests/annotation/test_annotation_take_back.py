@@ -14,8 +14,8 @@ from exclusion_world import BAD, NO, YES, judged, worker
 from annotation.budget import promises
 from annotation.hits import collect, publish
 from annotation.labels import exclude, reject, settle
-from annotation.labels.accept import MET_BEFORE
-from annotation.labels.recount import Again
+from annotation.labels.recount import RecountResult
+from annotation.labels.settle import MET_BEFORE
 from annotation.models import HIT, Assignment, Question, Response
 from kbpo.accounts.models import User
 from kbpo.instances.merge import merged_value
@@ -86,7 +86,7 @@ def asked_again(published: Submission, clients: list[Client]) -> Submission:
 def test_readmission_takes_back_what_is_asked_again(asked_again: Submission, admin: User) -> None:
     n = Label.objects.count()
     done = exclude.reinstate(worker("cy"), admin, "A slip.")
-    assert done.settled == Again(back=6) and "6 questions settled next" in str(done)
+    assert done.settled == RecountResult(restored=6) and "6 questions settled next" in str(done)
     assert promises.committed_money(asked_again.purpose) == 0
     collect.tick()
     assert not HIT.objects.filter(status__in=["open", "intent"]).exists()
@@ -95,7 +95,7 @@ def test_readmission_takes_back_what_is_asked_again(asked_again: Submission, adm
         "they say what they had said"
     )
     assert set(Question.objects.values_list("answers_wanted", flat=True)) == {3}
-    assert exclude.exclude(worker("cy"), BAD).settled == Again(asked=6), (
+    assert exclude.exclude(worker("cy"), BAD).settled == RecountResult(asked_again=6), (
         "and all that can be done again"
     )
 
@@ -106,7 +106,7 @@ def test_what_somebody_has_in_hand_is_not_taken_back(
     dana = Client()
     dana.force_login(annotator("dana"))
     address = take(dana)
-    assert exclude.reinstate(worker("cy")).settled == Again(back=5)
+    assert exclude.reinstate(worker("cy")).settled == RecountResult(restored=5)
     assert dana.post(address, NO).status_code == 302 and take(dana) == ""
     settle.tick()
     assert Question.objects.counts() == {"settled": 6}

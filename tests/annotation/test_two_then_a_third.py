@@ -16,6 +16,7 @@ from django.utils import timezone
 from test_annotation_money import dying
 from undone import undone
 
+from annotation.budget import promises
 from annotation.budget.give_back import give_back
 from annotation.budget.promises import committed_money
 from annotation.hits import ask_again, publish
@@ -163,7 +164,7 @@ def test_more_are_asked_as_far_as_the_money_reaches_which_is_counted_once(
         counted.append(payer)
         return committed_money(payer)
 
-    monkeypatch.setattr(ask_again, "committed_money", count)
+    monkeypatch.setattr(promises, "committed_money", count)
     monkeypatch.setattr(ask_again, "has_other_worker", lambda question: True)
     settle.tick()
     assert Question.objects.filter(status="published").count() == published

@@ -90,7 +90,7 @@ def _switch_aggregation(request: HttpRequest, track: Track) -> str:
         return "Choose how answers are aggregated."
     if not why:
         return "Give a reason: it is kept in the log."
-    revision = revise.switch(track, method, admin_of(request), why)
+    revision = revise.switch_aggregation(track, method, admin_of(request), why)
     messages.success(request, f"Saved. {len(revision.labels)} labels changed.")
     for reason in revision.reasons:
         messages.warning(request, f"The majority stays: {reason}")
