@@ -1,4 +1,6 @@
-"""Models of questions, HITs, workers, answers and payments."""
+"""Models of human annotation: questions, HITs, workers, answers and payments; quality control; the
+records of platforms.
+"""
 
 from __future__ import annotations
 
@@ -501,6 +503,10 @@ class Signal(models.Model):
         return f"{self.kind} of assignment {self.assignment_id}"
 
 
+SIGNALS = tuple(Signal.Kind.values)
+"""Kinds of signals that can be counted against a worker"""
+
+
 class Payment(Moving):
     """What one assignment (or a passed tutorial, if `why` says so) is owed, exactly once."""
 
@@ -584,3 +590,282 @@ class DocumentOrder(models.Model):
     def purpose(self) -> Purpose:
         """The purpose of its money."""
         return Purpose("documents", self.pk)
+
+
+def signals_that_exclude() -> list[str]:
+    """Return the kinds of signals that exclude automatically by default."""
+    return ["majority", "gold", "unread"]
+
+
+class Policy(models.Model):
+    """How the answers of a track are checked and aggregated. A track without a row has the
+    defaults.
+    """
+
+    class Aggregation(models.TextChoices):
+        MAJORITY = "majority", "majority"
+        DAWID_SKENE = "dawid_skene", "Dawid and Skene’s model"
+
+    track = models.OneToOneField(Track, on_delete=models.CASCADE, related_name="policy")
+    gold_rate = models.FloatField(
+        default=0.0, help_text="Share of questions that are gold, for each worker"
+    )
+    aggregation = models.CharField(
+        max_length=16, choices=Aggregation.choices, default=Aggregation.MAJORITY
+    )
+    fitted_at = models.DateTimeField(null=True)
+    revision = models.PositiveIntegerField(
+        default=0, help_text="Counts the times that labels were re-aggregated"
+    )
+    exclude_for = models.JSONField(
+        default=signals_that_exclude,
+        help_text="Kinds of signals from this track's answers that exclude a worker by themselves",
+    )
+
+    timed = models.BooleanField(
+        default=True,
+        help_text="Whether answers that come too fast are noted: programs need no time",
+    )
+
+    class Meta:
+        db_table_comment = "How a track's answers are checked and added up"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(gold_rate__gte=0, gold_rate__lte=0.5), name="gold_rate_at_most_half"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"policy of {self.track_id}"
+
+
+class Gold(models.Model):
+    """A question with a known answer. It is published among the others and paid like them, and
+    never becomes a label.
+    """
+
+    question = models.OneToOneField(Question, on_delete=models.CASCADE, related_name="gold")
+    source = models.ForeignKey(
+        Question, null=True, on_delete=models.SET_NULL, related_name="gold_made"
+    )
+    expected = models.JSONField(
+        help_text="The right answer, parsed: criterion, target and value of each judgment"
+    )
+    why = models.TextField(blank=True, help_text="Why it is right")
+    made_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    made_at = models.DateTimeField(default=clock.now)
+    retired_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table_comment = "Gold questions: their right answers, never shown to workers"
+
+    def __str__(self) -> str:
+        return f"gold {self.pk}"
+
+
+class Rejection(models.Model):
+    """A rejected payment, by an admin and with evidence; it can be undone."""
+
+    assignment = models.ForeignKey(Assignment, on_delete=models.PROTECT, related_name="rejections")
+    who = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    evidence = models.TextField(help_text="What was wrong with the answer; its worker reads it")
+    was = models.CharField(max_length=16, help_text="Status of the assignment before")
+    made_at = models.DateTimeField(default=clock.now)
+    undone_at = models.DateTimeField(null=True)
+    undone_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+
+    class Meta:
+        db_table_comment = "Refusals of pay, with evidence"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["assignment"],
+                condition=Q(undone_at__isnull=True),
+                name="rejection_once_at_a_time",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"rejection of assignment {self.assignment_id}"
+
+
+class Bonus(Moving):
+    """A payment to a worker of a platform besides rewards, made exactly once: a bonus or a
+    compensation.
+    """
+
+    class Status(models.TextChoices):
+        OWED = "owed"
+        SENT = "sent"  # intent: the platform is being called
+        UNKNOWN = "unknown"  # its books are asked before anything is repeated
+        STOPPED = (  # a compensation that an admin's stop took down: owed again when it is lifted
+            "stopped"
+        )
+        WITHHELD = "withheld"  # what it is earned by was rejected; owed again if that is undone
+        PAID = "paid"
+        FAILED = "failed"
+
+    asked_before: bool = False
+    """Whether an earlier call may have reached the platform (while it is paid)"""
+
+    track = models.ForeignKey(Track, on_delete=models.PROTECT, related_name="bonuses")
+    worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="bonuses")
+    assignment = models.ForeignKey(
+        Assignment,
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="bonuses",
+        help_text=(
+            "The work that it is for; without one it is a compensation, paid through a HIT of"
+            " its own"
+        ),
+    )
+    payer_kind = models.CharField(
+        max_length=12,
+        null=True,
+        help_text=(
+            "Whose reservation it is spent from, under its token, where an answer earned it; none:"
+            " one of its own"
+        ),
+    )
+    payer_number = models.PositiveBigIntegerField(null=True)
+    amount = models.DecimalField(max_digits=8, decimal_places=2)
+    fee = models.DecimalField(max_digits=8, decimal_places=2)
+    why = models.TextField(help_text="Its worker reads it")
+    who = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    token = models.CharField(max_length=64, unique=True, default=secrets.token_hex)
+    external_id = models.CharField(
+        max_length=120, blank=True, help_text="The HIT of a compensation"
+    )
+    endpoint = models.CharField(
+        max_length=200, blank=True, help_text="Where it is paid: where its worker works"
+    )
+    offers = models.PositiveSmallIntegerField(
+        default=1,
+        help_text=(
+            "The HITs of a compensation, one after the other: a new one once the last was deleted"
+        ),
+    )
+    offered_at = models.DateTimeField(
+        null=True, help_text="When the HIT of a compensation was made"
+    )
+    cleared_at = models.DateTimeField(
+        null=True, help_text="When that HIT was deleted, and its qualification"
+    )
+    created_at = models.DateTimeField(default=clock.now)
+
+    class Meta:
+        db_table_comment = "Bonuses and compensations on platforms"
+        constraints = [
+            models.CheckConstraint(condition=Q(amount__gt=0), name="bonus_positive"),
+            models.CheckConstraint(
+                condition=Q(payer_kind=None, payer_number=None)
+                | Q(payer_kind__in=KINDS, payer_number__isnull=False),
+                name="bonus_payer_is_whole",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"bonus {self.pk}"
+
+    @property
+    def purpose(self) -> Purpose:
+        """The purpose of its money, where it has a reservation of its own."""
+        return Purpose("bonus", self.pk)
+
+    @property
+    def payer(self) -> Purpose | None:
+        """The purpose whose reservation pays it; None for its own."""
+        return whole(self.payer_kind, self.payer_number)
+
+    @payer.setter
+    def payer(self, payer: Purpose | None) -> None:
+        """The purpose whose reservation pays it; None for its own."""
+        self.payer_kind, self.payer_number = payer or (None, None)
+
+
+class Qualification(models.Model):
+    """A qualification of a worker on their platform: wanted here, and granted there."""
+
+    UNTOLD = Q(told=None, wanted=True) | Q(told=True, wanted=False) | Q(told=False, wanted=True)
+
+    worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="qualifications")
+    name = models.CharField(max_length=32, help_text="excluded, tutorial")
+    wanted = models.BooleanField()
+    wanted_at = models.DateTimeField(default=clock.now, help_text="Since when it is wanted so")
+    told = models.BooleanField(null=True)
+    told_at = models.DateTimeField(null=True)
+    refusals = models.PositiveSmallIntegerField(default=0, help_text="Since it was last told")
+    next_try_at = models.DateTimeField(default=clock.now)
+    reason = models.TextField(blank=True, help_text="What the platform said when it refused")
+
+    class Meta:
+        db_table_comment = "Qualifications of platform workers, wanted and told"
+        constraints = [
+            models.UniqueConstraint(fields=["worker", "name"], name="qualification_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.worker_id}"
+
+
+class ExternalType(models.Model):
+    """A type of HIT or of qualification on an endpoint; stored so that it is made once."""
+
+    platform = models.CharField(max_length=16)
+    endpoint = models.CharField(max_length=200)
+    kind = models.CharField(max_length=16, help_text="hit_type, qualification")
+    digest = models.CharField(
+        max_length=64, help_text="Of all its properties; a qualification's name"
+    )
+    external_id = models.CharField(max_length=120)
+    created_at = models.DateTimeField(default=clock.now)
+
+    class Meta:
+        db_table_comment = "Types of HITs and qualifications on other platforms"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["platform", "endpoint", "kind", "digest"], name="external_type_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.external_id}"
+
+
+class PlatformBooks(models.Model):
+    """The last balance and lists of a platform, one row for each platform and endpoint."""
+
+    platform = models.CharField(max_length=16)
+    endpoint = models.CharField(max_length=200, blank=True)
+    polled_at = models.DateTimeField(null=True)
+    held_until = models.DateTimeField(
+        null=True, help_text="Somebody looks at it, and nobody else does until then"
+    )
+    hinted_at = models.DateTimeField(
+        null=True, help_text="Something is said to have happened there"
+    )
+    confirm_url = models.URLField(
+        max_length=1000,
+        blank=True,
+        help_text="By which an admin confirms that notifications may come here",
+    )
+    available = models.DecimalField(max_digits=12, decimal_places=2, null=True)
+    on_hold = models.DecimalField(max_digits=12, decimal_places=2, null=True)
+    baseline = models.DecimalField(
+        max_digits=12,
+        decimal_places=2,
+        null=True,
+        help_text="Available, on hold and paid by us, when first read",
+    )
+    differences = models.JSONField(
+        default=list, help_text="Sentences: where the two books disagree"
+    )
+    read_at = models.DateTimeField(null=True)
+    trouble = models.TextField(blank=True, help_text="Why the books could not be read")
+
+    class Meta:
+        db_table_comment = "What platforms say of their balance and HITs, beside our books"
+        constraints = [models.UniqueConstraint(fields=["platform", "endpoint"], name="books_once")]
+
+    def __str__(self) -> str:
+        return f"books of {self.platform}"
