@@ -5,22 +5,25 @@ worker is owed, once.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from hashlib import sha256
 
 from django.db.models import Sum
 
-from annotation.budget.extra import extra_of
+from annotation.interfaces.base import Judgment
 from annotation.interfaces.registry import interface_of
 from annotation.models import HIT, Assignment, Bonus, Payment, Question, Response
 from annotation.platforms.registry import local_names, platform_of
 from kbpo import clock
-from kbpo.money.spend import ZERO, Bill, spend_all
+from kbpo.money.models import Ledger
+from kbpo.money.purpose import Purpose
+from kbpo.money.spend import ZERO, Bill, OverBudget, release, reserve, spend, spend_all
 from kbpo.tracks.models import Track
 
 PATIENCE = timedelta(minutes=10)
+WHY = "An answer that came too late to count"
 
 
 def approve(assignments: Sequence[Assignment]) -> None:
@@ -190,3 +193,47 @@ def total_owed() -> Decimal:
     """Return the sum that annotators are owed."""
     owed: Decimal | None = Payment.objects.filter(status="owed").aggregate(sum=Sum("amount"))["sum"]
     return owed or ZERO
+
+
+def extra_of(question: Question, judgments: Sequence[Judgment]) -> Decimal:
+    """Return what an answer to a question earns besides its reward."""
+    if question.extra and interface_of(question.interface).earns_extra(judgments):
+        return question.extra
+    return ZERO
+
+
+def extras_of(answers: Iterable[tuple[Question, Sequence[Judgment]]]) -> Decimal:
+    """Return what an answer to all questions of a HIT earns besides the reward."""
+    return sum((extra_of(question, judgments) for question, judgments in answers), ZERO)
+
+
+def pay_late(assignment: Assignment, extra: Decimal) -> bool:
+    """Note that the worker of a late answer is owed what it would have earned, once; return False
+    if the track has less left. The caller holds the assignment.
+    """
+    purpose, track = Purpose("late", assignment.pk), assignment.hit.track
+    amount = assignment.hit.reward + extra
+    try:
+        reserve(track, None, purpose, amount, key=f"{purpose}/reserve", why=WHY)
+    except OverBudget:
+        return False
+    spend(track, purpose, amount, key=str(purpose), why=WHY)
+    Payment.objects.get_or_create(
+        token=str(purpose),
+        defaults={
+            "status": "owed",
+            "worker_id": assignment.worker_id,
+            "amount": amount,
+            "why": WHY,
+        },
+    )
+    return True
+
+
+def give_up_late(payment: Payment) -> None:
+    """Return the money of a late answer, which its worker waived, to the track. The caller has
+    already undone the spending.
+    """
+    spent = Ledger.objects.filter(key=payment.token, purpose_kind="late").first()
+    if spent is not None:
+        release(spent.track, spent.purpose, key=f"{spent.purpose}/waived", why="Given up")

@@ -5,9 +5,11 @@ every request of an annotator begins with it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 
-from annotation.models import Assignment, Question
+from annotation.models import ANSWERED, Assignment, Question, Worker
 from annotation.workers.consent import SHIPPED
+from kbpo import clock
 from kbpo.prepared import Columns, Prepared
 
 ASSIGNMENT = Columns(Assignment, "a")
@@ -34,6 +36,29 @@ OF_HIT = Prepared(f"""
     SELECT {QUESTION.sql} FROM annotation_hit_questions hq
     JOIN annotation_question q ON q.id = hq.question_id
     WHERE hq.hit_id = %(hit)s ORDER BY hq.id
+""")
+STAKE = """
+    SELECT 1
+    FROM annotation_hit_questions oq
+    JOIN annotation_question o ON o.id = oq.question_id
+    JOIN submissions_submission s ON s.track_id = o.track_id
+    JOIN tracks_track k ON k.id = o.track_id
+    WHERE oq.hit_id = h.id AND s.team_id = ANY(%(teams)s) AND s.deleted_at IS NULL
+        AND NOT k.is_study
+"""
+"""A row for each run that `teams` have on the track of a HIT `h`"""
+TEAMS = Prepared("""
+    SELECT m.team_id FROM accounts_team_members m JOIN annotation_worker w ON w.user_id = m.user_id
+    WHERE w.id = %(worker)s
+    UNION
+    SELECT f.team_id FROM accounts_team_former f JOIN annotation_worker w ON w.user_id = f.user_id
+    WHERE w.id = %(worker)s
+""")
+ASKED = Prepared(f"SELECT EXISTS ({STAKE}) FROM annotation_hit h WHERE h.id = %(hit)s")
+TODAY = Prepared("""
+    SELECT count(*), coalesce(sum(h.reward + a.extra), 0.00)
+    FROM annotation_assignment a JOIN annotation_hit h ON h.id = a.hit_id
+    WHERE a.worker_id = %(worker)s AND a.submitted_at >= %(since)s AND a.status = ANY(%(answered)s)
 """)
 
 
@@ -64,3 +89,24 @@ def held_assignment(token: str) -> HeldAssignment | None:
 def questions_of(hit: int) -> list[Question]:
     """Return the questions of a HIT."""
     return [QUESTION.row(row) for row in OF_HIT.rows(hit=hit)]
+
+
+def has_stake(worker: int | None, hit: int) -> bool:
+    """Return whether a current or former team of a worker has a run on the track of a HIT."""
+    teams = [team for (team,) in TEAMS.rows(worker=worker)]
+    return bool(teams) and ASKED.rows(teams=teams, hit=hit) == [(True,)]
+
+
+@dataclass(frozen=True)
+class AnswersToday:
+    """The number of answers that a worker sent since midnight (UTC), and their pay."""
+
+    n: int
+    earned: Decimal
+
+
+def answers_today(worker: Worker) -> AnswersToday:
+    """Return how many answers a worker sent today, and what they earned by them."""
+    midnight = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    [(n, earned)] = TODAY.rows(worker=worker.pk, since=midnight, answered=list(ANSWERED))
+    return AnswersToday(n, earned)

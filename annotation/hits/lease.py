@@ -19,8 +19,7 @@ from django.conf import settings
 from django.db import transaction
 
 from annotation.budget.halts import halted_hits
-from annotation.hits.held import ASSIGNMENT
-from annotation.hits.stake import STAKE, has_stake
+from annotation.hits.held import ASSIGNMENT, STAKE, has_stake
 from annotation.interfaces.registry import interface_of, names
 from annotation.models import COUNTED, HIT, Assignment, Halt, Question, Worker
 from annotation.platforms.registry import local_names

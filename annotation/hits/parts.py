@@ -1,14 +1,23 @@
-"""Splits and joins the raw answer to a HIT of several questions: one mapping, with the id of the
-question before each field.
+"""Splits and joins the raw answer to a HIT of several questions, one mapping with the id of the
+question before each field; and describes answers in words.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from annotation.models import Question
+from annotation.interfaces.base import BadAnswer, Judgment
+from annotation.interfaces.registry import interface_of
+from annotation.interfaces.shared.statements import SideBySide, side_by_side
+from annotation.models import Assignment, Gold, Question, Response
+from annotation.quality.gold import expected_of, questions_shown
+
+NOW = "now"
+"""The field of a draft that names the question under way: it may look complete, and still is not
+done."""
 
 
 def field_name(question: Question, field: str) -> str:
@@ -43,11 +52,6 @@ def join_answers(
     }
 
 
-NOW = "now"
-"""The field of a draft that names the question under way: it may look complete, and still is not
-done."""
-
-
 def draft_of_hit(
     questions: Iterable[Question],
     done: Mapping[int, Mapping[str, Any]],
@@ -65,7 +69,7 @@ def unfinished_part(questions: Iterable[Question], draft: Mapping[str, Any]) -> 
     return next((question for question in questions if draft.get(NOW) == [str(question.pk)]), None)
 
 
-def read(text: str) -> dict[str, list[str]]:
+def read_json(text: str) -> dict[str, list[str]]:
     """Return an answer that a form carries as JSON in one field, without unpaired surrogates and
     NUL; empty if it cannot be parsed.
     """
@@ -78,9 +82,60 @@ def read(text: str) -> dict[str, list[str]]:
     return {
         _remove_unencodable(name): [_remove_unencodable(value) for value in values]
         for name, values in answer.items()
-        if isinstance(values, list) and all(isinstance(part_value, str) for part_value in values)
+        if isinstance(values, list) and all(isinstance(value, str) for value in values)
     }
 
 
 def _remove_unencodable(text: str) -> str:
     return text.encode(errors="ignore").decode().replace("\0", "")
+
+
+def read_answer(assignment: Assignment) -> list[SideBySide]:
+    """Return what an answer says about each question, for its worker; nothing else is shown."""
+    own = _judgments_by_question(assignment)
+    return [
+        side_by_side(interface_of(question.interface), question, judgments)
+        for question, judgments in own
+    ]
+
+
+def compare_answer(assignment: Assignment) -> list[SideBySide]:
+    """Return what an answer says beside the right answer, if known, and beside other answers that
+    count; for admins.
+    """
+    own = _judgments_by_question(assignment)
+    golds = {
+        gold.question_id: gold for gold in Gold.objects.filter(question__hits=assignment.hit_id)
+    }
+    pages = []
+    for question, judgments in own:
+        gold = golds.get(question.pk)
+        right = None if gold is None else expected_of(gold)
+        of_others: dict[int, list[Judgment]] = defaultdict(list)
+        responses = Response.objects.filter(question=question, counts=True)
+        for response in responses.exclude(assignment=assignment).order_by("pk"):
+            of_others[response.assignment_id].append(response)
+        interface = interface_of(question.interface)
+        page = side_by_side(interface, question, judgments, right, list(of_others.values()))
+        pages.append(page)
+    return pages
+
+
+def _judgments_by_question(assignment: Assignment) -> list[tuple[Question, Sequence[Judgment]]]:
+    """Return each question of an answer with its judgments: stored, or parsed from the raw answer.
+    Questions without a readable answer are left out.
+    """
+    stored: dict[int, list[Judgment]] = defaultdict(list)
+    for response in assignment.responses.order_by("pk"):
+        stored[response.question_id].append(response)
+    answers: list[tuple[Question, Sequence[Judgment]]] = []
+    for question in questions_shown(assignment.hit, assignment.worker):
+        judgments: Sequence[Judgment] = stored[question.pk]
+        if not judgments:
+            try:
+                raw = part(question, assignment.raw or {})
+                judgments = interface_of(question.interface).parse(question, raw)
+            except BadAnswer:
+                continue
+        answers.append((question, judgments))
+    return answers

@@ -11,11 +11,9 @@ from typing import Any
 
 from django.db import transaction
 
-from annotation.budget.extra import extras_of
-from annotation.budget.late import pay_late
-from annotation.hits.held import OF_A_TEAM
+from annotation.budget.accrue import extras_of, pay_late
+from annotation.hits.held import OF_A_TEAM, has_stake
 from annotation.hits.lease import give_back, is_free
-from annotation.hits.stake import has_stake
 from annotation.interfaces.registry import interface_of
 from annotation.models import ANSWERED, Assignment, Question
 from kbpo import clock

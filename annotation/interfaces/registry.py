@@ -54,7 +54,7 @@ def may_be_staged(name: str) -> bool:
 def interface_of(name: str) -> Interface:
     """Return the interface of that name. Raises KeyError if there is none."""
     if name.startswith(FORM):
-        made: Interface = import_string("annotation.interfaces.form.declared.interface_of_form")(
+        made: Interface = import_string("annotation.interfaces.form.interface.interface_of_form")(
             name.removeprefix(FORM)
         )
         return made

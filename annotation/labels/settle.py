@@ -13,8 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from django.db.models import QuerySet
 
-from annotation.budget.accrue import approve
-from annotation.budget.extra import extras_of
+from annotation.budget.accrue import approve, extras_of
 from annotation.hits.ask_again import settle_given_up
 from annotation.hits.parts import has_answer_to, part
 from annotation.interfaces.base import BadAnswer, Doubt, ParsedResponse
@@ -233,7 +232,7 @@ def _places(questions: Collection[Question]) -> Counter[int]:
 def answers_that_count(questions: Collection[Question]) -> Counter[int]:
     """Return how many answers each question has that may count. On a marketplace, an answer by
     somebody who had judged the question before does not: another one is bought
-    (`under_answered.py`).
+    (`reconcile.py`).
     """
     pairs = HIT.questions.through.objects.filter(
         question__in=questions, hit__assignments__status__in=DONE

@@ -20,9 +20,8 @@ from annotation.marketplace.give import grant
 from annotation.models import HIT, Assignment, Bonus, Payment, Qualification, Worker
 from annotation.platforms.base import Lost, Platform, PlatformDown, Refused, UnknownOutcome
 from annotation.platforms.registry import other_names, platform_of
-from annotation.workers.deliver import deliver
 from annotation.workers.models import TutorialRun
-from annotation.workers.speak import tell_of_exclusions, tell_of_refusals
+from annotation.workers.speak import deliver, tell_of_exclusions, tell_of_refusals
 from annotation.workers.teach import passed_reason, payment_key
 from kbpo import clock
 from kbpo.money.models import Ledger
@@ -30,6 +29,11 @@ from kbpo.money.spend import release, unspend
 from kbpo.queue import BACKOFF, MAX_ATTEMPTS, Moving
 
 SENT_IN = ("submitted", "accepted", "approved", "paid")
+CRASHED = 3
+"""After so many times the longest call, a row that is still "sent" belongs to somebody who is
+dead."""
+MOST_DOUBLINGS = 8
+BATCH = 200
 
 
 def pay_tutorials(platform: str) -> int:
@@ -85,11 +89,6 @@ def _grant(run: TutorialRun) -> int:
 log = logging.getLogger(__name__)
 
 Row = TypeVar("Row", Payment, Bonus)
-CRASHED = 3
-"""After so many times the longest call, a row that is still "sent" belongs to somebody who is
-dead."""
-MOST_DOUBLINGS = 8
-BATCH = 200
 
 
 def tick() -> int:

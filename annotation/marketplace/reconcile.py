@@ -11,17 +11,29 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
-from django.db import models
+from django.db import models, transaction
 from django.db.models import Count, Q
 
 from annotation.budget.halts import halted_hits
+from annotation.budget.promises import lock_payer, unpromised_money
+from annotation.hits.lease import lease_time
+from annotation.hits.parts import read_json
+from annotation.labels.settle import answers_that_count, repeated_judgments
 from annotation.marketplace import books
 from annotation.marketplace.admit import answer_requests
-from annotation.marketplace.import_answer import import_answer
-from annotation.marketplace.under_answered import finish_under_answered
-from annotation.models import HIT, Halt, PlatformBooks
+from annotation.models import (
+    HIT,
+    PUT_AWAY,
+    UNPROVEN,
+    Assignment,
+    Halt,
+    PlatformBooks,
+    Worker,
+    WorkerIdentity,
+)
 from annotation.platforms.base import (
     Platform,
     PlatformDown,
@@ -30,12 +42,28 @@ from annotation.platforms.base import (
     UnknownOutcome,
     endpoint_of,
 )
+from annotation.platforms.proof import is_signed
 from annotation.platforms.registry import other_names, platform_of
+from annotation.workers.teach import qualify_listed
 from annotation.workers.worker import handle_of
 from kbpo import clock
+from kbpo.money.purpose import Purpose
 from kbpo.queue import nudge
 
+log = logging.getLogger(__name__)
+
 DECIDED = ("approved", "rejected")
+"""Statuses on a platform of answers that are paid or rejected"""
+ENDED = ("done", "gone")
+"""Statuses on a platform of HITs that nobody can answer any more"""
+SENT_IN = ("submitted", "accepted", "approved", "paid", "rejected", "failed")
+CHECK_ANYWAY = timedelta(minutes=15)
+"""How long we believe a platform's counts before a HIT's answers are listed although nothing
+seems to be new."""
+MOST_LOOKUPS = 100
+HITS_A_HOLD = 10
+"""HITs after which the lock is extended: each takes some seconds"""
+NOBODY = "Nobody on the platform answered it in time."
 
 
 @dataclass(frozen=True)
@@ -46,7 +74,7 @@ class Rows:
     twins: Sequence[Seen] = ()
 
 
-def by_mark(hits: Iterable[HIT], seen: Iterable[Seen]) -> dict[str, Rows]:
+def rows_by_token(hits: Iterable[HIT], seen: Iterable[Seen]) -> dict[str, Rows]:
     """Return the platform's rows for each token: our HIT is the one with the known id, else the
     oldest.
     """
@@ -55,12 +83,12 @@ def by_mark(hits: Iterable[HIT], seen: Iterable[Seen]) -> dict[str, Rows]:
     for row in seen:
         if row.token in ours:
             seens[row.token][row.external_id] = row
-    return {token: _split_surplus(seen_by_id, ours[token]) for token, seen_by_id in seens.items()}
-
-
-def _split_surplus(seen_by_id: dict[str, Seen], ours: str) -> Rows:
-    own = seen_by_id.get(ours) if ours else min(seen_by_id.values(), key=lambda row: row.created_at)
-    return Rows(own, [row for row in seen_by_id.values() if row is not own])
+    rows = {}
+    for token, by_id in seens.items():
+        oldest = min(by_id.values(), key=lambda row: row.created_at)
+        own = by_id.get(ours[token]) if ours[token] else oldest
+        rows[token] = Rows(own, [row for row in by_id.values() if row is not own])
+    return rows
 
 
 def take_down_duplicate(platform: Platform, hit: HIT, seen: Seen) -> int:
@@ -92,17 +120,6 @@ def _has_answered(hit: HIT, answer: dict[str, Any]) -> bool:
     )
 
 
-log = logging.getLogger(__name__)
-
-SENT_IN = ("submitted", "accepted", "approved", "paid", "rejected", "failed")
-CHECK_ANYWAY = timedelta(minutes=15)
-"""How long we believe a platform's counts before a HIT's answers are listed although nothing
-seems to be new."""
-MOST_LOOKUPS = 100
-HITS_A_HOLD = 10
-"""HITs after which the lock is extended: each takes some seconds"""
-
-
 def tick() -> int:
     """Return the number of rows that changed, over all platforms except our own pages."""
     return sum(_reconcile_platform(name) for name in other_names())
@@ -123,9 +140,7 @@ def _reconcile_platform(name: str) -> int:
     """
     platform = platform_of(name)
     hits = _open_hits(name).filter(endpoint=endpoint_of(platform))
-    if not hits.exists():
-        return 0
-    if not books.claim_platform(name):
+    if not hits.exists() or not books.claim_platform(name):
         return 0
     try:
         seen = list(platform.survey())
@@ -144,14 +159,9 @@ def _reconcile_platform(name: str) -> int:
 def _answer_requests(platform: Platform) -> int:
     try:
         return answer_requests(platform)
-    except (
-        PlatformDown,
-        UnknownOutcome,
-        Refused,
-    ) as trouble:  # they are listed until they are answered
-        log.warning(
-            "Requests for the qualification could not be answered on %s: %s", platform.name, trouble
-        )
+    except (PlatformDown, UnknownOutcome, Refused) as trouble:
+        # They are listed until they are answered.
+        log.warning("Qualification requests were not answered on %s: %s", platform.name, trouble)
         return 0
 
 
@@ -167,9 +177,14 @@ def _open_hits(name: str) -> models.QuerySet[HIT]:
 
 def _compare(platform: Platform, hits: list[HIT], seen: list[Seen]) -> int:
     """Compare every HIT with the platform's row, and return the number of changes."""
-    answers_of = _answers_known(hits)
+    # The answers that we have or know to be decided
+    known = Count(
+        "assignments", filter=Q(assignments__status__in=SENT_IN) & ~Q(assignments__external_id="")
+    )
+    ours = HIT.objects.filter(pk__in=[hit.pk for hit in hits])
+    answers_of = dict(ours.annotate(known=known).values_list("pk", "known"))
     halted = set(halted_hits(Halt.Scope.ALL).values_list("pk", flat=True))
-    by_token = by_mark(hits, seen)
+    by_token = rows_by_token(hits, seen)
     moved = lookups = 0
     for number, hit in enumerate(hits, start=1):
         if number % HITS_A_HOLD == 0:
@@ -183,7 +198,7 @@ def _compare(platform: Platform, hits: list[HIT], seen: list[Seen]) -> int:
                 # A list may be short; only a HIT that cannot be found is gone.
                 row = next(iter(platform.survey(hit)), None)
                 if row is None or row.status == "gone":
-                    moved += _is_gone(hit)
+                    moved += _note_gone(hit)
             if row is not None and row.status != "gone":
                 moved += _reconcile_hit(
                     platform,
@@ -204,15 +219,6 @@ def _compare(platform: Platform, hits: list[HIT], seen: list[Seen]) -> int:
     return moved
 
 
-def _answers_known(hits: list[HIT]) -> dict[int, int]:
-    """Return for each HIT the number of answers that we have or know to be decided."""
-    ours = HIT.objects.filter(pk__in=[hit.pk for hit in hits])
-    have = Count(
-        "assignments", filter=Q(assignments__status__in=SENT_IN) & ~Q(assignments__external_id="")
-    )
-    return dict(ours.annotate(have=have).values_list("pk", "have"))
-
-
 def _reconcile_hit(
     platform: Platform, hit: HIT, seen: Seen, n_known: int, halted: bool, *, alone: bool
 ) -> int:
@@ -227,7 +233,13 @@ def _reconcile_hit(
     offered = hit.status == "open" and not halted
     runs = seen.expires_at > now
     if runs and not offered:
-        _take_down(platform, hit, now)
+        if hit.status == "open":
+            # Noted before the call: whoever is killed after it has taken it down.
+            HIT.objects.filter(pk=hit.pk).update(
+                taken_down_at=now, reason="Taken down: everything is stopped."
+            )
+        platform.take_down(hit)
+        HIT.objects.filter(pk=hit.pk).update(checked_at=None)
         return moved + 1
     if runs and hit.taken_down_at is not None:
         # The stop was lifted before the call that would have taken it down.
@@ -236,9 +248,15 @@ def _reconcile_hit(
         return moved + _offer_again(platform, hit, seen)
     if seen.status == "done" and not halted:
         moved += finish_under_answered(platform, hit)
-    if alone and seen.status == "done" and _is_decided(hit):
+    sent = hit.assignments.filter(status__in=SENT_IN)
+    if (
+        alone
+        and seen.status == "done"
+        and hit.status != "open"
+        and not sent.exclude(platform_status__in=DECIDED).exists()
+    ):
         platform.take_down(hit, delete=True)
-        moved += _is_gone(hit)
+        moved += _note_gone(hit)
     return moved
 
 
@@ -253,17 +271,6 @@ def _may_have_news(hit: HIT, seen: Seen, n_known: int, now: datetime) -> bool:
     if hit.checked_at is None or hit.platform_status != seen.status:
         return True
     return now - hit.checked_at > CHECK_ANYWAY
-
-
-def _take_down(platform: Platform, hit: HIT, now: datetime) -> None:
-    """Take down a HIT there that is closed here."""
-    if hit.status == "open":
-        # Noted before the call: whoever is killed after it has taken it down.
-        HIT.objects.filter(pk=hit.pk).update(
-            taken_down_at=now, reason="Taken down: everything is stopped."
-        )
-    platform.take_down(hit)
-    HIT.objects.filter(pk=hit.pk).update(checked_at=None)
 
 
 def _import_all(hit: HIT, answers: Iterable[dict[str, Any]]) -> int:
@@ -326,18 +333,7 @@ def _offer_again(platform: Platform, hit: HIT, seen: Seen) -> int:
     return 1
 
 
-def _is_decided(hit: HIT) -> bool:
-    """Return whether every answer is paid or rejected there, and no question needs the HIT any
-    more.
-    """
-    sent = hit.assignments.filter(status__in=SENT_IN)
-    return (
-        hit.status != "open"
-        and not sent.exclude(platform_status__in=["approved", "rejected"]).exists()
-    )
-
-
-def _is_gone(hit: HIT) -> int:
+def _note_gone(hit: HIT) -> int:
     """Record that the platform no longer has the HIT, and settle its questions without further
     answers.
     """
@@ -348,3 +344,149 @@ def _is_gone(hit: HIT) -> int:
         status="disposed", status_since=clock.now()
     )
     return moved + 1
+
+
+def import_answer(hit: HIT, answer: dict[str, Any]) -> int:
+    """Store an answer, and return 1 if it was new."""
+    status = answer.get("status", "submitted")
+    assignments = Assignment.objects.filter(
+        hit=hit,
+        external_id=answer["external_id"],
+        worker__handle=handle_of(hit.platform, answer["worker_id"]),
+        worker__identity__isnull=False,
+    ).exclude(status__in=["leased", "returned"])
+    if (row := assignments.first()) is not None:
+        if row.platform_status != status:
+            Assignment.objects.filter(pk=row.pk).update(platform_status=status)
+        return 0
+    return _import_answer(hit, answer, status)
+
+
+@transaction.atomic
+def _import_answer(hit: HIT, answer: dict[str, Any], status: str) -> int:
+    handle = handle_of(hit.platform, answer["worker_id"])
+    worker, _ = Worker.objects.get_or_create(handle=handle, defaults={"platform": hit.platform})
+    worker = Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
+    WorkerIdentity.objects.get_or_create(
+        worker=worker, defaults={"external_id": answer["worker_id"]}
+    )
+    now = clock.now()
+    Worker.objects.filter(pk=worker.pk).update(last_seen_at=now)
+    key = {"hit": hit, "worker": worker, "external_id": answer["external_id"]}
+    row = Assignment.objects.select_for_update(of=("self",)).filter(**key).first()
+    if row is not None and row.status not in ("leased", "returned"):
+        return 0  # somebody else took it in meanwhile
+    # Leases that the platform ended without notice: others of this worker, and those of other
+    # workers to this assignment
+    leased = hit.assignments.filter(status="leased").exclude(pk=row.pk if row else 0)
+    leased.filter(Q(worker=worker) | Q(external_id=answer["external_id"])).update(
+        status="returned", status_since=now, returned_by=Assignment.ReturnedBy.PLATFORM
+    )
+    if row is None:
+        row = Assignment(
+            status="leased",
+            leased_until=now + lease_time(),
+            accepted_at=answer["accepted_at"],
+            **key,
+        )
+        row.save()
+    sent = answer["submitted_at"]
+    seconds = (sent - answer["accepted_at"]).total_seconds()
+    fields: dict[str, str] = answer["fields"]
+    # What our page did not compose is stored unchanged, and cannot be used.
+    raw: dict[str, Any] = {UNPROVEN: fields}
+    if is_signed(fields.get("proof", ""), hit.pk, answer["external_id"], handle):
+        raw = dict(read_json(fields.get("answer", "")))
+    row.move(
+        "submitted",
+        raw=raw,
+        draft=None,
+        submitted_at=sent,
+        seconds=seconds,
+        platform_status=status,
+        returned_by="",
+    )
+    qualify_listed(worker, answer["external_id"])
+    return 1
+
+
+def finish_under_answered(platform: Platform | None, hit: HIT) -> int:
+    """Buy more places for an ended HIT or settle its questions with the answers they have, and
+    return the number of changes.
+    """
+    places = _places_to_replace(hit)
+    if places is None:
+        return 0
+    if platform is None or places <= 0 or not _reserve_places(platform, hit, places):
+        return _settle_under_answered(hit)
+    total = hit.max_assignments + places
+    try:
+        until = clock.now() + platform.capabilities.offered_for
+        platform.offer(hit, until, more=places, key=f"{hit.token}:{total}")
+    except Refused:
+        HIT.objects.filter(pk=hit.pk).update(max_assignments=hit.max_assignments)
+        return _settle_under_answered(hit)
+    # Its siblings wait for it.
+    HIT.objects.filter(pk=hit.pk).update(checked_at=None, platform_status="open")
+    return 1
+
+
+def _places_to_replace(hit: HIT) -> int | None:
+    """Return the number of places to buy instead of unusable answers; None if nobody waits for this
+    HIT, answers are still being parsed, or another HIT of the same questions may bring more.
+
+    The other HITs have ended too: one place more here makes up for unusable answers there. A place
+    that nobody took is not bought again: it was offered twice, and the question is settled with
+    fewer answers.
+    """
+    questions = list(hit.questions.filter(status="published"))
+    if not questions or hit.assignments.filter(status="submitted").exists():
+        return None
+    siblings = HIT.objects.filter(questions__in=questions).exclude(pk=hit.pk).distinct()
+    if siblings.filter(status__in=["intent", "open"]).exclude(platform_status__in=ENDED).exists():
+        return None
+    answers = answers_that_count(questions)
+    missing = max(question.answers_wanted - answers[question.pk] for question in questions)
+    hits = HIT.objects.filter(questions__in=questions).exclude(status__in=PUT_AWAY).distinct()
+    twice = repeated_judgments(questions).values("assignment").distinct().count()
+    unusable = Assignment.objects.filter(hit__in=hits, status="failed").count() + twice
+    sent = Assignment.objects.filter(hit__in=hits, status__in=SENT_IN).count()
+    free = max(0, sum(hit.max_assignments for hit in hits) - sent)
+    return min(missing, unusable) - free
+
+
+@transaction.atomic
+def _reserve_places(platform: Platform, hit: HIT, places: int) -> bool:
+    """Return whether the platform's limit and every payer's reservation allow more places, and
+    count them as ours before the platform is called. If the call never arrives, the platform's own
+    number counts again (`_adopt`).
+    """
+    if hit.max_assignments + places > platform.capabilities.max_assignments or hit.status != "open":
+        return False
+    prices: dict[Purpose, Decimal] = defaultdict(Decimal)
+    for question in hit.questions.all():
+        prices[question.payer] += question.price
+    for payer in sorted(prices):
+        lock_payer(payer)
+    # A failed answer that was paid is promised twice, as a payment and as an open place.
+    paid = hit.assignments.filter(status="failed", payment__isnull=False).count()
+    if any(
+        unpromised_money(payer) + price * paid < price * places for payer, price in prices.items()
+    ):
+        return False
+    HIT.objects.filter(pk=hit.pk).update(max_assignments=hit.max_assignments + places)
+    return True
+
+
+@transaction.atomic
+def _settle_under_answered(hit: HIT) -> int:
+    published = hit.questions.select_for_update(of=("self",)).filter(status="published")
+    questions = list(published.order_by("pk"))
+    for question in questions:
+        if question.responses.filter(counts=True).exists():
+            question.move("answered")
+        else:
+            question.move("unanswered", NOBODY)
+    if questions:
+        nudge("settle")
+    return len(questions)

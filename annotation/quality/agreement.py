@@ -1,5 +1,5 @@
 """Measures inter-annotator agreement: Fleiss' κ and Krippendorff's α with intervals, for each
-interface, track and batch.
+interface, track and batch; and the reliability of all annotators of a track.
 
 The units of agreement are defined by the interface. Units of one question are correlated, so the
 bootstrap resamples questions.
@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 from django.core.cache import cache
-from django.db.models import Max
+from django.db.models import Count, Max, Q
 
 from annotation.interfaces.base import Unit
 from annotation.interfaces.registry import interface_of, names
@@ -26,6 +26,7 @@ from estimators.checks import FloatArray, IntArray
 from estimators.votes import tally
 from kbpo.money.purpose import Purpose
 from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
 
 T = TypeVar("T")
 
@@ -35,7 +36,8 @@ SEED = 20_180_321
 LEVELS = (0.80, 0.95)
 CHOICE, TICKS = "choice", ("yes", "no")
 """Name of all ticks of a question as one choice, and of one tick"""
-HELD = 600  # seconds that a measure of the same answers is kept
+CACHED_SECONDS = 600
+RELIABILITY_CACHED_SECONDS = 60
 AT_ONCE = 500
 """Questions read at once, since each has a large payload"""
 
@@ -71,13 +73,13 @@ class Measured:
     high95: float | None
 
 
-def measure(
+def measure_agreement(
     *, track: Track | None = None, payer: Purpose | None = None, latest: int = LATEST
 ) -> list[Measured]:
     """Return the agreement on the latest questions of a track or of one batch, one row for each
     interface and kind of unit.
     """
-    return cached_agreement("agreement", measured, track=track, payer=payer, latest=latest)
+    return cached_agreement("agreement", agreement_by_kind, track=track, payer=payer, latest=latest)
 
 
 def agreement_as_one_choice(
@@ -92,8 +94,8 @@ def agreement_as_one_choice(
     """
 
     def of_choices(rows: dict[str, list[Row]]) -> list[Measured]:
-        found = as_one_choice(rows.get(interface, ()))
-        return [agreement(interface, CHOICE, found)] if found else []
+        choices = as_one_choice(rows.get(interface, ()))
+        return [agreement(interface, CHOICE, choices)] if choices else []
 
     return cached_agreement(
         f"choices:{interface}", of_choices, track=track, payer=payer, latest=latest
@@ -138,12 +140,12 @@ def cached_agreement(
     asked = Question.objects.filter(**where, gold=None, responses__isnull=False)
     last = Response.objects.filter(question__in=asked).aggregate(Max("pk"))["pk__max"]
     key = f"{name}:{track.pk if track else ''}:{payer}:{latest}:{last}:{excluded(where)}"
-    reckoned: list[T] | None = cache.get(key)
-    if reckoned is None:
+    measures: list[T] | None = cache.get(key)
+    if measures is None:
         questions = list(asked.order_by("-pk").values_list("pk", flat=True).distinct()[:latest])
-        reckoned = compute(rows_of(questions))
-        cache.set(key, reckoned, HELD)
-    return reckoned
+        measures = compute(rows_of(questions))
+        cache.set(key, measures, CACHED_SECONDS)
+    return measures
 
 
 def excluded(where: dict[str, object]) -> int:
@@ -156,10 +158,11 @@ def rows_of(questions: Sequence[int]) -> dict[str, list[Row]]:
     """Return interface -> values of units in these questions, from counted answers; of the first
     two people alone where a third is asked only after a disagreement.
     """
+    comparable = [name for name in names() if interface_of(name).agreement.tolerance is not None]
     rows: dict[str, list[Row]] = defaultdict(list)
     for begin in range(0, len(questions), AT_ONCE):
         chunk = questions[begin : begin + AT_ONCE]
-        asked = Question.objects.filter(pk__in=chunk, interface__in=comparable_interfaces())
+        asked = Question.objects.filter(pk__in=chunk, interface__in=comparable)
         question_of = asked.defer("shown").in_bulk()
         responses = Response.objects.filter(question__in=question_of, counts=True)
         people: dict[int, list[int]] = defaultdict(list)
@@ -177,27 +180,21 @@ def rows_of(questions: Sequence[int]) -> dict[str, list[Row]]:
     return dict(rows)
 
 
-def comparable_interfaces() -> list[str]:
-    """Return the interfaces whose answers have units."""
-    return [name for name in names() if interface_of(name).agreement.tolerance is not None]
-
-
-def measured(rows: dict[str, list[Row]]) -> list[Measured]:
-    """Return the agreement on each kind of unit."""
-    return [agreement(interface, what, mine) for interface, what, mine in rows_by_kind(rows)]
-
-
-def rows_by_kind(rows: dict[str, list[Row]]) -> Iterator[tuple[str, str, list[Row]]]:
-    """Yield (interface, kind of unit, its rows) in alphabetical order; with one choice for all
-    ticks of a question if its interface has a name for it.
+def agreement_by_kind(rows: dict[str, list[Row]]) -> list[Measured]:
+    """Return the agreement of each interface on each kind of unit, in alphabetical order; with one
+    choice for all ticks of a question if its interface has a name for it.
     """
-    for interface, some in sorted(rows.items()):
+    measures = []
+    for interface, of_interface in sorted(rows.items()):
         kinds: dict[str, list[Row]] = defaultdict(list)
-        for row in some:
+        for row in of_interface:
             kinds[row.unit[0]].append(row)
-        if CHOICE in interface_of(interface).agreement.names and (chosen := as_one_choice(some)):
-            kinds[CHOICE] = chosen
-        yield from ((interface, what, mine) for what, mine in sorted(kinds.items()))
+        choices = as_one_choice(of_interface)
+        if choices and CHOICE in interface_of(interface).agreement.names:
+            kinds[CHOICE] = choices
+        for kind, of_kind in sorted(kinds.items()):
+            measures.append(agreement(interface, kind, of_kind))
+    return measures
 
 
 def agreement(interface: str, what: str, rows: Iterable[Row]) -> Measured:
@@ -264,3 +261,50 @@ def _as_codes(
         np.array(annotators, dtype=np.int64),
         np.array(cluster, dtype=np.int64),
     )
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """Figures about all annotators of a track together, without excluded answers."""
+
+    kappa: float | None
+    """Fleiss' κ of the latest questions, each with all that was ticked as one choice; None where
+    no two people answered one, or answers are ratings"""
+    gold_answers: int
+    """Answers to active gold questions, of at least two people together; 0 of a single person"""
+    gold_error: float | None
+    """The share of wrong answers among them"""
+
+
+NOT_KEPT = Reliability(None, 0, None)
+"""Shown on a board of the past, whose reliability was not stored"""
+
+
+def reliability(track: Track) -> Reliability:
+    """Return the figures of a track, cached for a minute."""
+    key = f"reliability:{track.pk}"
+    cached: Reliability | None = cache.get(key)
+    if cached is not None:
+        return cached
+    choices = agreement_as_one_choice(kind_of(track).asking[0].interface, track=track)
+    figures = Reliability(choices[0].kappa if choices else None, *_gold_error_share(track))
+    cache.set(key, figures, RELIABILITY_CACHED_SECONDS)
+    return figures
+
+
+def _gold_error_share(track: Track) -> tuple[int, float | None]:
+    """Return the number of answers to gold, and the share of wrong ones."""
+    answers = Response.objects.filter(
+        question__track=track,
+        question__gold__isnull=False,
+        question__gold__retired_at=None,
+        counts=True,
+        assignment__signals__kind="gold",
+    )
+    wrong = Q(assignment__signals__against=True)
+    sums = answers.aggregate(
+        n=Count("assignment", distinct=True),
+        wrong=Count("assignment", distinct=True, filter=wrong),
+        people=Count("assignment__worker", distinct=True),
+    )
+    return (sums["n"], sums["wrong"] / sums["n"]) if sums["people"] > 1 else (0, None)

@@ -1,4 +1,4 @@
-"""Computes hourly rates: as planned, and at the measured pace."""
+"""Computes hourly rates, as planned and as measured, and the usual time of an answer."""
 
 from __future__ import annotations
 
@@ -7,19 +7,41 @@ from dataclasses import dataclass
 from decimal import Decimal
 from statistics import median
 
+from django.core.cache import cache
+
 from annotation.interfaces.registry import interface_of, names
 from annotation.models import ANSWERED, Assignment, Worker
 from annotation.quality.signals import TOO_FAST
+from kbpo.corpus.fetch import fetch
 from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
 
 LATEST = 2000
 """Number of latest answers that are measured"""
-FEWEST = 5
-"""Least number of answers for a pace"""
+FEWEST_FOR_RATE, FEWEST_FOR_PACE = 5, 20
+"""Least number of answers for a measured rate, and for a pace"""
+KEPT_SECONDS = 60
+"""Seconds for which a pace is cached"""
 FLOOR, ADVICE = Decimal("8"), Decimal("12")
 """Dollars an hour: the minimum and the recommendation of Prolific"""
 HOUR = 3600
 CENT = Decimal("0.01")
+MEASURE = """
+    WITH latest AS MATERIALIZED (
+        SELECT a.hit_id, a.seconds FROM annotation_assignment a
+        JOIN annotation_hit h ON h.id = a.hit_id
+        WHERE h.track_id = %s AND a.status = ANY(%s) ORDER BY a.id DESC LIMIT %s)
+    SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY latest.seconds / page.questions), count(*),
+        coalesce(bool_or(page.questions > 1), false)
+    FROM latest CROSS JOIN LATERAL (
+        SELECT count(*) AS questions, sum(q.seconds) AS expected, min(q.interface) AS interface
+        FROM annotation_hit_questions hq JOIN annotation_question q ON q.id = hq.question_id
+        WHERE hq.hit_id = latest.hit_id) page
+    WHERE page.interface = %s AND latest.seconds >= %s * page.expected
+"""
+"""The median for one question, of how many answers, and whether any had several on its page; all
+questions of a page go through one interface
+"""
 
 
 @dataclass(frozen=True)
@@ -44,17 +66,17 @@ class Hourly:
     answers: int
 
     @property
-    def holds(self) -> Decimal:
+    def rate(self) -> Decimal:
         """The measured rate, or else the planned one."""
         return self.planned if self.measured is None else self.measured
 
     @property
     def below_floor(self) -> bool:
-        return self.holds < FLOOR
+        return self.rate < FLOOR
 
     @property
     def below_advice(self) -> bool:
-        return self.holds < ADVICE
+        return self.rate < ADVICE
 
 
 def hourly_rates(*, worker: Worker | None = None, track: Track | None = None) -> dict[str, Hourly]:
@@ -82,13 +104,44 @@ def _rate(interface: str, answers: Sequence[Answer]) -> Hourly:
     kind = interface_of(interface)
     planned = [answer.reward * HOUR / answer.expected for answer in answers if answer.expected]
     usual = kind.terms.reward * HOUR / kind.terms.seconds
-    read = [
-        one for one in answers if one.seconds >= TOO_FAST * one.expected
-    ]  # programs are no pace
-    measured = [float(one.reward) * HOUR / one.seconds for one in read]
+    # Without answers that are faster than anybody reads: they come from programs.
+    measured = [
+        float(one.reward) * HOUR / one.seconds
+        for one in answers
+        if one.seconds >= TOO_FAST * one.expected
+    ]
     return Hourly(
         interface,
         (median(planned) if planned else usual).quantize(CENT),
-        Decimal(median(measured)).quantize(CENT) if len(read) >= FEWEST else None,
-        len(read),
+        Decimal(median(measured)).quantize(CENT) if len(measured) >= FEWEST_FOR_RATE else None,
+        len(measured),
     )
+
+
+@dataclass(frozen=True)
+class Pace:
+    """The median time of an answer over `answers`; None with too few of them. Answers faster than
+    reading are left out.
+    """
+
+    seconds: float | None
+    answers: int
+    shared: bool
+    """Whether some had several questions on one page"""
+
+
+def pace(track: Track) -> Pace:
+    """Return the median time of an answer to the first interface of a track, cached for a
+    minute.
+    """
+    key = f"pace.{track.pk}"
+    cached: Pace | None = cache.get(key)
+    if cached is not None:
+        return cached
+    interface = kind_of(track).asking[0].interface
+    [(seconds, answers, shared)] = fetch(
+        MEASURE, [track.pk, list(ANSWERED), LATEST, interface, TOO_FAST]
+    )
+    measured = Pace(seconds if answers >= FEWEST_FOR_PACE else None, answers, shared)
+    cache.set(key, measured, KEPT_SECONDS)
+    return measured

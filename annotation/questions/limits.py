@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 
-from django.db.models import Q, QuerySet
+from django.contrib.postgres.aggregates import BoolOr
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from annotation.interfaces.registry import may_be_staged
 from annotation.interfaces.shared.payload import joins_readers
 from annotation.models import FIRST, Assignment, Question, Worker
 from annotation.platforms.registry import local_names
 from kbpo import clock
+from kbpo.sampling.models import Sample
+from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
@@ -104,3 +108,28 @@ def has_available_worker(asked: QuerySet[Question], track: Track) -> bool:
         .exclude(pk__in=met.values("worker"))
         .exists()
     )
+
+
+@dataclass(frozen=True)
+class TargetShares:
+    """Numbers of targets: paid by the submission, paid by others, and paid by it and used by
+    others.
+    """
+
+    own: int
+    others: int
+    lent: int
+
+
+def target_shares(submission: Submission) -> TargetShares:
+    """Return the numbers for the sample of a submission."""
+    targets = Sample.objects.filter(batch__submission=submission).values("target")
+    asked = Question.objects.filter(target__in=targets).exclude(status="cancelled")
+    elsewhere = Sample.objects.exclude(batch__submission=submission)
+    of_target = asked.values("target").annotate(
+        own=BoolOr(Q(**submission.purpose.at("payer"))),
+        lent=Exists(elsewhere.filter(target=OuterRef("target"))),
+    )
+    found = list(of_target.values_list("own", "lent"))
+    own = [lent for is_own, lent in found if is_own]
+    return TargetShares(own=len(own), others=len(found) - len(own), lent=sum(own))

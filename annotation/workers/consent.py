@@ -17,7 +17,7 @@ from django.db.models.functions import Coalesce
 from annotation.models import Worker
 from annotation.platforms.registry import local_names
 from annotation.workers.models import Consent, Terms
-from annotation.workers.payee import schedule
+from annotation.workers.payout import schedule
 from annotation.workers.worker import counts
 
 SHIPPED = (1, 2, 3, 4, 5)

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q
 
-from annotation.budget.late import give_up_late
+from annotation.budget.accrue import give_up_late
 from annotation.models import (
     UNPROVEN,
     Assignment,

@@ -1,4 +1,5 @@
-"""Payouts of annotators of the pool: who is owed what, and the note that it was paid, exactly once.
+"""Payouts to annotators of our own pages: their addresses, what they are owed, and the record that
+it was paid, exactly once.
 
 The money itself moves outside of this service (a bank, vouchers): an admin pays from the list and
 then says so here.
@@ -6,24 +7,29 @@ then says so here.
 
 from __future__ import annotations
 
+from calendar import monthrange
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Count, F, Max, Min, Q, QuerySet, Sum
+from django.db.models import Count, F, Max, Min, Q, Sum
 
-from annotation.models import Assignment, Payment, Worker
+from annotation.models import Assignment, Payment, Worker, WorkerIdentity
 from annotation.platforms.registry import local_names
 from annotation.workers.intake import intake_of
 from annotation.workers.models import Payout, PayoutItem
-from annotation.workers.payee import address_of, addresses, mask_address
 from annotation.workers.speak import send_message
+from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 
-LONGEST = 120
+LONGEST_REFERENCE = 120
+SHORTEST_ADDRESS, LONGEST_ADDRESS = 4, 300
+SHOWN = 4
+"""Digits of an address that a receipt shows"""
+ZERO = Decimal("0.00")
 
 
 class CannotPay(Exception):
@@ -82,7 +88,7 @@ def owed() -> list[Owed]:
 def owed_to(worker: Worker) -> Decimal:
     """Return what a local annotator is owed."""
     payments = Payment.objects.filter(worker=worker, status="owed")
-    return payments.aggregate(sum=Sum("amount"))["sum"] or Decimal("0.00")
+    return payments.aggregate(sum=Sum("amount"))["sum"] or ZERO
 
 
 @transaction.atomic
@@ -98,9 +104,9 @@ def pay(
     if (made := Payout.objects.filter(key=key).first()) is not None:
         return made
     reference = " ".join(reference.replace("\x00", "").split())
-    if not 1 <= len(reference) <= LONGEST:
+    if not 1 <= len(reference) <= LONGEST_REFERENCE:
         raise CannotPay(
-            f"Give a reference of 1 to {LONGEST} characters, by which the payment can"
+            f"Give a reference of 1 to {LONGEST_REFERENCE} characters, by which the payment can"
             " be found again."
         )
     if not (address := address_of(worker)):
@@ -114,7 +120,7 @@ def pay(
     answers = list(assignments.order_by("pk"))  # before the payments: everybody locks in this order
     unpaid = Payment.objects.select_for_update(of=("self",)).filter(worker=worker, **here)
     payments = list(unpaid.order_by("pk"))
-    total = sum((payment.amount for payment in payments), Decimal("0.00"))
+    total = sum((payment.amount for payment in payments), ZERO)
     if not payments:
         raise CannotPay(f"Nothing was marked: {_last_payout_text(worker)}")
     if total != amount:
@@ -139,17 +145,14 @@ def pay(
         if assignment.status == "approved":
             assignment.move("paid")
     note("payout", f"payout:{payout.number}", who=who, why=reference, after=f"${total}")
+    receipt = f"{settings.SITE_URL.rstrip('/')}/annotate/receipts/{payout.number}/"
     send_message(
         worker,
         f"You were paid ${total}",
         f"${total} went to {payout.sent_to} (reference {reference}). Receipt {payout.number}:"
-        f" {_receipt_address(payout)}",
+        f" {receipt}",
     )
     return payout
-
-
-def _receipt_address(payout: Payout) -> str:
-    return f"{settings.SITE_URL.rstrip('/')}/annotate/receipts/{payout.number}/"
 
 
 @transaction.atomic
@@ -164,9 +167,9 @@ def undo(number: str, who: User, why: str) -> Payout:
     worker = Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=payout.worker_id)
     if (made := Payout.objects.filter(undoes=payout).first()) is not None:
         return made
-    if not 1 <= len(reason) <= LONGEST:
+    if not 1 <= len(reason) <= LONGEST_REFERENCE:
         raise CannotPay(
-            f"Nothing was undone: say why, in 1 to {LONGEST} characters. It is recorded."
+            f"Nothing was undone: say why, in 1 to {LONGEST_REFERENCE} characters. It is recorded."
         )
     if worker.user_id is None:
         raise CannotPay(
@@ -242,7 +245,7 @@ def receipt_lines(payout: Payout) -> list[Line]:
         *answers,
         *payments.filter(assignment=None).values_list("why", "amount"),
     ]:
-        n, total = sums.get(reason, (0, Decimal("0.00")))
+        n, total = sums.get(reason, (0, ZERO))
         sums[reason] = n + 1, total + amount
     return [Line(reason, n, total) for reason, (n, total) in sorted(sums.items())]
 
@@ -271,15 +274,99 @@ class Earnings:
 def earnings(worker: Worker) -> Earnings:
     """Return what a worker earned: sent, approved (owed), paid."""
     being_read = Assignment.objects.filter(worker=worker, status__in=["submitted", "accepted"])
-    sums = payments_of(worker).aggregate(
+    sums = Payment.objects.filter(worker=worker).aggregate(
         owed=Sum("amount", filter=Q(status__in=["owed", "sent", "unknown"])),
         paid=Sum("amount", filter=Q(status="paid")),
     )
     answered = being_read.aggregate(sum=Sum(F("hit__reward") + F("extra")))["sum"]
-    zero = Decimal("0.00")
-    return Earnings(answered or zero, sums["owed"] or zero, sums["paid"] or zero)
+    return Earnings(answered or ZERO, sums["owed"] or ZERO, sums["paid"] or ZERO)
 
 
-def payments_of(worker: Worker) -> QuerySet[Payment]:
-    """Return all payments of a worker."""
-    return Payment.objects.filter(worker=worker)
+class CannotSet(Exception):
+    """An address that was not stored; the text is a sentence for the user."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The rules of payouts."""
+
+    minimum: Decimal
+    day: int
+    """Of the month; in a shorter month its last"""
+    ways: str
+    """How money can be sent, in the words of the admins"""
+
+    def next_date(self, today: date | None = None) -> date:
+        """Return the next day of payouts, today included."""
+        today = today or clock.now().date()
+        this_month = _day_in_month(today.year, today.month, self.day)
+        if today <= this_month:
+            return this_month
+        year, month = (today.year + 1, 1) if today.month == 12 else (today.year, today.month + 1)
+        return _day_in_month(year, month, self.day)
+
+    def sentence(self) -> str:
+        """Return the rules in sentences for the terms and the pages."""
+        return (
+            f"What you are owed is paid on day {self.day} of every month, once it is"
+            f" ${self.minimum:.2f} or more; less waits for the next time. {self.ways}"
+        ).strip()
+
+
+def _day_in_month(year: int, month: int, day: int) -> date:
+    return date(year, month, min(day, monthrange(year, month)[1]))
+
+
+def schedule() -> Schedule:
+    """Return the current rules."""
+    rules = intake_of()
+    return Schedule(rules.payout_minimum, rules.payout_day, rules.payout_ways)
+
+
+def address_of(worker: Worker) -> str:
+    """Return the address of a worker; empty if they gave none."""
+    return addresses([worker.pk]).get(worker.pk, "")
+
+
+def addresses(workers: list[int]) -> dict[int, str]:
+    """Return worker -> address, of those who gave one."""
+    identities = WorkerIdentity.objects.filter(worker__in=workers).exclude(pay_to="")
+    return dict(identities.values_list("worker", "pay_to"))
+
+
+def mask_address(address: str) -> str:
+    """Return the last digits of an address, or its end if it has no number."""
+    digits = "".join(sign for sign in address if sign.isdigit())
+    end = (digits if len(digits) > SHOWN else address)[-SHOWN:]
+    return f"… {end}" if len(address) > SHOWN else address
+
+
+def set_address(worker: Worker, text: str) -> str:
+    """Store an address and return it normalized. Raises CannotSet."""
+    address = "\n".join(" ".join(line.split()) for line in text.replace("\x00", "").splitlines())
+    address = address.strip()
+    if not SHORTEST_ADDRESS <= len(address) <= LONGEST_ADDRESS:
+        raise CannotSet(
+            f"Say where the money goes, in {SHORTEST_ADDRESS} to {LONGEST_ADDRESS} characters: an"
+            " account number with the name of its holder, or what the admins have agreed with you."
+        )
+    WorkerIdentity.objects.filter(worker=worker).update(pay_to=address)
+    return address
+
+
+def payment_forecast(worker: Worker, owed: Decimal) -> str:
+    """Return when a worker is paid, and what is missing for it, in sentences."""
+    rules = schedule()
+    when = f"{rules.next_date():%-d %B %Y}"
+    if not address_of(worker):
+        waiting = f"${owed:.2f} wait for you. " if owed else ""
+        return (
+            f"{waiting}Say where your money goes, or it cannot be paid: the next payouts are on"
+            f" {when}, from ${rules.minimum:.2f} on."
+        )
+    if owed >= rules.minimum and owed:
+        return f"${owed:.2f} are to be paid on {when}."
+    short = rules.minimum - owed
+    return (
+        f"The least payout is ${rules.minimum:.2f}: with ${short:.2f} more you are paid on {when}."
+    )

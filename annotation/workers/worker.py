@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import json
+import string
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -11,8 +14,9 @@ from django.db.models import Exists, OuterRef, Q
 
 from annotation.models import UNLISTED, Assignment, Worker, WorkerIdentity
 from annotation.platforms.registry import local_names, platform_of
-from kbpo.accounts.models import User
+from kbpo.accounts.models import Team, User
 from kbpo.prepared import Columns, Prepared
+from kbpo.tracks.models import Track
 
 WORKER = Columns(Worker, "w")
 MET = Prepared(f"""
@@ -21,6 +25,8 @@ MET = Prepared(f"""
         WHERE m.worker_id = w.id AND m.read_at IS NULL ORDER BY m.at DESC LIMIT 1), {WORKER.sql}
     FROM annotation_worker w WHERE w.user_id = %(user)s
 """)
+LETTERS = frozenset(string.ascii_lowercase)
+MOST = 26
 
 
 def handle_of(platform: str, external_id: str) -> str:
@@ -88,3 +94,39 @@ def is_reachable(worker: Worker) -> bool:
     took = worker.assignments.all()
     only_drafted = took.exists() and not took.filter(raw__isnull=False).exists()
     return not only_drafted and WorkerIdentity.objects.filter(worker=worker).exists()
+
+
+def has_judged(track: Track, team: Team) -> bool:
+    """Return whether a member of a team has answered a question of a track."""
+    return Assignment.objects.filter(
+        worker__user__memberships__team=team, hit__questions__track=track, raw__isnull=False
+    ).exists()
+
+
+def keys_of(worker: Worker | None) -> str:
+    """Return the settings as JSON for the page."""
+    return json.dumps(worker.keys if worker is not None else {})
+
+
+def set_keys(worker: Worker, said: str) -> bool:
+    """Store these settings and return whether they are valid: no key may have two meanings."""
+    try:
+        wanted = json.loads(said)
+    except (ValueError, RecursionError):
+        return False
+    if not _is_valid(wanted):
+        return False
+    worker.keys = {"off": wanted["off"], "keys": wanted["keys"]}
+    worker.save(update_fields=["keys"])
+    return True
+
+
+def _is_valid(wanted: Any) -> bool:
+    if not isinstance(wanted, dict) or not isinstance(wanted.get("off"), bool):
+        return False
+    changed = wanted.get("keys")
+    if not isinstance(changed, dict) or len(changed) > MOST:
+        return False
+    pressed = list(changed.values())
+    one_each = all(isinstance(key, str) and len(key) == 1 and key.isprintable() for key in pressed)
+    return changed.keys() <= LETTERS and one_each and len(set(pressed)) == len(pressed)

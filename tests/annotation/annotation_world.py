@@ -17,7 +17,7 @@ from django.utils import timezone
 from annotation.hits.lease import lease
 from annotation.hits.submit import Outcome, submit
 from annotation.models import Worker
-from annotation.workers import consent, payee, teach
+from annotation.workers import consent, payout, teach
 from annotation.workers.models import TutorialRun
 from annotation.workers.worker import worker_of
 from kbpo.accounts.models import Team, User
@@ -228,7 +228,7 @@ IBAN = "NO93 8601 1117 947, Ada Lee"
 def says_where_the_money_goes(*workers: Worker) -> None:
     """Workers give an address for their payouts; without any given, all who have an account."""
     for worker in workers or Worker.objects.exclude(user=None):
-        payee.set_address(worker, IBAN)
+        payout.set_address(worker, IBAN)
 
 
 def take(client: Client) -> str:

@@ -327,7 +327,7 @@ def test_money_of_yesterday_that_comes_back_makes_no_room_today(track: Track) ->
 def test_who_asks_first_pays_and_the_others_reuse_it(
     track: Track, targets: list[Target], clients: list
 ) -> None:
-    from annotation.questions.share import TargetShares, target_shares
+    from annotation.questions.limits import TargetShares, target_shares
 
     first = make_submission(track, targets[:4], "First")
     ask.tick()

@@ -9,8 +9,7 @@ from annotation_world import PARTS, answer_all, make_submission
 from django.test import Client
 
 from annotation.desk import experts
-from annotation.desk.experts import judged_by
-from annotation.desk.trail import trail_of
+from annotation.desk.experts import judged_by, trail_of
 from annotation.labels import settle
 from annotation.models import Question
 from kbpo.accounts.models import Audit, Delivery, User, Webhook

@@ -26,7 +26,7 @@ from annotation.models import (
     Worker,
 )
 from annotation.quality import gold
-from annotation.quality.reliability import reliability
+from annotation.quality.agreement import reliability
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.models import Label
 from kbpo.money.spend import balance

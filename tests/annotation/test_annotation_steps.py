@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from annotation.budget import accrue, halts, promises
 from annotation.desk import journey
-from annotation.hits import collect, progress, publish
+from annotation.hits import batch, collect, publish
 from annotation.labels import settle
 from annotation.labels.exclude import exclude
 from annotation.models import HIT, Assignment, Payment, Question, Response, Worker
@@ -276,14 +276,16 @@ def test_the_report_counts_votes_predicts_and_agreement(
     answer_all(clients[1])
     answer_all(clients[2], {"a": "other", "b": "other", "none": "1"})
     settle.tick()
-    state = progress.questions_progress(payer=published.purpose)
+    state = batch.questions_progress(payer=published.purpose)
     assert (state.settled, state.answers, state.answers_wanted, state.seconds_left) == (
         6,
         18,
         18,
         0.0,
     )
-    measured = {one.what: one for one in agreement.measure(track=published.track)}["relation"]
+    measured = {one.what: one for one in agreement.measure_agreement(track=published.track)}[
+        "relation"
+    ]
     # Of 18 items, 12 are agreed by all (1) and 6 by two of three (1/3); yes is 12 of 54.
     assert measured.observed == pytest.approx((12 + 6 / 3) / 18)
     chance = (12 / 54) ** 2 + (42 / 54) ** 2

@@ -19,7 +19,7 @@ from annotation.budget import give_back
 from annotation.budget.cents import money_by_state
 from annotation.budget.promises import committed_money
 from annotation.hits import publish
-from annotation.hits.today import answers_today
+from annotation.hits.held import answers_today
 from annotation.labels import reject, settle
 from annotation.marketplace.books import compare_books
 from annotation.models import Assignment, Bonus, Payment, Question, Response, Worker

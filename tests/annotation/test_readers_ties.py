@@ -19,7 +19,7 @@ from annotation.interfaces.registry import reading
 from annotation.labels import settle
 from annotation.models import DocumentOrder, Question, Worker
 from annotation.questions import read_documents
-from annotation.questions.follow_documents import document_orders
+from annotation.questions.read_documents import document_orders
 from annotation.workers.models import TutorialRun
 from annotation.workers.worker import worker_of
 from kbpo.accounts.models import User

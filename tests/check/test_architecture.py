@@ -477,7 +477,7 @@ def test_nothing_that_is_held_in_the_database_outlives_its_transaction() -> None
 
 
 def test_a_module_that_a_docstring_or_a_readme_names_is_there() -> None:
-    """By the end of its path, as `accept.py` or `annotation/labels/accept.py`."""
+    """By the end of its path, as `settle.py` or `annotation/labels/settle.py`."""
     named = re.compile(r"`((?:\w+/)*\w+\.py)`")
     files = [path for path in ROOT.rglob("*.py") if ".venv" not in path.parts]
     ends = set()

@@ -12,7 +12,7 @@ import pytest
 from scores.conftest import CRITERIA, World
 
 from annotation.desk.experts import CannotAsk, agrees, dispute, question_of, store
-from annotation.quality.reliability import NOT_KEPT
+from annotation.quality.agreement import NOT_KEPT
 from kbpo.evaluation.correction.checkable import frame_of
 from kbpo.evaluation.correction.read import checks_of
 from kbpo.evaluation.data import load_data

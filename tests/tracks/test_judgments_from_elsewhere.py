@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import HIT, Assignment, Question, Response, Worker
-from annotation.questions.known import imported_questions, known_answer
+from annotation.questions.ask import imported_questions, known_answer
 from formats.messages import Report
 from kbpo import clock
 from kbpo.accounts.models import Team, Token, User

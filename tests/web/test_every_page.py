@@ -38,8 +38,8 @@ from annotation.models import (
 from annotation.platforms import proof
 from annotation.quality import gold
 from annotation.questions import ask
-from annotation.questions.known import is_open
-from annotation.workers import consent, payee, payout, speak, teach
+from annotation.questions.ask import is_open
+from annotation.workers import consent, payout, speak, teach
 from annotation.workers.worker import handle_of, worker_of
 from kbpo.accounts.models import Invitation, User, Webhook
 from kbpo.evaluation.run import tick as estimate
@@ -193,7 +193,7 @@ def _of_ada(toy: Toy, ada: Worker) -> dict[str, list[Page]]:
     speak.give_feedback(
         ada, "relation", clear=True, fair=False, comment="A little more would be fair."
     )
-    payee.set_address(ada, "Harbour Bank 12-345, Ada Lee")
+    payout.set_address(ada, "Harbour Bank 12-345, Ada Lee")
     [owed] = [one for one in payout.owed() if one.worker == ada]
     paid = payout.pay(
         ada,

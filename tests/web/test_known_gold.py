@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Gold, Question
-from annotation.questions.known import imported_questions, known_answer, questions_about
+from annotation.questions.ask import imported_questions, known_answer, questions_about
 from kbpo.instances.models import Target
 from kbpo.sampling.documents.draw import named_documents
 from kbpo.sampling.documents.import_annotations import import_annotations

@@ -21,9 +21,8 @@ from annotation.interfaces.base import (
     Terms,
     Unit,
 )
-from annotation.interfaces.shared.fields import text_of
-from annotation.interfaces.shared.flag import flag_of, flag_shown
-from annotation.interfaces.shared.ratings import ratings_label
+from annotation.interfaces.shared.fields import flag_of, flag_shown, text_of
+from annotation.interfaces.shared.majority import ratings_label
 from kbpo.instances.merge import RATINGS
 
 if TYPE_CHECKING:

@@ -20,8 +20,13 @@ from annotation.interfaces.base import (
     Terms,
     Unit,
 )
-from annotation.interfaces.shared.fields import text_of
-from annotation.interfaces.shared.flag import flag_of, flag_shown, flag_statement, flagged_label
+from annotation.interfaces.shared.fields import (
+    flag_of,
+    flag_shown,
+    flag_statement,
+    flagged_label,
+    text_of,
+)
 from annotation.interfaces.shared.mentions import SettledMention, settle_mentions
 from annotation.interfaces.shared.reading import NO_VALUE, CheckedMention, Reading, is_date
 from kbpo.instances.targets import Place, targets_at

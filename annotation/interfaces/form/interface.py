@@ -19,14 +19,22 @@ from annotation.interfaces.base import (
     Terms,
     Unit,
 )
-from annotation.interfaces.shared.fields import text_of
-from annotation.interfaces.shared.flag import flag_of, flag_shown, flag_statement
-from annotation.interfaces.shared.ratings import ratings_label
+from annotation.interfaces.shared.fields import flag_of, flag_shown, flag_statement, text_of
+from annotation.interfaces.shared.majority import ratings_label
 from kbpo.instances.merge import RATINGS
 
 if TYPE_CHECKING:
     from annotation.models import Question, Response
 
+
+from typing import TYPE_CHECKING
+
+from kbpo.tracks.registry import FORM
+from kbpo.tracks.texts.declared import form_of
+
+if TYPE_CHECKING:
+    from annotation.interfaces.base import Judgment
+    from annotation.models import Question
 
 LONGEST = 5000
 """Greatest number of characters of free text"""
@@ -200,3 +208,31 @@ def _read_free_text(field: Field, number: int, words: str) -> dict[str, Any]:
             " kept. Shorten it."
         )
     return {"text": words} if words else {}
+
+
+class DeclaredForm(Form):
+    """The interface of a declared form; it uses the page of `form`."""
+
+    folder: ClassVar[str] = "form"
+
+    def is_right(self, question: Question, given: Mapping[str, Any], right: Judgment) -> bool:
+        """Return whether a rating is right, or equivalent to the right one; free text is never
+        wrong.
+        """
+        return "text" in right.value or given.get("value") == right.value.get("value")
+
+
+def interface_of_form(name: str) -> DeclaredForm:
+    """Return the interface of a declared form. Raises KeyError if there is none of that name."""
+    form = form_of(name)
+    declared: type[DeclaredForm] = type(
+        "DeclaredForm",
+        (DeclaredForm,),
+        {
+            "name": FORM + name,
+            "title": form.title,
+            "terms": Terms(form.offered_as, form.price, seconds=form.seconds),
+            "__module__": __name__,
+        },
+    )
+    return declared()

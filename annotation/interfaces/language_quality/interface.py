@@ -20,7 +20,7 @@ from annotation.interfaces.base import (
 )
 from annotation.interfaces.form.interface import Form
 from annotation.interfaces.shared.fields import text_of
-from annotation.interfaces.shared.ratings import ratings_label
+from annotation.interfaces.shared.majority import ratings_label
 from kbpo.instances.merge import PEOPLE, RATINGS
 from kbpo.tracks.texts.edits import characters_changed, edit_share, look_alike, word_edit_rate
 

@@ -22,8 +22,8 @@ from annotation.interfaces.base import (
     Unit,
     value_of,
 )
+from annotation.interfaces.shared.fields import flag_of, flag_shown, flag_statement, flagged_label
 from annotation.interfaces.shared.fields import text_of as field_text
-from annotation.interfaces.shared.flag import flag_of, flag_shown, flag_statement, flagged_label
 from annotation.interfaces.shared.majority import parts_by_majority
 from annotation.interfaces.shared.payload import (
     Pair,

@@ -21,8 +21,15 @@ from annotation.interfaces.base import (
     Unit,
     value_of,
 )
-from annotation.interfaces.shared.fields import GARBLED, json_of, text_of
-from annotation.interfaces.shared.flag import flag_of, flag_shown, flag_statement, flagged_label
+from annotation.interfaces.shared.fields import (
+    GARBLED,
+    flag_of,
+    flag_shown,
+    flag_statement,
+    flagged_label,
+    json_of,
+    text_of,
+)
 from annotation.interfaces.shared.majority import parts_by_majority
 from annotation.interfaces.shared.payload import (
     COMMON,

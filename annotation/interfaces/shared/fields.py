@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from annotation.interfaces.base import BadAnswer
+from annotation.interfaces.base import AggregatedLabel, BadAnswer, Judgment, Statement
+
+if TYPE_CHECKING:
+    from annotation.models import Question, Response
 
 Json = TypeVar("Json", list[Any], dict[str, Any])
 GARBLED = (
     "The answer did not arrive as it was sent. Nothing of it was lost here: please send it again."
 )
+PROBLEMS = {
+    "text": "The text cannot be understood",
+    "language": "It is in another language",
+    "marks": "Words are cut in the wrong places",
+    "else": "Something else",
+}
+LONGEST = 500
 
 
 def text_of(raw: Mapping[str, Any], name: str) -> str:
@@ -39,3 +49,48 @@ def json_of(raw: Mapping[str, Any], name: str, kind: type[Json]) -> Json:
     if not isinstance(value, kind):
         raise BadAnswer(GARBLED)
     return value
+
+
+def flag_of(
+    raw: Mapping[str, Any], problems: Mapping[str, str] = PROBLEMS, what: str = "document"
+) -> dict[str, Any] | None:
+    """Return the flag in a raw answer; None without one. Raises BadAnswer for an unknown
+    problem.
+    """
+    problem, remark = text_of(raw, "problem"), text_of(raw, "remark")[:LONGEST]
+    if not problem:
+        return None
+    if problem not in problems:
+        raise BadAnswer(f"Say again what is wrong with this {what}, or take the flag away.")
+    return {"problem": problem, "remark": remark}
+
+
+def flagged_label(
+    question: Question, responses: Sequence[Response], criterion: str
+) -> AggregatedLabel | None:
+    """Return the empty label of a question that more than half flagged."""
+    flags = sum(response.criterion == "flag" for response in responses)
+    n = flags + sum(response.criterion == criterion for response in responses)
+    if 2 * flags <= n:
+        return None
+    return AggregatedLabel(question.target_id, {}, "flagged", n, (n - flags) / n)
+
+
+def flag_statement(
+    judgment: Judgment, problems: Mapping[str, str] = PROBLEMS, what: str = "This document"
+) -> Statement:
+    """Return a flag in words, with its remark."""
+    flag = judgment.value
+    problem = problems.get(flag["problem"], flag["problem"])
+    remark = f" “{flag['remark']}”" if flag.get("remark") else ""
+    return Statement(("flag", ""), f"{what} cannot be judged: {problem.lower()}.{remark}")
+
+
+def flag_shown(answer: Mapping[str, Any], problems: Mapping[str, str] = PROBLEMS) -> dict[str, Any]:
+    """Return the context of the flag with the current answer."""
+    problem = text_of(answer, "problem")
+    return {
+        "problems": [(code, words, code == problem) for code, words in problems.items()],
+        "flagged": bool(problem),
+        "remark": text_of(answer, "remark"),
+    }

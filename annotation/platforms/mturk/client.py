@@ -6,8 +6,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from decimal import Decimal
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from xml.sax.saxutils import escape
 
 import boto3
 from botocore import xform_name
@@ -24,8 +27,18 @@ from botocore.exceptions import (
 )
 from django.conf import settings
 
-from annotation.platforms.base import PlatformDown, Refused, UnknownOutcome
-from annotation.platforms.mturk.account import usable
+from annotation.platforms.base import (
+    Account,
+    Advert,
+    PlatformDown,
+    Refused,
+    UnknownOutcome,
+    usable_account,
+)
+from annotation.platforms.proof import task_path
+
+if TYPE_CHECKING:
+    from annotation.models import HIT
 
 NOTHING_HAPPENED = (
     ConnectTimeoutError,
@@ -43,6 +56,16 @@ THROTTLED = (
     "SlowDown",
 )
 MOST_RESULTS = 100
+SANDBOX = "mturk-requester-sandbox."
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+CENT = Decimal("0.01")
+FEE = Decimal("0.20")
+"""The fee on rewards and bonuses, as long as a HIT has fewer than ten assignments"""
+SCHEMA = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2006-07-14/ExternalQuestion.xsd"
+MARK = "kbpo:"
+"""Before our token in RequesterAnnotation"""
+KEYWORDS = "reading, text, judge, relations, names, news"
+HIT_ID_IN_TEXT = re.compile(r"\b[A-Z0-9]{20,64}\b")
 
 
 def call(operation: str, **request: Any) -> dict[str, Any]:
@@ -110,3 +133,95 @@ def _make_client(endpoint: str, key: str, secret: str, timeout: float) -> Any:
 def _client(endpoint: str) -> Any:
     keys = settings.MTURK_ACCESS_KEY_ID, settings.MTURK_SECRET_ACCESS_KEY
     return _make_client(endpoint, *keys, float(settings.MTURK_TIMEOUT))
+
+
+def account() -> Account | None:
+    """Return the endpoint that is set; None if there is none."""
+    endpoint = settings.MTURK_ENDPOINT_URL
+    if not endpoint:
+        return None
+    host = urlsplit(endpoint).hostname or ""
+    real = host not in LOOPBACK and not host.startswith(SANDBOX)
+    if real and not settings.REAL_MONEY:
+        return Account(
+            endpoint,
+            real,
+            False,
+            f"{host} pays with real money, but REAL_MONEY is not true: nothing is published"
+            " or paid there.",
+        )
+    if settings.REAL_MONEY and not real:
+        return Account(
+            endpoint,
+            real,
+            False,
+            f"REAL_MONEY is true, but {host} is a place for trials: nothing is published"
+            " or paid there.",
+        )
+    if real and not endpoint.startswith("https://"):
+        return Account(
+            endpoint,
+            real,
+            False,
+            f"{host} must be spoken to over https: nothing is published there.",
+        )
+    return Account(
+        endpoint, real, True, f"Real money moves at {host}." if real else f"Play money, at {host}."
+    )
+
+
+def refuse_other_endpoint(endpoint: str, what: str) -> None:
+    """Raise PlatformDown, with a sentence, for what was made at another endpoint than the one that
+    is set. So work in a sandbox is never paid with real money, and the books of two endpoints are
+    never mixed.
+    """
+    now = usable().endpoint
+    if endpoint != now:
+        where = f"was made at {endpoint}" if endpoint else "was made before we noted where"
+        raise PlatformDown(
+            f"{what} {where}, and {now} is set (MTURK_ENDPOINT_URL): nothing is done with it here."
+        )
+
+
+def usable() -> Account:
+    """Return the endpoint, if it can be used. Raises PlatformDown with a sentence."""
+    return usable_account(account())
+
+
+def written(amount: Decimal) -> str:
+    """Return an amount as the API takes it. Raises ValueError for one that is not positive or finer
+    than a cent.
+    """
+    if not isinstance(amount, Decimal) or amount <= 0 or amount != amount.quantize(CENT):
+        raise ValueError(f"{amount!r} is no amount in dollars and whole cents.")
+    return f"{amount:.2f}"
+
+
+def external_question(hit: HIT) -> str:
+    """Return the question of a HIT: one address, its `&` escaped; the frame takes the height that
+    there is.
+    """
+    address = escape(settings.SITE_URL.rstrip("/") + task_path(hit), {'"': "&quot;"})
+    return (
+        "<ExternalQuestion"
+        f' xmlns="{SCHEMA}"><ExternalURL>{address}</ExternalURL><FrameHeight>0</FrameHeight>'
+        "</ExternalQuestion>"
+    )
+
+
+def mark_of(hit: HIT) -> str:
+    """Return the annotation that a HIT is published with."""
+    return MARK + hit.token
+
+
+def token_of(annotation: str) -> str:
+    """Our token in an annotation; nothing if the HIT is not ours."""
+    return annotation.removeprefix(MARK) if annotation.startswith(MARK) else ""
+
+
+def title_and_description(advert: Advert) -> tuple[str, str]:
+    """Title and description, which workers choose by."""
+    about = "one question" if advert.questions == 1 else f"{advert.questions} questions"
+    minutes = max(1, round(advert.work_seconds / 60))
+    description = f"{advert.title}: {about}, about {minutes} min. Flags are paid like answers."
+    return advert.title, f"{description} {advert.before}".strip()

@@ -16,9 +16,7 @@ from django.conf import settings
 
 from annotation.platforms.base import Lost, Offer, Refused
 from annotation.platforms.mturk import kinds
-from annotation.platforms.mturk.amounts import written
-from annotation.platforms.mturk.client import call, pages
-from annotation.platforms.mturk.question import HIT_ID_IN_TEXT, KEYWORDS, SCHEMA
+from annotation.platforms.mturk.client import HIT_ID_IN_TEXT, KEYWORDS, SCHEMA, call, pages, written
 from annotation.platforms.proof import thanks_path
 from kbpo import clock
 

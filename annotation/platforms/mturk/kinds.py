@@ -13,12 +13,26 @@ from django.conf import settings
 
 from annotation.models import ExternalType
 from annotation.platforms.base import PlatformDown, Refused, UnknownOutcome
-from annotation.platforms.mturk.account import usable
-from annotation.platforms.mturk.client import call, pages
+from annotation.platforms.mturk.client import call, pages, usable
 
 log = logging.getLogger(__name__)
 EVENTS = ["AssignmentSubmitted", "AssignmentReturned", "AssignmentAbandoned", "HITReviewable"]
 VERSION = "2006-05-05"
+NAME = "mturk"
+EXCLUDED, TUTORIAL = "excluded", "tutorial"
+DESCRIPTIONS = {
+    EXCLUDED: "You will not be offered further questions of ours.",
+    TUTORIAL: (
+        "You have passed our tutorial. Ask for it: you are told where the tutorial is, and get it"
+        " by passing."
+    ),
+}
+APPROVED_PERCENT, APPROVED_HITS, LOCALE = (
+    "000000000000000000L0",
+    "00000000000000000040",
+    "00000000000000000071",
+)
+DAY = 86400
 
 
 def subscribe(hit_type: str, topic: str) -> bool:
@@ -39,23 +53,6 @@ def subscribe(hit_type: str, topic: str) -> bool:
         log.warning("The platform will not tell us of HITs of type %s yet: %s", hit_type, trouble)
         return False
     return True
-
-
-NAME = "mturk"
-EXCLUDED, TUTORIAL = "excluded", "tutorial"
-DESCRIPTIONS = {
-    EXCLUDED: "You will not be offered further questions of ours.",
-    TUTORIAL: (
-        "You have passed our tutorial. Ask for it: you are told where the tutorial is, and get it"
-        " by passing."
-    ),
-}
-APPROVED_PERCENT, APPROVED_HITS, LOCALE = (
-    "000000000000000000L0",
-    "00000000000000000040",
-    "00000000000000000071",
-)
-DAY = 86400
 
 
 def type_of_hit(

@@ -25,20 +25,33 @@ from annotation.platforms.base import (
     UnknownOutcome,
 )
 from annotation.platforms.mturk import compensate, kinds
-from annotation.platforms.mturk.account import account, refuse_other_endpoint
-from annotation.platforms.mturk.amounts import CENT, FEE, written
-from annotation.platforms.mturk.client import call, pages
-from annotation.platforms.mturk.question import (
+from annotation.platforms.mturk.client import (
+    CENT,
+    FEE,
     HIT_ID_IN_TEXT,
     KEYWORDS,
+    account,
+    call,
     external_question,
     mark_of,
+    pages,
+    refuse_other_endpoint,
     title_and_description,
     token_of,
+    written,
 )
 from kbpo import clock
 
 MOST_CHARACTERS = 2_000_000
+FORGETS = timedelta(hours=23)
+"""The platform forgets tokens after a day; an hour earlier we stop to rely on it."""
+STATUS = {
+    "Assignable": "open",
+    "Unassignable": "busy",
+    "Reviewable": "done",
+    "Reviewing": "done",
+    "Disposed": "gone",
+}
 
 
 class Unreadable(ValueError):
@@ -97,17 +110,6 @@ class _Reader:
 
 if TYPE_CHECKING:
     from annotation.models import HIT, Assignment, Bonus, Worker
-
-FORGETS = timedelta(hours=23)
-"""The platform forgets tokens after a day; an hour earlier we stop to rely on it."""
-
-STATUS = {
-    "Assignable": "open",
-    "Unassignable": "busy",
-    "Reviewable": "done",
-    "Reviewing": "done",
-    "Disposed": "gone",
-}
 
 
 class MTurk(Platform):

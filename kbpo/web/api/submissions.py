@@ -16,7 +16,7 @@ from rest_framework.permissions import IsAuthenticatedOrReadOnly
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.quality.reliability import reliability
+from annotation.quality.agreement import reliability
 from kbpo.accounts.models import Token, User
 from kbpo.evaluation.extent import extent_of
 from kbpo.evaluation.judges import judges_of

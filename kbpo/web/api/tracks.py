@@ -13,7 +13,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.quality.pace import pace
+from annotation.quality.hourly import pace
 from kbpo.corpus.export import gzipped, mention_lines
 from kbpo.corpus.models import Corpus
 from kbpo.tracks.models import Track

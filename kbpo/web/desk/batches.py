@@ -11,7 +11,7 @@ from django.urls import path, register_converter, reverse
 from django.urls.converters import StringConverter
 
 from annotation.budget import halts
-from annotation.hits import batch, progress
+from annotation.hits import batch
 from annotation.quality import agreement
 from kbpo.money.purpose import Purpose
 from kbpo.web.components.drawing import axis_over
@@ -28,11 +28,11 @@ def one(request: HttpRequest, payer: Purpose) -> HttpResponse:
     refusal = _change_batch(request, shown) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
         return redirect("desk-batch", payer=payer)
-    lines = agreement_lines(agreement.measure(payer=payer))
+    lines = agreement_lines(agreement.measure_agreement(payer=payer))
     context: dict[str, Any] = {
         "batch": shown,
         "address": reverse("submission", args=[payer.number]) if payer.kind == "submission" else "",
-        "progress": progress.questions_progress(payer=payer),
+        "progress": batch.questions_progress(payer=payer),
         "agreement": lines,
         "axis": axis_over([line["interval"] for line in lines], bounds=(-1.0, 1.0), ticks=3),
         "refusal": refusal,

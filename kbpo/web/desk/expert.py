@@ -17,7 +17,7 @@ from annotation.hits.parts import part
 from annotation.interfaces.base import BadAnswer
 from annotation.models import Assignment, Question
 from annotation.quality.gold import CannotMake, make_gold
-from annotation.questions.known import is_open, known_answer, questions_about
+from annotation.questions.ask import is_open, known_answer, questions_about
 from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.experts import queue

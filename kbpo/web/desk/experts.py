@@ -16,8 +16,7 @@ from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
 from annotation.desk import experts
-from annotation.desk.experts import CannotAsk, judged_by, question_of
-from annotation.desk.trail import trail_of
+from annotation.desk.experts import CannotAsk, judged_by, question_of, trail_of
 from annotation.quality.describe import title_of
 from kbpo import clock
 from kbpo.accounts.models import User

@@ -30,7 +30,7 @@ from annotation.quality.gold import (
 )
 from annotation.quality.signals import NAMES
 from annotation.quality.warn import set_exclude_for
-from annotation.questions.known import imported_questions
+from annotation.questions.ask import imported_questions
 from kbpo.money.spend import OverBudget
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -52,7 +52,7 @@ def track(request: HttpRequest, slug: str) -> HttpResponse:
         refusal = change(request, track)
     if request.method == "POST" and not refusal:
         return redirect("desk-track-quality", slug=slug)
-    lines = agreement_lines(agreement.measure(track=track))
+    lines = agreement_lines(agreement.measure_agreement(track=track))
     policy, kind = policy_of(track), kind_of(track)
     context = {
         "track": track,

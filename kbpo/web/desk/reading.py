@@ -14,7 +14,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
-from annotation.questions import follow_documents
+from annotation.questions import read_documents
 from annotation.questions.order import CannotOrder, add_money_to, order_documents, plan_documents
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import OverBudget, allowance
@@ -119,7 +119,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponseBase:
         "plan": plan,
         "refusal": refusal,
         "left": allowance(track, None, Purpose("documents")).left,
-        "orders": follow_documents.document_orders(track),
+        "orders": read_documents.document_orders(track),
         "waiting": len(waiting_documents(track)),
     }
     return render(

@@ -18,7 +18,7 @@ from django.urls import path
 from annotation.desk.appeals import answer_appeal
 from annotation.interfaces.registry import interface_of
 from annotation.models import Worker
-from annotation.workers import consent, payee, payout, speak, teach, volunteer
+from annotation.workers import consent, payout, speak, teach, volunteer
 from annotation.workers.intake import intake_of, takes_volunteers
 from annotation.workers.models import (
     Appeal,
@@ -277,16 +277,16 @@ def set_intake(request: HttpRequest) -> HttpResponse:
             "payout_day": int(day),
             "payout_ways": " ".join(ways.replace("\x00", "").split())[:300],
         }
-    before = payee.schedule()
+    before = payout.schedule()
     Intake.objects.update_or_create(track=track, defaults=fields)
     rules = ", ".join(f"{field} {value}" for field, value in fields.items())
     note("intake", subject, who=admin_of(request), why=why_of(request), after=rules)
     messages.success(request, f"The rules of {name} are changed.")
     if track is not None and mode != Intake.Volunteers.CLOSED == takes_volunteers():
         messages.warning(request, NOBODY_COMES)
-    if payee.schedule() != before:
+    if payout.schedule() != before:
         n = speak.write_to_all(
-            "How you are paid has changed", payee.schedule().sentence(), admin_of(request)
+            "How you are paid has changed", payout.schedule().sentence(), admin_of(request)
         )
         messages.info(request, f"{plural(n, 'annotator')} got a message about it.")
     return redirect("desk-rules")
@@ -313,7 +313,7 @@ def payouts(request: HttpRequest) -> HttpResponseBase:
         "total": sum((balance.amount for balance in balances), Decimal("0.00")),
         "due": sum((balance.amount for balance in balances if balance.due), Decimal("0.00")),
         "minimum": intake_of().payout_minimum,
-        "next_date": payee.schedule().next_date(),
+        "next_date": payout.schedule().next_date(),
         "paid": marks[:MOST_SHOWN],
         "paid_in_all": Payout.objects.aggregate(sum=Sum("amount"))["sum"] or Decimal("0.00"),
         "refusal": refusal,

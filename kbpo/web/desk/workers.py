@@ -16,7 +16,7 @@ from django.utils.http import urlsafe_base64_encode
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
-from annotation.hits.read_answer import compare_answer
+from annotation.hits.parts import compare_answer
 from annotation.labels import exclude, reject
 from annotation.labels.reject import CannotReject
 from annotation.models import Assignment, Worker

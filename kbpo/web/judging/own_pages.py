@@ -16,13 +16,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from annotation.hits import lease
+from annotation.hits.held import answers_today
 from annotation.hits.mail_work import ask_for_mail
-from annotation.hits.read_answer import read_answer
-from annotation.hits.today import answers_today
+from annotation.hits.parts import read_answer
 from annotation.interfaces.registry import interface_of, names
 from annotation.models import ANSWERED, Assignment, Worker
 from annotation.quality.hourly import hourly_rates
-from annotation.workers import consent, leave, payee, payout, speak, teach, volunteer
+from annotation.workers import consent, leave, payout, speak, teach, volunteer
 from annotation.workers.intake import offers_of, takes_volunteers, tracks_for_volunteers
 from annotation.workers.models import Application, Payout
 from annotation.workers.worker import worker_of
@@ -79,8 +79,8 @@ def home(request: HttpRequest, worker: Worker) -> HttpResponse:
         "refusals": speak.refusals(worker),
         "appealing": worker.appeals.filter(answered_at=None).exists(),
         "receipts": worker.payouts.filter(undoes=None).order_by("-paid_at")[:3],
-        "prospect": payee.payment_forecast(worker, payout.owed_to(worker)),
-        "address": payee.mask_address(payee.address_of(worker)),
+        "prospect": payout.payment_forecast(worker, payout.owed_to(worker)),
+        "address": payout.mask_address(payout.address_of(worker)),
         "email": request.user.email,  # type: ignore[union-attr]
         "gets_mail": worker.wants_mail,
     }
@@ -244,10 +244,10 @@ def payee_page(request: HttpRequest, worker: Worker) -> HttpResponse:
     if request.method == "POST" and not refusal:
         return redirect("annotate_payee")
     context = {
-        "address": payee.address_of(worker),
+        "address": payout.address_of(worker),
         "sent": request.POST if refusal else {},
-        "rules": payee.schedule(),
-        "prospect": payee.payment_forecast(worker, payout.owed_to(worker)),
+        "rules": payout.schedule(),
+        "prospect": payout.payment_forecast(worker, payout.owed_to(worker)),
         "gets_mail": worker.wants_mail,
         "refusal": refusal,
     }
@@ -259,8 +259,8 @@ def _change_payee(request: HttpRequest, user: User, worker: Worker) -> str:
     if refusal := password_refusal(user, request.POST.get("password", "")):
         return refusal
     try:
-        payee.set_address(worker, request.POST.get("address", ""))
-    except payee.CannotSet as cannot:
+        payout.set_address(worker, request.POST.get("address", ""))
+    except payout.CannotSet as cannot:
         return str(cannot)
     speak.send_message(
         worker,
@@ -347,7 +347,7 @@ def show_leaving(request: HttpRequest, worker: Worker) -> HttpResponse:
     context = {
         "earned": sums,
         "unpaid": sums.answered + sums.approved,
-        "address": payee.address_of(worker),
+        "address": payout.address_of(worker),
         "worker": worker,
         "asked": leave.is_leaving(worker),
         "refusal": refusal,
@@ -368,7 +368,7 @@ def _leave(request: HttpRequest, worker: Worker) -> str:
         return "Nothing was erased: type the word erase to arm the button."
     if sums.answered + sums.approved and money not in ("pay", "waive"):
         return "Say what becomes of the money that is not paid yet."
-    if money == "pay" and not payee.address_of(worker):
+    if money == "pay" and not payout.address_of(worker):
         return "Say first where your money goes, or give it up: else nobody can pay you."
     if not leave.ask(worker, waives=money == "waive"):
         messages.info(

@@ -24,18 +24,21 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation.hits import lease
-from annotation.hits.held import HeldAssignment, held_assignment, questions_of
-from annotation.hits.stake import has_stake
+from annotation.hits.held import (
+    HeldAssignment,
+    answers_today,
+    has_stake,
+    held_assignment,
+    questions_of,
+)
 from annotation.hits.submit import Outcome, submit
-from annotation.hits.today import answers_today
 from annotation.interfaces.base import BadAnswer
 from annotation.interfaces.registry import interface_of, names
 from annotation.models import Assignment, Question, Worker
 from annotation.workers import volunteer
 from annotation.workers.consent import has_consented
-from annotation.workers.keys import keys_of, set_keys
 from annotation.workers.teach import taught
-from annotation.workers.worker import worker_of
+from annotation.workers.worker import keys_of, set_keys, worker_of
 from kbpo import clock
 from kbpo.corpus.models import Document
 from kbpo.tracks.models import guidelines_of

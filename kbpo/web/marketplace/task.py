@@ -21,7 +21,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from annotation.hits.parts import draft_of_hit, join_answers, part, read, unfinished_part
+from annotation.hits.parts import draft_of_hit, join_answers, part, read_json, unfinished_part
 from annotation.hits.publish import hit_advert, hit_notice
 from annotation.interfaces.base import BadAnswer
 from annotation.interfaces.registry import interface_of
@@ -192,7 +192,7 @@ def _is_done(question: Question, raw: dict[str, Any]) -> bool:
 
 def _posted_draft(request: HttpRequest, questions: list[Question]) -> dict[str, Any]:
     """Return the draft out of the carried answers and the fields of the current question."""
-    done = _done_of(questions, read(request.POST.get("answer", "")))
+    done = _done_of(questions, read_json(request.POST.get("answer", "")))
     asked = next((question for question in questions if question.pk not in done), None)
     return (
         join_answers(questions, done)
@@ -205,7 +205,7 @@ def _answer(request: HttpRequest, go: Go, questions: list[Question]) -> HttpResp
     """Return the next question, or the same one with an error, or the form that submits the HIT.
     The draft is stored already.
     """
-    done = _done_of(questions, read(request.POST.get("answer", "")))
+    done = _done_of(questions, read_json(request.POST.get("answer", "")))
     asked = next((question for question in questions if question.pk not in done), None)
     if asked is None:
         return _send(request, go, questions, done)

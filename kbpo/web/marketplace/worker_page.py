@@ -12,7 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from annotation.hits.read_answer import read_answer
+from annotation.hits.parts import read_answer
 from annotation.models import UNLISTED, Worker
 from annotation.platforms import proof
 from annotation.workers import speak

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from annotation.quality.reliability import NOT_KEPT, Reliability, reliability
+from annotation.quality.agreement import NOT_KEPT, Reliability, reliability
 from kbpo.evaluation.judges import MOST_OF_ONE, judges_of
 from kbpo.evaluation.leaderboard import Board
 from kbpo.tracks.base import Words

@@ -14,7 +14,7 @@ from django.shortcuts import render
 from django.urls import path, reverse
 
 from annotation.interfaces.registry import interface_of, reading
-from annotation.quality.pace import pace
+from annotation.quality.hourly import pace
 from kbpo.accounts.models import User
 from kbpo.evaluation.leaderboard import Row, board
 from kbpo.submissions.limits import limits_in_words, runs_left

@@ -9,7 +9,7 @@ from typing import Any
 from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
 
-from annotation.hits.progress import BASE, IDLE, answers_per_hour, is_idle, last_answer
+from annotation.hits.batch import BASE, IDLE, answers_per_hour, is_idle, last_answer
 from annotation.questions.limits import people_expected
 from kbpo import clock
 from kbpo.evaluation.extent import Extent

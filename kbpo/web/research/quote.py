@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.dateparse import parse_datetime
 
-from annotation.hits.progress import answers_per_hour
+from annotation.hits.batch import answers_per_hour
 from annotation.questions.limits import people_expected
 from annotation.questions.order import round_up
 from kbpo.accounts.models import User

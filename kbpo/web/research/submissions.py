@@ -25,8 +25,8 @@ from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 from rest_framework.request import Request
 
-from annotation.quality.reliability import reliability
-from annotation.questions import share
+from annotation.quality.agreement import reliability
+from annotation.questions import limits
 from kbpo.accounts.models import User
 from kbpo.evaluation.extent import Extent, extent_of
 from kbpo.evaluation.judges import judges_of
@@ -404,7 +404,7 @@ def cost_context(submission: Submission, sample: Extent, sums: Balance) -> dict[
     with others.
     """
     option = submission.plan.get("options", {}).get(submission.plan.get("chosen"), {})
-    asked = share.target_shares(submission)
+    asked = limits.target_shares(submission)
     spent = Ledger.objects.filter(kind=Ledger.Kind.SPEND, **submission.purpose.at("purpose"))
     answers = spent.exclude(state=Ledger.State.FAILED).count()
     return {

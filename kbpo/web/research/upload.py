@@ -32,7 +32,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 
-from annotation.workers.judged import has_judged
+from annotation.workers.worker import has_judged
 from kbpo import clock
 from kbpo.accounts.models import Team, User
 from kbpo.money.spend import ZERO, OverBudget

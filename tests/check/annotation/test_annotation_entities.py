@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from annotation.interfaces.base import BadAnswer
-from annotation.interfaces.entities.interface import Entities, _label
+from annotation.interfaces.entities.interface import Entities, _label, settle_mentions
 from annotation.interfaces.registry import interface_of
-from annotation.interfaces.shared.mentions import settle_mentions
 from annotation.interfaces.shared.reading import CheckedMention, Reading
 
 TEXT = "Mara Lindt founded Nordwerk in March 1990. Lindt lives in Oslo. 😀 Oslo grew."

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from annotation.budget.extra import extra_of
+from annotation.budget.accrue import extra_of
 from annotation.interfaces.base import BadAnswer, ParsedResponse
 from annotation.interfaces.registry import interface_of
 from annotation.models import Question
