@@ -9,18 +9,29 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from html import unescape
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
+from urllib.parse import urlencode, urlsplit
 
 from rehearsal import reading
 from rehearsal.browser import Browser, Form, Page
 from rehearsal.opinions import FIELDS_BY_INTERFACE, Opinions
 
 Span = tuple[int, int]
+ANY_KIND = ""
+MOST_ERRORS = 100
+MOST_STEPS = 200  # pages of terms and tutorials before a first question
+LONGEST_WAIT = 4  # times the first wait, between two looks at a service that has nothing to judge
+OF_RELATIONS, OF_NAMES = ("relation", "relations_exhaustive"), ("entities",)
+INTERFACES = Path(__file__).resolve().parent.parent / "annotation" / "interfaces"
+HIT = re.compile(r'class="hit" href="[^"]*hitId=(\w+)')
+FRAME = re.compile(r'<iframe[^>]*src="([^"]*)"')
 
 
 class Truth(Protocol):
@@ -37,12 +48,6 @@ class Truth(Protocol):
 
 
 Knows = Callable[[str, Span, Span], Truth]
-ANY_KIND = ""
-MOST_ERRORS = 100
-MOST_STEPS = 200  # pages of terms and tutorials before a first question
-LONGEST_WAIT = 4  # times the first wait, between two looks at a service that has nothing to judge
-OF_RELATIONS, OF_NAMES = ("relation", "relations_exhaustive"), ("entities",)
-INTERFACES = Path(__file__).resolve().parent.parent / "annotation" / "interfaces"
 
 
 def right_answers() -> dict[str, dict[str, list[str]]]:
@@ -451,3 +456,55 @@ def refusal_of(page: Page, name: str) -> str:
 def _span(text: str) -> Span:
     begin, end = text.split("-")
     return int(begin), int(end)
+
+
+class MarketCrowd(Crowd):
+    """Workers of a marketplace, by their ids there."""
+
+    def __init__(
+        self, market: str, site: str, names: Sequence[str], knows: Knows | None, **how: Any
+    ) -> None:
+        super().__init__(site, [(name, "") for name in names], knows, **how)
+        self.workers = [
+            _MarketWorker(**vars(worker), market=Browser(market)) for worker in self.workers
+        ]
+
+
+@dataclass
+class _MarketWorker(Worker):
+    market: Browser = field(kw_only=True)
+    refused: set[str] = field(default_factory=set, kw_only=True)
+    """HITs that are not for them: met before, or not needed any more"""
+
+    def forget(self) -> None:
+        super().forget()
+        self.market.close()
+
+    def answer_next(self) -> bool:
+        """Answer all questions of a HIT, or return it; False if there is none."""
+        worker_id = self.login[0]
+        listing = self.market.get("/?" + urlencode({"workerId": worker_id}))
+        offered = [hit for hit in HIT.findall(listing.text) if hit not in self.refused]
+        if not offered:
+            return False
+        hit = self.rng.choice(offered)
+        page = self.market.submit(
+            Form("", "/accept", {}), {"workerId": [worker_id], "hitId": [hit]}
+        )
+        frame = FRAME.search(page.text)
+        if frame is None:  # somebody else was quicker
+            return True
+        address = urlsplit(unescape(frame.group(1)))
+        return self._do(self.browser.get(f"{address.path}?{address.query}"), hit, page)
+
+    def _do(self, page: Page, hit: str, work: Page) -> bool:
+        after: Page | None = self._learn(page)
+        while after is not None and self._can_answer(after):
+            after = self._send_answer(after)
+        if after is None or not after.has_form("send"):
+            self.refused.add(hit)
+            form = work.form("return")
+            self.market.submit(form, form.values())
+            return True
+        self.market.submit(after.form("send"), after.form("send").values())
+        return True

@@ -10,35 +10,35 @@ import re
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from functools import cache
+from pathlib import Path
+from socketserver import ThreadingMixIn
 from typing import Any
 from urllib.parse import parse_qs, urlencode
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 from botocore.model import ListShape, OperationModel, ServiceModel, Shape, StructureShape
 from botocore.session import get_session
 from botocore.validate import ParamValidator
 
-from rehearsal.mturk import (
-    assignments,
-    faults,
-    hits,
-    pages,
-    qualifications,
-    work,
-)
-from rehearsal.mturk.refuse import RequestError
-from rehearsal.mturk.store import Books, Store
+from rehearsal.mturk import assignments, hits, pages, qualifications, store
+from rehearsal.mturk.store import Books, RequestError, Store
 
 VERSION = "2006-05-05"
 PATIENCE = 5.0
+TARGET = "MTurkRequesterServiceV20170117."
+MOST_BYTES = 1_000_000
+WORKER = re.compile(r"[A-Za-z0-9_-]{1,64}")
+BOOKS = ("hit_type", "hit", "assignment", "bonus", "qualification", "letter", "call")
 
 
 def update_settings(books: Books, request: dict[str, Any]) -> dict[str, Any]:
-    """Keeps whom to tell what of a type's HITs; without a notification only whether they are told
-    at all.
+    """Store the notification settings of a HIT type; without a notification, only switch them on or
+    off.
     """
     kind, wanted = request["HITTypeId"], request.get("Notification")
     if books.find("SELECT 1 FROM hit_type WHERE id = ?", kind) is None:
@@ -97,9 +97,6 @@ def _deliver(address: str, body: bytes) -> None:
         urllib.request.urlopen(request, timeout=PATIENCE).close()
     except OSError as trouble:
         log.warning("A notification could not be delivered: %s", trouble)
-
-
-TARGET = "MTurkRequesterServiceV20170117."
 
 
 class Invalid(Exception):
@@ -197,9 +194,6 @@ OPERATIONS: dict[str, Handler] = {
     "NotifyWorkers": qualifications.notify,
     "UpdateNotificationSettings": update_settings,
 }
-MOST_BYTES = 1_000_000
-WORKER = re.compile(r"[A-Za-z0-9_-]{1,64}")
-BOOKS = ("hit_type", "hit", "assignment", "bonus", "qualification", "letter", "call")
 
 
 class Reply(Exception):
@@ -228,7 +222,7 @@ class Endpoint:
             reply = self._answer(environ)
         except Reply as raised:
             reply = raised
-        except (RequestError, work.Refused) as no:
+        except (RequestError, pages.Refused) as no:
             reply = Reply("400 Bad Request", pages.refused(str(no)))
         except Exception:
             log.exception("The local endpoint failed at %s", environ.get("PATH_INFO"))
@@ -267,7 +261,7 @@ class Endpoint:
 
     def _do(self, name: str, request: dict[str, Any]) -> Reply:
         with self.store.begin() as books:
-            fault = faults.next_fault(books, name)
+            fault = store.next_fault(books, name)
         if fault is not None and fault.kind == "throttle":
             return self._log_call(
                 name, "throttled", _error("400 Bad Request", "ThrottlingException", "Rate exceeded")
@@ -298,7 +292,7 @@ class Endpoint:
             time.sleep(fault.seconds)
         if fault is not None and fault.kind == "error_after":
             return _fault()
-        return _json("200 OK", shaped(name, faults.distort(fault, answer)))
+        return _json("200 OK", shaped(name, store.distort(fault, answer)))
 
     def _log_call(self, name: str, outcome: str, reply: Reply) -> Reply:
         with self.store.begin() as books:
@@ -308,13 +302,13 @@ class Endpoint:
     def _external_submit(self, form: dict[str, list[str]]) -> Reply:
         assignment = form.get("assignmentId", [""])[0]
         with self.store.begin() as books:
-            fault = faults.next_fault(books, "externalSubmit")
+            fault = store.next_fault(books, "externalSubmit")
             if fault is not None and fault.kind == "error":
                 raise Reply(
                     "500 Internal Server Error", pages.refused("The marketplace has a fault.")
                 )
             if fault is None or fault.kind != "lose":
-                work.send_in(books, assignment, form)
+                pages.send_in(books, assignment, form)
             row = books.find("SELECT worker, hit, status FROM assignment WHERE id = ?", assignment)
         if row is not None and row["status"] == "Submitted":
             self._tell("AssignmentSubmitted", row["hit"])
@@ -332,11 +326,11 @@ class Endpoint:
             if path == "/work":
                 accepted_assignments = [
                     a
-                    for a in work.accepted_assignments(books, worker)
+                    for a in pages.accepted_assignments(books, worker)
                     if a["id"] == query.get("assignmentId", [""])[0]
                 ]
                 if not accepted_assignments:
-                    raise work.Refused("You do not have this assignment.")
+                    raise pages.Refused("You do not have this assignment.")
                 return Reply(
                     "200 OK",
                     pages.work(
@@ -352,11 +346,11 @@ class Endpoint:
         worker, returned = _worker(form), ""
         with self.store.begin() as books:
             if path == "/accept":
-                assignment = work.accept(books, worker, form.get("hitId", [""])[0])
+                assignment = pages.accept(books, worker, form.get("hitId", [""])[0])
                 where = "/work?" + urlencode({"workerId": worker, "assignmentId": assignment})
             elif path == "/return":
                 assignment = form.get("assignmentId", [""])[0]
-                if work.give_back(books, worker, assignment):
+                if pages.give_back(books, worker, assignment):
                     returned = books.one("SELECT hit FROM assignment WHERE id = ?", assignment)[
                         "hit"
                     ]
@@ -384,7 +378,7 @@ class Endpoint:
         with self.store.begin() as books:
             if subject == "faults":
                 try:
-                    faults.switch_on(books, **settings) if settings else faults.switch_off(books)
+                    store.switch_on(books, **settings) if settings else store.switch_off(books)
                 except (TypeError, ValueError) as bad:
                     return _json("400 Bad Request", {"error": str(bad)})
             elif subject == "clock":
@@ -398,13 +392,13 @@ class Endpoint:
 
 
 def _listing(books: Books, worker: str) -> str:
-    held, offered = work.accepted_assignments(books, worker), work.offered(books, worker)
+    held, offered = pages.accepted_assignments(books, worker), pages.offered(books, worker)
     return pages.listing(
         worker,
         held,
         offered,
         qualifications.missing_types(books, worker),
-        work.letters(books, worker),
+        pages.letters(books, worker),
     )
 
 
@@ -443,3 +437,43 @@ def _fault() -> Reply:
     return _error(
         "500 Internal Server Error", "ServiceFault", "The service has a fault. Try again."
     )
+
+
+class Threads(ThreadingMixIn, WSGIServer):
+    """A server that does not wait for one client to answer the next."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Ignore a client that disconnected."""
+
+
+class Quiet(WSGIRequestHandler):
+    """A handler that writes no line for each request, and does not ask who is at the other end."""
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Log nothing."""
+
+    def address_string(self) -> str:
+        return str(self.client_address[0])
+
+
+@contextmanager
+def serving(
+    path: Path | str, port: int = 0, host: str = "127.0.0.1"
+) -> Iterator[tuple[str, Store]]:
+    """Return the address and the store of an endpoint that runs in threads of this process."""
+    store = Store(path)
+    server = make_server(host, port, Endpoint(store), server_class=Threads, handler_class=Quiet)
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+    )
+    thread.start()
+    try:
+        yield f"http://{host}:{server.server_port}", store
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+        store.close()

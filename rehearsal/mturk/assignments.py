@@ -6,9 +6,7 @@ import sqlite3
 from typing import Any
 
 from rehearsal.mturk.hits import hit_answer, hit_of, page_of, page_of_results, remember, used
-from rehearsal.mturk.refuse import RequestError
-from rehearsal.mturk.rewards import afford, available, cents, dollars, fee, held
-from rehearsal.mturk.store import Books
+from rehearsal.mturk.store import Books, RequestError, afford, available, cents, dollars, fee, held
 
 Request = dict[str, Any]
 Answer = dict[str, Any]

@@ -7,9 +7,7 @@ import json
 import sqlite3
 from typing import Any
 
-from rehearsal.mturk.refuse import RequestError
-from rehearsal.mturk.rewards import afford, cents, dollars, fee
-from rehearsal.mturk.store import DELETED, Books, new_id
+from rehearsal.mturk.store import DELETED, Books, RequestError, afford, cents, dollars, fee, new_id
 
 Request = dict[str, Any]
 Answer = dict[str, Any]

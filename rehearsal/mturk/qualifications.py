@@ -7,8 +7,7 @@ import sqlite3
 from typing import Any
 
 from rehearsal.mturk.hits import page_of, page_of_results
-from rehearsal.mturk.refuse import RequestError
-from rehearsal.mturk.store import DELETED, Books, new_id
+from rehearsal.mturk.store import DELETED, Books, RequestError, new_id
 
 Request = dict[str, Any]
 Answer = dict[str, Any]

@@ -1,9 +1,10 @@
-"""The endpoint's books: one SQLite file, one writer at a time, and time that can be made to
-pass.
+"""Stores what the endpoint knows in one SQLite file, with one writer at a time and a clock that can be
+advanced; computes its fees and balance; and holds the faults that can be switched on.
 """
 
 from __future__ import annotations
 
+import re
 import secrets
 import sqlite3
 import string
@@ -11,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +72,18 @@ TIMES = {
     "qualification": ("at",),
     "qualification_request": ("at",),
 }
+MANY = 10
+"""From so many assignments on a HIT costs twice the fee."""
+KINDS = {
+    "throttle": "says that calls come too fast, and does nothing",
+    "refuse": "says that the request makes no sense, and does nothing",
+    "error": "answers 500, and does nothing",
+    "error_after": "does it, and answers 500",
+    "timeout": "does it, and answers only after some seconds",
+    "hang": "does nothing for some seconds, and answers 500",
+    "duplicate": "lists everything twice",
+    "lose": "lists nothing; loses an answer that a worker sends in, without a word",
+}
 
 
 def new_id() -> str:
@@ -91,7 +105,7 @@ class Store:
         self._db.execute("INSERT OR IGNORE INTO fact VALUES ('deposit', ?)", [DEPOSIT_CENTS])
 
     def close(self) -> None:
-        """Gives the file back."""
+        """Close the file."""
         with self._lock:
             self._db.close()
 
@@ -139,25 +153,21 @@ class Books:
         return self._db.execute(sql, values).rowcount
 
     def insert(self, table: str, **fields: Any) -> None:
-        """A new row."""
+        """Insert a row."""
         marks = ", ".join("?" * len(fields))
         self._db.execute(
             f"INSERT INTO {table} ({', '.join(fields)}) VALUES ({marks})", list(fields.values())
         )
 
     def advance(self, seconds: float) -> None:
-        """Lets time pass: everything happened so much longer ago, and will happen so much
-        sooner.
-        """
+        """Advance the clock: move all stored times back by `seconds`."""
         for table, columns in TIMES.items():
             moved = ", ".join(f"{column} = {column} - :by" for column in columns)
             self._db.execute(f"UPDATE {table} SET {moved}", {"by": seconds})
 
 
 def _time_passes(books: Books) -> None:
-    """Work that nobody sent in is abandoned, work that nobody judged is approved, old HITs are
-    gone.
-    """
+    """Abandon work that nobody sent in, approve work that nobody judged, and delete old HITs."""
     now = books.now
     books.run(
         "UPDATE assignment SET status = 'Abandoned' WHERE status = 'Accepted' AND deadline <= ?",
@@ -170,3 +180,121 @@ def _time_passes(books: Books) -> None:
     )
     books.run("UPDATE hit SET disposed = 1 WHERE disposed = 0 AND expiration < ?", now - KEPT)
     books.run("DELETE FROM token WHERE at < ?", now - 86400)
+
+
+class RequestError(Exception):
+    """The request makes no sense as things stand; `code` as the platform spells it."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.code = f"AWS.MechanicalTurk.{code}"
+
+
+def cents(amount: str) -> int:
+    """Return the cents of a string with at most two decimals. Raises RequestError."""
+    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,2})?", amount):
+        raise RequestError(
+            "ParameterValidationError", f"{amount!r} is no amount with at most two decimals."
+        )
+    dollars, _, decimals = amount.partition(".")
+    return 100 * int(dollars) + int(decimals.ljust(2, "0"))
+
+
+def dollars(amount: int) -> str:
+    """Return cents as the platform writes them."""
+    sign = "-" if amount < 0 else ""
+    return f"{sign}{abs(amount) // 100}.{abs(amount) % 100:02d}"
+
+
+def fee(amount: int, assignments: int = 1) -> int:
+    """Return the platform's fee on a reward or bonus in cents, rounded up to the cent."""
+    percent = 40 if assignments >= MANY else 20
+    return max(1, -(-amount * percent // 100))
+
+
+def held(books: Books) -> int:
+    """Return what open places and undecided work may still cost."""
+    row = books.one(
+        """SELECT coalesce(sum((t.reward + h.fee) * (
+               CASE WHEN h.disposed THEN 0
+                    WHEN h.expiration > ? THEN h.most - (SELECT count(*) FROM assignment a
+                        WHERE a.hit = h.id
+                                                         AND a.status IN ('Approved', 'Rejected'))
+                    ELSE (SELECT count(*) FROM assignment a WHERE a.hit = h.id
+                          AND a.status IN ('Accepted', 'Submitted')) END)), 0) AS cents
+           FROM hit h JOIN hit_type t ON t.id = h.type""",
+        books.now,
+    )
+    return int(row["cents"])
+
+
+def paid(books: Books) -> int:
+    """Return what was paid until now, with fees."""
+    rewards = books.one(
+        "SELECT coalesce(sum(t.reward + h.fee), 0) AS cents FROM assignment a JOIN hit h ON h.id ="
+        " a.hit JOIN hit_type t ON t.id = h.type WHERE a.status = 'Approved'"
+    )
+    bonuses = books.one("SELECT coalesce(sum(cents + fee), 0) AS cents FROM bonus")
+    return int(rewards["cents"]) + int(bonuses["cents"])
+
+
+def available(books: Books) -> int:
+    """Return what is neither held nor paid."""
+    deposit = books.one("SELECT value FROM fact WHERE name = 'deposit'")["value"]
+    return int(deposit) - held(books) - paid(books)
+
+
+def afford(books: Books, amount: int) -> None:
+    """Raise RequestError if the balance is too low."""
+    if amount > (left := available(books)):
+        raise RequestError(
+            "InsufficientFunds", f"The account has ${dollars(left)}; ${dollars(amount)} is needed."
+        )
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What goes wrong now."""
+
+    kind: str
+    seconds: float
+
+
+def switch_on(
+    books: Books, operation: str, kind: str, times: int = 1, seconds: float = 5.0
+) -> None:
+    """Make the next calls of an operation ("*": of any) fail. Raises ValueError for an unknown
+    kind.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"There is no fault {kind}; there are {', '.join(KINDS)}.")
+    books.insert("fault", operation=operation, kind=kind, remaining=times, seconds=seconds)
+
+
+def switch_off(books: Books) -> int:
+    """Return how many faults were taken back."""
+    return books.run("DELETE FROM fault")
+
+
+def next_fault(books: Books, operation: str) -> Fault | None:
+    """Return the fault of this call, if there is one; it is used up."""
+    row = books.find(
+        "SELECT * FROM fault WHERE operation IN (?, '*') AND remaining > 0 ORDER BY number LIMIT 1",
+        operation,
+    )
+    if row is None:
+        return None
+    books.run("UPDATE fault SET remaining = remaining - 1 WHERE number = ?", row["number"])
+    return Fault(row["kind"], row["seconds"])
+
+
+def distort(fault: Fault | None, answer: dict[str, Any]) -> dict[str, Any]:
+    """Return a list as a faulty endpoint sends it."""
+    if fault is None or fault.kind not in ("duplicate", "lose"):
+        return answer
+    changed = dict(answer)
+    for name, value in answer.items():
+        if isinstance(value, list):
+            changed[name] = value * 2 if fault.kind == "duplicate" else []
+            changed["NumResults"] = len(changed[name])
+    return changed

@@ -23,7 +23,7 @@ from kbpo.instances.models import Target
 from kbpo.money.models import Price
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from rehearsal.mturk.server import serving
+from rehearsal.mturk.app import serving
 
 
 @pytest.fixture

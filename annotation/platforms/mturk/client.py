@@ -88,7 +88,7 @@ def call(operation: str, **request: Any) -> dict[str, Any]:
 
 
 def pages(operation: str, name: str, **request: Any) -> Iterator[dict[str, Any]]:
-    """Everything that a list holds, page by page, under the name of its member."""
+    """Yield all items of a list, page by page."""
     token: dict[str, Any] = {}
     while True:
         answer = call(operation, MaxResults=MOST_RESULTS, **request, **token)
@@ -215,12 +215,12 @@ def mark_of(hit: HIT) -> str:
 
 
 def token_of(annotation: str) -> str:
-    """Our token in an annotation; nothing if the HIT is not ours."""
+    """Return our token in an annotation; empty if the HIT is not ours."""
     return annotation.removeprefix(MARK) if annotation.startswith(MARK) else ""
 
 
 def title_and_description(advert: Advert) -> tuple[str, str]:
-    """Title and description, which workers choose by."""
+    """Return the title and the description of a HIT, by which workers choose."""
     about = "one question" if advert.questions == 1 else f"{advert.questions} questions"
     minutes = max(1, round(advert.work_seconds / 60))
     description = f"{advert.title}: {about}, about {minutes} min. Flags are paid like answers."

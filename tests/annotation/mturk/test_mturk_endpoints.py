@@ -15,7 +15,7 @@ from mturk_world import Turk, check_books, due, round_, rounds
 from annotation.marketplace import give
 from annotation.models import Assignment, Bonus, Payment, Worker
 from kbpo.submissions.models import Submission
-from rehearsal.mturk.server import serving
+from rehearsal.mturk.app import serving
 
 pytestmark = pytest.mark.django_db
 

@@ -218,7 +218,7 @@ def test_xml_that_is_more_than_plain_elements_is_refused(xml: str) -> None:
 
 
 def test_an_answer_with_odd_characters_comes_back_as_it_was_sent() -> None:
-    from rehearsal.mturk.work import answers_xml
+    from rehearsal.mturk.pages import answers_xml
 
     said = {
         "answer": json.dumps({"q1.a_title": ["<b>&amp; ]]> \x0b “Ö” \U0001f600"]}),

@@ -12,8 +12,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from rehearsal.mturk.faults import KINDS, switch_on
-from rehearsal.mturk.server import serving
+from rehearsal.mturk.app import serving
+from rehearsal.mturk.store import KINDS, switch_on
 
 
 class Command(BaseCommand):

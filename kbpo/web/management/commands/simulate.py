@@ -11,9 +11,8 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.module_loading import import_string
 
-from rehearsal.annotators import ANY_KIND, Crowd
+from rehearsal.annotators import ANY_KIND, Crowd, MarketCrowd
 from rehearsal.demonstrate import CROWD
-from rehearsal.market_workers import MarketCrowd
 from rehearsal.newspaper.texts import Written
 
 
