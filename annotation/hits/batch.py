@@ -58,13 +58,10 @@ class CannotChange(ValueError):
     """A batch that cannot be stopped; the text is a sentence for the admin."""
 
 
-@dataclass(frozen=True)
-class Batch:
-    """The questions of one payer by status, its money, and its current stop."""
+@dataclass(frozen=True, kw_only=True)
+class QuestionCounts:
+    """Questions by status, and their answers."""
 
-    payer: Purpose
-    name: str
-    track: Track
     waiting: int
     published: int
     answered: int
@@ -72,10 +69,6 @@ class Batch:
     unanswered: int
     answers: int
     answers_wanted: int
-    moved_at: datetime
-    spent: Decimal
-    left: Decimal
-    halt: Halt | None
 
     @property
     def asked(self) -> int:
@@ -89,6 +82,32 @@ class Batch:
     def open(self) -> int:
         """Questions that wait or are published."""
         return self.waiting + self.published
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch(QuestionCounts):
+    """The questions of one payer, its money, and its current stop."""
+
+    payer: Purpose
+    name: str
+    track: Track
+    moved_at: datetime
+    spent: Decimal
+    left: Decimal
+    halt: Halt | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress(QuestionCounts):
+    """The questions of a payer or a track, and the rate of answers. `seconds_left` is None while no
+    rate is known.
+    """
+
+    reasons: dict[str, int]
+    first_answer_at: datetime | None
+    last_answer_at: datetime | None
+    answers_per_hour: float
+    seconds_left: float | None
 
 
 def batches(limit: int = 20) -> list[Batch]:
@@ -107,21 +126,11 @@ def _read_batches(payer: Purpose | None, limit: int) -> list[Batch]:
         cursor.execute(SUMS, {"kind": kind, "number": number, "limit": limit})
         counted = [(Purpose(*row[:2]), row[2:]) for row in cursor.fetchall()]
         payers = [payer for payer, _ in counted]
-        cursor.execute(
-            ANSWERS,
-            [
-                [payer_purpose.kind for payer_purpose in payers],
-                [payer_purpose.number for payer_purpose in payers],
-            ],
-        )
+        cursor.execute(ANSWERS, [[one.kind for one in payers], [one.number for one in payers]])
         answers = {Purpose(kind, number): n for kind, number, n in cursor.fetchall()}
     tracks = Track.objects.in_bulk({counts[0] for _, counts in counted})
-    halts = {
-        halt.payer: halt
-        for halt in Halt.objects.filter(lifted_at=None, payer_kind__isnull=False).select_related(
-            "who"
-        )
-    }
+    current = Halt.objects.filter(lifted_at=None, payer_kind__isnull=False)
+    halts = {halt.payer: halt for halt in current.select_related("who")}
     names, money = batch_names(payers), balances(payers)
     made = []
     for payer, counts in counted:
@@ -163,7 +172,9 @@ def stop_batch(payer: Purpose, who: User, why: str) -> int:
     """
     if not why.strip():
         raise CannotChange("Say why; the owner of the batch reads it.")
-    track = _track_of_batch(payer)
+    first = Question.objects.filter(**payer.at("payer")).select_related("track").first()
+    if first is None:
+        raise CannotChange("There is no such batch.")
     lock_payer(payer)
     live = Question.objects.select_for_update(of=("self",)).filter(
         status__in=ANSWERABLE, **payer.at("payer")
@@ -174,52 +185,10 @@ def stop_batch(payer: Purpose, who: User, why: str) -> int:
     Halt.objects.filter(lifted_at=None, **payer.at("payer")).update(
         lifted_at=clock.now(), lifted_by=who
     )
-    note(
-        "stop",
-        payer,
-        who=who,
-        why=why,
-        after=f"{len(questions)} questions given up",
-        track=track.slug,
-    )
+    after = f"{len(questions)} questions given up"
+    note("stop", payer, who=who, why=why, after=after, track=first.track.slug)
     nudge("settle")
     return len(questions)
-
-
-def _track_of_batch(payer: Purpose) -> Track:
-    """Return the track of a batch. Raises CannotChange if there is no such batch."""
-    row = Question.objects.filter(**payer.at("payer")).select_related("track").first()
-    if row is None:
-        raise CannotChange("There is no such batch.")
-    return row.track
-
-
-@dataclass(frozen=True)
-class Progress:
-    """The questions of a payer or a track by status. `seconds_left` is None while no rate
-    is known.
-    """
-
-    waiting: int
-    published: int
-    answered: int
-    settled: int
-    unanswered: int
-    answers: int
-    answers_wanted: int
-    reasons: dict[str, int]
-    first_answer_at: datetime | None
-    last_answer_at: datetime | None
-    answers_per_hour: float
-    seconds_left: float | None
-
-    @property
-    def asked(self) -> int:
-        return self.waiting + self.published + self.answered + self.settled + self.unanswered
-
-    @property
-    def done(self) -> int:
-        return self.settled + self.unanswered
 
 
 def questions_progress(*, payer: Purpose | None = None, track: Track | None = None) -> Progress:
@@ -232,7 +201,10 @@ def questions_progress(*, payer: Purpose | None = None, track: Track | None = No
     times = sent.aggregate(n=Count("pk"), first=Min("submitted_at"), last=Max("submitted_at"))
     wanted = questions.exclude(status="cancelled").aggregate(sum=Sum("answers_wanted"))["sum"] or 0
     rate = _rate(sent)
-    left = _answers_left(questions)
+    live = questions.filter(status__in=ANSWERABLE)
+    live_wanted = live.aggregate(sum=Sum("answers_wanted"))["sum"] or 0
+    live_answers = Assignment.objects.filter(hit__questions__in=live, status__in=ANSWERED).count()
+    left = max(0, live_wanted - live_answers)
     waiting = questions.filter(status="waiting").exclude(reason="")
     return Progress(
         waiting=counts.get("waiting", 0),
@@ -297,10 +269,3 @@ def _rate(sent: QuerySet[Assignment]) -> float:
     if n < 2 or now - first < BASE or is_idle(first, recent["last"], n):
         return 0.0
     return float(3600 * n / (now - first).total_seconds())
-
-
-def _answers_left(questions: QuerySet[Question]) -> int:
-    live = questions.filter(status__in=["waiting", "published"])
-    wanted = live.aggregate(sum=Sum("answers_wanted"))["sum"] or 0
-    answered = Assignment.objects.filter(hit__questions__in=live, status__in=ANSWERED).count()
-    return max(0, wanted - answered)

@@ -324,19 +324,8 @@ def lease_time(interfaces: Iterable[str] = ()) -> timedelta:
     """Return how long a lease of these interfaces lasts without activity; whole documents take
     longer.
     """
-    return timedelta(
-        minutes=max(
-            [
-                settings.LEASE_MINUTES,
-                *(interface_of(name).terms.lease_minutes for name in interfaces),
-            ]
-        )
-    )
-
-
-def lease_time_of(hit: HIT) -> timedelta:
-    """Return how long a lease of a HIT lasts without activity."""
-    return lease_time(question.interface for question in hit.questions.all())
+    minutes = [interface_of(name).terms.lease_minutes for name in interfaces]
+    return timedelta(minutes=max([settings.LEASE_MINUTES, *minutes]))
 
 
 def count_open_hits(worker: Worker, most: int = 100, interfaces: list[str] | None = None) -> int:
@@ -374,14 +363,10 @@ def tutorial_to_learn(worker: Worker) -> str:
     one they chose; empty if there is none.
     """
     taught_interfaces, can = taught(worker), learnable(worker)
-    return next(
-        (
-            name
-            for name in sorted(names(), key=lambda name: name != worker.wants)
-            if name in can and count_open_hits(worker, 1, [*taught_interfaces, name])
-        ),
-        "",
-    )
+    for name in sorted(names(), key=lambda name: name != worker.wants):
+        if name in can and count_open_hits(worker, 1, [*taught_interfaces, name]):
+            return name
+    return ""
 
 
 def _query_values(standing: WorkerStanding, interfaces: list[str] | None = None) -> dict[str, Any]:
@@ -412,9 +397,7 @@ def renew(
     fields: dict[str, object] = {"leased_until": until}
     if draft is not None:
         fields["draft"] = draft
-    held = Assignment.objects.filter(
-        pk=assignment.pk, status="leased"
-    )  # not yet returned: the place is still theirs
+    held = Assignment.objects.filter(pk=assignment.pk, status="leased")
     return held.update(**fields) == 1
 
 
@@ -428,10 +411,11 @@ def revive(assignment: Assignment) -> bool:
     if row.status != "returned" or not is_free(hit, row) or has_stake(row.worker_id, hit.pk):
         return False
     now = clock.now()
+    interfaces = hit.questions.values_list("interface", flat=True)
     row.move(
         "leased",
         returned_by="",
-        leased_until=now + lease_time_of(hit),
+        leased_until=now + lease_time(interfaces),
         first_accepted_at=row.first_accepted_at or row.accepted_at,
         accepted_at=row.accepted_at + (now - row.status_since),  # nobody worked on it meanwhile
     )

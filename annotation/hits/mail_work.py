@@ -41,32 +41,23 @@ def _write(worker: Worker) -> bool:
     """Mail a worker, and return whether there was work. The row is claimed first, so that nobody
     gets two mails.
     """
-    n = count_open_questions(worker)
+    # Questions behind tutorials that the worker may do are counted too.
+    n = count_open_hits(worker, MANY, [*taught(worker), *learnable(worker)])
     if not n or worker.user is None:
         return False
+    here = settings.SITE_URL.rstrip("/")
+    many = " or more" if n >= MANY else ""
+    wait = f"{n}{many} question{'' if n == 1 else 's'} wait{'s' if n == 1 else ''} for you"
+    text = (
+        f"{wait}: {here}/annotate/\n\nYou asked for this mail. It comes once a day at most, and not"
+        f" again before you have come. Switch it off: {here}/annotate/payee/"
+    )
     with transaction.atomic():
         claimed = Worker.objects.filter(pk=worker.pk, mailed_at=worker.mailed_at)
         if not claimed.update(mailed_at=clock.now()):
             return False
-        send(worker.user.email, SUBJECT, _text(n), user=worker.user)
+        send(worker.user.email, SUBJECT, text, user=worker.user)
     return True
-
-
-def count_open_questions(worker: Worker) -> int:
-    """Return how many questions are open to a worker, including those behind tutorials that they
-    may do.
-    """
-    return count_open_hits(worker, MANY, [*taught(worker), *learnable(worker)])
-
-
-def _text(n: int) -> str:
-    here = settings.SITE_URL.rstrip("/")
-    many = " or more" if n >= MANY else ""
-    wait = f"{n}{many} question{'' if n == 1 else 's'} wait{'s' if n == 1 else ''} for you"
-    return (
-        f"{wait}: {here}/annotate/\n\nYou asked for this mail. It comes once a day at most, and not"
-        f" again before you have come. Switch it off: {here}/annotate/payee/"
-    )
 
 
 def ask_for_mail(worker: Worker, *, wanted: bool) -> bool:

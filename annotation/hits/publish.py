@@ -28,7 +28,6 @@ from kbpo import clock
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import ZERO, balance
 from kbpo.queue import BACKOFF, MAX_ATTEMPTS, nudge
-from kbpo.tracks.models import Track
 
 log = logging.getLogger(__name__)
 
@@ -64,20 +63,12 @@ def tick() -> int:
     with connection.cursor() as cursor:
         cursor.execute(CANCEL)
         cancelled = int(cursor.rowcount)
-    made = sum(_make_hits(payer) for payer in _payers())
-    return cancelled + made + _put_up()
-
-
-def _payers() -> list[Purpose]:
-    waiting = Question.objects.filter(status="waiting", next_try_at__lte=clock.now())
-    return payers_of(waiting)
-
-
-def _make_hits(payer: Purpose) -> int:
     made = 0
-    while batch := _make_batch(payer):
-        made += batch
-    return made
+    waiting = Question.objects.filter(status="waiting", next_try_at__lte=clock.now())
+    for payer in payers_of(waiting):
+        while batch := _make_batch(payer):
+            made += batch
+    return cancelled + made + _put_up()
 
 
 @transaction.atomic
@@ -96,21 +87,26 @@ def _make_batch(payer: Purpose) -> int:
     room = money_left_to_publish(foremost.track)
     promised = committed_money(payer)
     left = balance(purpose=payer).open - promised
-    spare = left - _usual_cost(due, foremost.track)
+    # What is left beyond the usual number of people for all of these questions
+    usual = Least(MOST_PRICE, F("price") * Value(foremost.track.workers_per_question))
+    spare = left - (due.aggregate(sum=Sum(usual))["sum"] or ZERO)
     chosen: list[Question] = []
     for question in _lock_next(due):
         spare -= _cost_of_extra_people(question, spare)
         question.asked_again = False  # it goes out as at first, with money for a third person
         cost = question.price * question.answers_most
         if room is not None and cost > room:
-            _postpone(
-                payer, f"${max(room, ZERO)} is left under the track's cap, which was lowered."
-            )
+            why = f"${max(room, ZERO)} is left under the track's cap, which was lowered."
+            _postpone(payer, why)
             break
         if cost > left:
             why = f"${max(left, ZERO)} of the reservation is left; the next question needs ${cost}."
             if not chosen and not promised and payer.kind == "submission":
-                return _give_up_unpayable(due, why)
+                # Its reservation is closed: the submission would wait for ever.
+                for unpayable in due.select_for_update(of=("self",)).order_by("pk"):
+                    unpayable.move("unanswered", why)
+                nudge("settle")
+                return 0
             _postpone(payer, why)
             break
         left -= cost
@@ -118,13 +114,6 @@ def _make_batch(payer: Purpose) -> int:
         chosen.append(question)
     _store_intents(chosen)
     return len(chosen)
-
-
-def _usual_cost(due: QuerySet[Question], track: Track) -> Decimal:
-    """Return the most that these questions cost with the usual number of people."""
-    most = Least(MOST_PRICE, F("price") * Value(track.workers_per_question))
-    cost: Decimal | None = due.aggregate(sum=Sum(most))["sum"]
-    return cost or ZERO
 
 
 def _cost_of_extra_people(question: Question, spare: Decimal) -> Decimal:
@@ -151,14 +140,6 @@ def _lock_next(due: QuerySet[Question]) -> list[Question]:
     return sorted(locked.order_by("pk"), key=lambda row: (row.order, row.pk))
 
 
-def _give_up_unpayable(questions: QuerySet[Question], why: str) -> int:
-    """Give up questions whose reservation is closed, since their submission would wait for ever."""
-    for question in questions.select_for_update(of=("self",)).order_by("pk"):
-        question.move("unanswered", why)
-    nudge("settle")
-    return 0
-
-
 def _postpone(payer: Purpose, reason: str) -> None:
     waiting = Question.objects.filter(status="waiting", **payer.at("payer"))
     waiting.exclude(reason=reason).update(reason=reason)
@@ -178,7 +159,15 @@ def _store_intents(questions: list[Question]) -> None:
             for question in group
         ]
     )
-    _mix_gold_in(made)
+    for hit, group in made:
+        # On our own pages gold is leased by itself; a marketplace gets it among the others.
+        gold = None
+        if hit.platform not in local_names():
+            gold = pick_gold_question(group, hit.max_assignments)
+        if gold is not None:
+            hit.questions.add(gold)
+            hit.reward += gold.reward
+            hit.save(update_fields=["reward"])
     _dispose_refused(questions)
     Question.objects.filter(pk__in=[question.pk for question in questions]).update(
         status="published",
@@ -188,20 +177,6 @@ def _store_intents(questions: list[Question]) -> None:
         asked_again=False,
         ended_by="",
     )
-
-
-def _mix_gold_in(made: list[tuple[HIT, list[Question]]]) -> None:
-    """Add gold to HITs of a marketplace, and its reward to theirs; our own pages lease gold one by
-    one.
-    """
-    for hit, group in made:
-        if hit.platform in local_names():
-            continue
-        if (gold := pick_gold_question(group, hit.max_assignments)) is None:
-            continue
-        hit.questions.add(gold)
-        hit.reward += gold.reward
-        hit.save(update_fields=["reward"])
 
 
 def _dispose_refused(questions: list[Question]) -> None:
@@ -215,15 +190,14 @@ def _dispose_refused(questions: list[Question]) -> None:
     pks = list(
         refused.select_for_update(skip_locked=True, of=("self",)).values_list("pk", flat=True)
     )
-    HIT.objects.filter(pk__in=pks, external_id="").update(
-        platform_status="gone"
-    )  # it never was there
+    never_there = HIT.objects.filter(pk__in=pks, external_id="")
+    never_there.update(platform_status="gone")
     HIT.objects.filter(pk__in=pks).update(status="disposed", status_since=clock.now())
 
 
 def _group_questions(questions: list[Question]) -> list[list[Question]]:
-    """Yield the questions of one HIT: of one document and interface, as many as the
-    platform takes.
+    """Return the questions of each HIT: of one document and interface, as many as the platform
+    takes.
     """
     groups: list[list[Question]] = []
     filling: dict[tuple[object, ...], list[Question]] = {}
@@ -379,9 +353,8 @@ def _note_refusal(hit: HIT, sentence: str) -> None:
     if hit.attempts < MAX_ATTEMPTS:
         HIT.objects.filter(pk=hit.pk).update(reason=sentence)
         return
-    asked = list(
-        hit.questions.select_for_update(of=("self",)).order_by("pk")
-    )  # before the HIT: see annotation/README.md
+    # Before the HIT: see annotation/README.md.
+    asked = list(hit.questions.select_for_update(of=("self",)).order_by("pk"))
     row = HIT.objects.select_for_update(of=("self",)).get(pk=hit.pk)
     if row.status != "intent":
         return

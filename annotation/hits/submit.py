@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from datetime import datetime
-from decimal import Decimal
 from enum import Enum
 from typing import Any
 
@@ -72,46 +70,36 @@ def submit(
     if in_team and has_stake(assignment.worker_id, assignment.hit_id):
         give_back(assignment)
         return Outcome.LOST
-    lost = status == "returned" and not _has_place(assignment)
-    if lost and returned_by != Assignment.ReturnedBy.LEASE:
+    late: Assignment | None = None
+    if status == "returned":
+        row = Assignment.objects.select_related("hit__track").get(pk=assignment.pk)
+        late = None if is_free(row.hit, row) else row
+    if late is not None and returned_by != Assignment.ReturnedBy.LEASE:
         return Outcome.LOST
     extra = extras_of(
         (question, interface_of(question.interface).parse(question, raw))
         for question in questions or assignment.hit.questions.all()
     )
     now = clock.now()
-    if lost:
-        return _store_late(_reload(assignment), raw, extra, now)
+    seconds = (now - accepted_at).total_seconds()
+    if late is not None:
+        if not pay_late(late, extra):
+            return Outcome.LOST
+        Assignment.objects.filter(pk=late.pk).update(
+            raw=raw,
+            draft=None,
+            submitted_at=now,
+            extra=extra,
+            seconds=seconds,
+            returned_by=Assignment.ReturnedBy.WORKER,  # they are not asked again
+        )
+        return Outcome.LATE
     STORE.run(
         assignment=assignment.pk,
         raw=json.dumps(raw),
         extra=extra,
-        seconds=(now - accepted_at).total_seconds(),
+        seconds=seconds,
         now=now,
         answered=list(ANSWERED),
     )
     return Outcome.STORED
-
-
-def _has_place(assignment: Assignment) -> bool:
-    """Return whether a returned assignment may take its place again."""
-    row = _reload(assignment)
-    return is_free(row.hit, row)
-
-
-def _reload(assignment: Assignment) -> Assignment:
-    """Return the assignment as it is stored now."""
-    return Assignment.objects.select_related("hit__track").get(pk=assignment.pk)
-
-
-def _store_late(row: Assignment, raw: dict[str, Any], extra: Decimal, now: datetime) -> Outcome:
-    """Store a late answer, pay it if the track has money, and return the outcome. Its worker is not
-    asked again.
-    """
-    if not pay_late(row, extra):
-        return Outcome.LOST
-    row.raw, row.draft, row.submitted_at, row.extra = raw, None, now, extra
-    row.seconds = (now - row.accepted_at).total_seconds()
-    row.returned_by = Assignment.ReturnedBy.WORKER
-    row.save(update_fields=["raw", "draft", "submitted_at", "extra", "seconds", "returned_by"])
-    return Outcome.LATE

@@ -1,5 +1,5 @@
-"""Stores what the endpoint knows in one SQLite file, with one writer at a time and a clock that can be
-advanced; computes its fees and balance; and holds the faults that can be switched on.
+"""Stores what the endpoint knows in one SQLite file, with one writer at a time and a clock that can
+be advanced; computes its fees and balance; and holds the faults that can be switched on.
 """
 
 from __future__ import annotations
