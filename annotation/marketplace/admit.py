@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from annotation.models import Qualification, Question, Worker
-from annotation.platforms.base import Platform, Refused, Request
+from annotation.platforms.base import Platform, Refused
 from annotation.platforms.proof import feedback_path, tutorial_path
 from annotation.workers import teach
 from annotation.workers.models import TutorialRun
@@ -50,21 +50,17 @@ def answer_requests(platform: Platform) -> int:
     """
     if not platform.capabilities.admits:
         return 0
-    return sum(_answer(platform, request) for request in list(platform.requests()))
-
-
-def _answer(platform: Platform, request: Request) -> int:
-    worker = worker_on_platform(platform.name, request.worker_id)
-    worker_standing = admission_of(worker)
-    try:
-        if worker_standing.held:
-            platform.answer(request)
-        else:
-            why = worker_standing.why or LEARN.format(address=_full_address(tutorial_path(worker)))
-            platform.answer(request, refused=why)
-    except Refused:  # it was answered meanwhile, or taken back by who asked
-        return 0
-    return 1
+    answered = 0
+    for request in list(platform.requests()):
+        worker = worker_on_platform(platform.name, request.worker_id)
+        admission = admission_of(worker)
+        why = admission.why or LEARN.format(address=_full_address(tutorial_path(worker)))
+        try:
+            platform.answer(request, refused="" if admission.held else why)
+        except Refused:  # it was answered meanwhile, or taken back by who asked
+            continue
+        answered += 1
+    return answered
 
 
 def admission_of(worker: Worker) -> Admission:

@@ -32,8 +32,6 @@ ZERO = Decimal("0.00")
 GRACE = timedelta(minutes=10)
 MOST_SENTENCES = 20
 UNPAID = ("owed", "sent", "unknown")
-
-
 HELD = timedelta(minutes=5)
 """Time after which the lock of a reconciliation expires"""
 
@@ -98,8 +96,8 @@ def claim_platform(platform: str) -> bool:
     wait = platform_of(platform).capabilities.looked_at_every
     due = Q(polled_at=None) | Q(polled_at__lte=now - wait) | Q(hinted_at__gt=F("polled_at"))
     free = Q(held_until=None) | Q(held_until__lte=now)
-    platform_bookses = PlatformBooks.objects.filter(due & free, pk=row.pk)
-    return bool(platform_bookses.update(polled_at=now, held_until=now + HELD))
+    claimable = PlatformBooks.objects.filter(due & free, pk=row.pk)
+    return bool(claimable.update(polled_at=now, held_until=now + HELD))
 
 
 def extend_claim(platform: str) -> None:
@@ -137,14 +135,6 @@ def read_balance(platform: Platform, seen: Iterable[Seen]) -> None:
     row.differences = list(_differences(platform.name, list(seen)))[:MOST_SENTENCES]
     row.trouble, row.read_at = "", clock.now()
     row.save()
-
-
-def accept_difference(platform: str) -> None:
-    """Accept the present balance as correct, after money was paid in or out by hand."""
-    row = books_of(platform)
-    if row.available is not None and row.on_hold is not None:
-        row.baseline = row.available + row.on_hold + total_paid_there(platform)
-        row.save(update_fields=["baseline"])
 
 
 def total_paid_there(platform: str) -> Decimal:
@@ -215,22 +205,19 @@ def bonuses(limit: int = 50) -> list[Bonus]:
 
 
 def accept_balance(platform: str, who: User, why: str) -> bool:
-    """Accept the present balance as correct and log it, and return whether there is such a
-    platform.
+    """Accept the present balance as correct and log it, after money was paid in or out by hand, and
+    return whether there is such a platform.
     """
     if platform not in other_names():
         return False
     before = compare_books(platform).difference
+    about = f"platform:{platform}"
     with transaction.atomic():
-        accept_difference(platform)
-        note(
-            "explain balance",
-            f"platform:{platform}",
-            who=who,
-            why=why,
-            before=str(before),
-            after="0.00",
-        )
+        row = books_of(platform)
+        if row.available is not None and row.on_hold is not None:
+            row.baseline = row.available + row.on_hold + total_paid_there(platform)
+            row.save(update_fields=["baseline"])
+        note("explain balance", about, who=who, why=why, before=str(before), after="0.00")
     return True
 
 

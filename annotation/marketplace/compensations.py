@@ -11,7 +11,6 @@ import logging
 from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import QuerySet
 
 from annotation.budget.halts import halted_tracks
 from annotation.models import Bonus, Halt
@@ -53,9 +52,16 @@ def offer(platform: Platform, bonus: Bonus) -> bool:
     """Offer a payment, and return whether the worker has taken it. Raises Withdrawn if nobody was
     paid or will be.
     """
-    status, why = _withdrawal_of(bonus)
-    if not bonus.external_id and not why and (stop := _active_halts(bonus).first()) is not None:
-        raise PlatformDown(f"Publishing is stopped: {stop.why}")
+    # Halts of all tracks and those of its own track, but not those of a single payer
+    halts = Halt.objects.filter(lifted_at=None, payer_kind=None)
+    halts = halts.filter(track=None) | halts.filter(track=bonus.track_id)
+    status, why = "", ""
+    if (halt := halts.filter(scope=Halt.Scope.ALL).first()) is not None:
+        status, why = "stopped", f"Taken down: {halt.why}"
+    elif bonus.offered_at is not None and clock.now() - bonus.offered_at > OFFERED_FOR:
+        status, why = "failed", NEVER_TAKEN
+    if not bonus.external_id and not why and (halt := halts.first()) is not None:
+        raise PlatformDown(f"Publishing is stopped: {halt.why}")
     try:
         became = platform.compensate(bonus, offered=not why)
     except Lost:
@@ -63,42 +69,17 @@ def offer(platform: Platform, bonus: Bonus) -> bool:
     except Refused as no:
         if bonus.attempts < MAX_ATTEMPTS:
             raise
+        # It is taken down; until the platform answers that, somebody may have accepted it.
         status, why = "failed", str(no)
-        became = _after_refusal(platform, bonus, why)
+        try:
+            became = platform.compensate(bonus, offered=False)
+        except Lost:
+            raise
+        except Refused as again:
+            raise UnknownOutcome(f"{why} Nor could it be taken down: {again}") from again
     if became is Offer.NOBODY:
         raise Withdrawn(status, why)
     return became is Offer.PAID
-
-
-def _withdrawal_of(bonus: Bonus) -> tuple[str, str]:
-    """Return the new status and the reason if a payment is not offered any more; else two empty
-    texts.
-    """
-    if (stop := _active_halts(bonus).filter(scope=Halt.Scope.ALL).first()) is not None:
-        return "stopped", f"Taken down: {stop.why}"
-    if bonus.offered_at is not None and clock.now() - bonus.offered_at > OFFERED_FOR:
-        return "failed", NEVER_TAKEN
-    return "", ""
-
-
-def _active_halts(bonus: Bonus) -> QuerySet[Halt]:
-    """Return the halts in force that apply to a bonus: those of all tracks and those of its own
-    track, but not those of a single payer.
-    """
-    held = Halt.objects.filter(lifted_at=None, payer_kind=None)
-    return held.filter(track=None) | held.filter(track=bonus.track_id)
-
-
-def _after_refusal(platform: Platform, bonus: Bonus, why: str) -> Offer:
-    """Take down a payment that the platform refuses for good, and return its state. Raises
-    UnknownOutcome until the platform says whether somebody has accepted it.
-    """
-    try:
-        return platform.compensate(bonus, offered=False)
-    except Lost:
-        raise
-    except Refused as no:
-        raise UnknownOutcome(f"{why} Nor could it be taken down: {no}") from no
 
 
 @transaction.atomic
@@ -106,15 +87,7 @@ def return_money(bonus: Bonus, no: Withdrawn) -> int:
     """Return the money of a payment that nobody got to its track; 1 if it was still to be
     returned.
     """
-    now = clock.now()
-    fields = {
-        "status": no.status,
-        "status_since": now,
-        "next_try_at": now,
-        "attempts": 0,
-        "reason": str(no),
-    }
-    if not Bonus.objects.filter(pk=bonus.pk, status="sent").update(**fields):
+    if not Bonus.objects.filter(pk=bonus.pk, status="sent").move(no.status, str(no)):
         return 0
     Ledger.objects.filter(**bonus.purpose.at("purpose")).update(state=Ledger.State.FAILED)
     return 1
@@ -131,12 +104,8 @@ def spend_bonus_again(bonus: Bonus) -> None:
         raise OverBudget(room.left, room.scope, cost)
     Ledger.objects.filter(**bonus.purpose.at("purpose")).update(state=Ledger.State.CONFIRMED)
     if bonus.cleared_at is not None:
-        bonus.offers, bonus.external_id, bonus.offered_at, bonus.cleared_at = (
-            bonus.offers + 1,
-            "",
-            None,
-            None,
-        )
+        bonus.offers += 1
+        bonus.external_id, bonus.offered_at, bonus.cleared_at = "", None, None
         bonus.save(update_fields=["offers", "external_id", "offered_at", "cleared_at"])
 
 
@@ -147,12 +116,8 @@ def owe_again(name: str) -> int:
     bonuses = Bonus.objects.filter(
         worker__platform=name, status="stopped", next_try_at__lte=clock.now()
     )
-    return sum(
-        _put_back(pk)
-        for pk in bonuses.exclude(track__in=halted_tracks(Halt.Scope.ALL)).values_list(
-            "pk", flat=True
-        )
-    )
+    due = bonuses.exclude(track__in=halted_tracks(Halt.Scope.ALL))
+    return sum(_put_back(pk) for pk in due.values_list("pk", flat=True))
 
 
 @transaction.atomic
@@ -175,10 +140,10 @@ def make_halted_due(name: str) -> None:
         worker__platform=name, assignment=None, status__in=["owed", "unknown"]
     )
     for stop in Halt.objects.filter(lifted_at=None, payer_kind=None, scope=Halt.Scope.ALL):
-        not_looked = waiting.filter(status_since__lt=stop.since)  # not looked at since
-        (not_looked if stop.track_id is None else not_looked.filter(track=stop.track_id)).update(
-            next_try_at=clock.now()
-        )
+        unseen = waiting.filter(status_since__lt=stop.since)
+        if stop.track_id is not None:
+            unseen = unseen.filter(track=stop.track_id)
+        unseen.update(next_try_at=clock.now())
 
 
 def delete_ended_hits(platform: Platform) -> int:
@@ -197,11 +162,8 @@ def delete_ended_hits(platform: Platform) -> int:
             if bonus.status == "failed" and not _is_untaken(platform, bonus):
                 continue
             platform.compensate(bonus, over=True)
-        except (
-            PlatformDown,
-            UnknownOutcome,
-            Refused,
-        ) as trouble:  # asked again, it ends where it would have ended
+        except (PlatformDown, UnknownOutcome, Refused) as trouble:
+            # A repeated call has the same result.
             log.warning("The HIT of %s could not be deleted: %s", bonus, trouble)
             Bonus.objects.filter(pk=bonus.pk).update(next_try_at=clock.now() + LATER)
             continue
@@ -219,9 +181,8 @@ def _is_untaken(platform: Platform, bonus: Bonus) -> bool:
         return True
     if became is Offer.PAID:
         with transaction.atomic():
-            Ledger.objects.filter(**bonus.purpose.at("purpose")).update(
-                state=Ledger.State.CONFIRMED
-            )
+            movements = Ledger.objects.filter(**bonus.purpose.at("purpose"))
+            movements.update(state=Ledger.State.CONFIRMED)
             bonus.move("paid")
     elif became is Offer.WAITS:
         Bonus.objects.filter(pk=bonus.pk).update(next_try_at=clock.now() + LATER)

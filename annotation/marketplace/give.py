@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import secrets
 from decimal import Decimal
-from hashlib import sha256
 
 from django.db import transaction
 
 from annotation.models import Assignment, Bonus, Qualification, Worker, WorkerIdentity
 from annotation.platforms.base import endpoint_of
 from annotation.platforms.registry import other_names, platform_of
+from annotation.workers.teach import grant_token
 from annotation.workers.worker import worker_on_platform
 from kbpo import clock
 from kbpo.accounts.audit import note
@@ -43,54 +43,6 @@ def grant(
         raise ValueError(f"${amount} is no amount in dollars and whole cents.")
     if assignment is not None and assignment.worker_id != worker.pk:
         raise ValueError("This answer is somebody else's.")
-    _check_payable(worker)
-    token = sha256(f"grant:{key}".encode()).hexdigest() if key else secrets.token_hex()
-    Worker.objects.select_for_update(of=("self",), no_key=True).get(
-        pk=worker.pk
-    )  # two clicks one after the other
-    if (made := Bonus.objects.filter(token=token).first()) is not None:
-        if (made.worker_id, made.track_id, made.amount, made.why) != (
-            worker.pk,
-            track.pk,
-            amount,
-            reason.strip(),
-        ):
-            raise ValueError(
-                f"This form was sent already, for ${made.amount}. Load the page anew to grant more."
-            )
-        return made
-    bonus = Bonus.objects.create(
-        status="owed",
-        token=token,
-        track=track,
-        worker=worker,
-        assignment=assignment,
-        amount=amount,
-        fee=platform_of(worker.platform).capabilities.fee(amount),
-        why=reason.strip(),
-        who=who,
-        endpoint=_payment_endpoint(worker, assignment),
-    )
-    try:
-        reserve(
-            track,
-            None,
-            bonus.purpose,
-            amount + bonus.fee,
-            key=f"{bonus.purpose}:reserve",
-            who=who,
-            why=reason,
-        )
-    except OverBudget as over:
-        raise ValueError(str(over)) from over
-    spend(track, bonus.purpose, amount + bonus.fee, key=f"{bonus.purpose}:spend", why=reason)
-    note("grant", bonus.purpose, who=who, why=reason, after=f"${amount}", track=track.slug)
-    nudge("pay_out")
-    return bonus
-
-
-def _check_payable(worker: Worker) -> None:
-    """Raise ValueError for a worker whom the platform cannot pay."""
     if (
         worker.platform in other_names()
         and not WorkerIdentity.objects.filter(worker=worker).exists()
@@ -99,20 +51,41 @@ def _check_payable(worker: Worker) -> None:
             "We do not know this worker's own id on the platform, so nobody could pay them. Give"
             " that id."
         )
-
-
-def _payment_endpoint(worker: Worker, assignment: Assignment | None) -> str:
-    """Return the endpoint at which a worker is paid: that of the answer, else that of their latest
-    HIT, else the configured one.
-    """
-    latest = (
-        assignment
-        or Assignment.objects.filter(worker=worker)
-        .exclude(hit__endpoint="")
-        .order_by("-pk")
-        .first()
+    token = grant_token(key) if key else secrets.token_hex()
+    # Two clicks, one after the other
+    Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
+    if (made := Bonus.objects.filter(token=token).first()) is not None:
+        asked = (worker.pk, track.pk, amount, reason.strip())
+        if (made.worker_id, made.track_id, made.amount, made.why) != asked:
+            raise ValueError(
+                f"This form was sent already, for ${made.amount}. Load the page anew to grant more."
+            )
+        return made
+    # Paid where the answer was given, else at the endpoint of the latest HIT, else the current one
+    answers = Assignment.objects.filter(worker=worker).exclude(hit__endpoint="").order_by("-pk")
+    latest = assignment or answers.first()
+    platform = platform_of(worker.platform)
+    bonus = Bonus.objects.create(
+        status="owed",
+        token=token,
+        track=track,
+        worker=worker,
+        assignment=assignment,
+        amount=amount,
+        fee=platform.capabilities.fee(amount),
+        why=reason.strip(),
+        who=who,
+        endpoint=latest.hit.endpoint if latest is not None else endpoint_of(platform),
     )
-    return latest.hit.endpoint if latest is not None else endpoint_of(platform_of(worker.platform))
+    cost, purpose = amount + bonus.fee, bonus.purpose
+    try:
+        reserve(track, None, purpose, cost, key=f"{purpose}:reserve", who=who, why=reason)
+    except OverBudget as over:
+        raise ValueError(str(over)) from over
+    spend(track, purpose, cost, key=f"{purpose}:spend", why=reason)
+    note("grant", purpose, who=who, why=reason, after=f"${amount}", track=track.slug)
+    nudge("pay_out")
+    return bonus
 
 
 def set_qualification(handle: str, who: User, why: str, *, held: bool = True) -> str:
@@ -125,13 +98,8 @@ def set_qualification(handle: str, who: User, why: str, *, held: bool = True) ->
     Qualification.objects.update_or_create(
         worker=worker, name="tutorial", defaults={"wanted": held, "wanted_at": clock.now()}
     )
-    note(
-        "admit" if held else "admit no more",
-        f"worker:{worker.handle}",
-        who=who,
-        why=why.strip(),
-        after=str(held),
-    )
+    what = "admit" if held else "admit no more"
+    note(what, f"worker:{worker.handle}", who=who, why=why.strip(), after=str(held))
     nudge("pay_out")
     return f"{worker} {'may' if held else 'may no more'} accept HITs that ask for the tutorial."
 
@@ -142,11 +110,8 @@ def _platform_worker(identifier: str) -> Worker:
         pattern = platform_of(name).capabilities.worker_id
         if pattern and re.fullmatch(pattern, identifier):
             return worker_on_platform(name, identifier)
-    workers = (
-        list(Worker.objects.filter(handle__startswith=identifier, platform__in=other_names())[:2])
-        if identifier
-        else []
-    )
+    matches = Worker.objects.filter(handle__startswith=identifier, platform__in=other_names())
+    workers = list(matches[:2]) if identifier else []
     if len(workers) != 1:
         raise ValueError(
             "Give the hash of one worker of a platform, or their own id there; those of our own"
@@ -171,11 +136,8 @@ def grant_to(
     """
     worker, assignment = _platform_worker(said), None
     if answer:
-        assignment = (
-            Assignment.objects.filter(pk=int(answer) if answer.isdecimal() else 0)
-            .exclude(raw=None)
-            .first()
-        )
+        answers = Assignment.objects.filter(pk=int(answer) if answer.isdecimal() else 0)
+        assignment = answers.exclude(raw=None).first()
         if assignment is None:
             raise ValueError(f"There is no answer {answer}.")
     bonus = grant(worker, track, amount, reason, assignment=assignment, who=who, key=key)

@@ -28,6 +28,9 @@ from kbpo.money.models import Ledger
 from kbpo.money.spend import release, unspend
 from kbpo.queue import BACKOFF, MAX_ATTEMPTS, Moving
 
+log = logging.getLogger(__name__)
+
+Row = TypeVar("Row", Payment, Bonus)
 SENT_IN = ("submitted", "accepted", "approved", "paid")
 CRASHED = 3
 """After so many times the longest call, a row that is still "sent" belongs to somebody who is
@@ -45,31 +48,23 @@ def pay_tutorials(platform: str) -> int:
         promised__gt=0,
         promise__isnull=False,
     )
-    return sum(_pay(pk) for pk in list(runs.values_list("pk", flat=True)[:200]))
-
-
-def _pay(pk: int) -> int:
-    try:
-        with transaction.atomic():
-            return _grant(
-                TutorialRun.objects.select_for_update(of=("self",))
-                .select_related("track", "worker")
-                .get(pk=pk)
-            )
-    except ValueError as error:  # a cap was lowered meanwhile: it is promised, and tried again
-        log.warning("Tutorial %s could not be paid yet: %s", pk, error)
-        return 0
+    paid = 0
+    for pk in list(runs.values_list("pk", flat=True)[:BATCH]):
+        try:
+            with transaction.atomic():
+                locked = TutorialRun.objects.select_for_update(of=("self",))
+                paid += _grant(locked.select_related("track", "worker").get(pk=pk))
+        except ValueError as error:  # a cap was lowered meanwhile: it is promised, and tried again
+            log.warning("Tutorial %s could not be paid yet: %s", pk, error)
+    return paid
 
 
 def _grant(run: TutorialRun) -> int:
     """Grant the bonus for a tutorial with the promised money, and return 1; 0 if it cannot be
     granted yet.
     """
-    answer = (
-        Assignment.objects.filter(worker=run.worker, status__in=SENT_IN)
-        .exclude(external_id="")
-        .first()
-    )
+    answers = Assignment.objects.filter(worker=run.worker, status__in=SENT_IN)
+    answer = answers.exclude(external_id="").first()
     if answer is None or run.track is None or run.promise_id is None:
         return 0
     release(run.track, run.purpose, key=f"{run.purpose}/bonus", why="It is paid by a bonus")
@@ -86,21 +81,14 @@ def _grant(run: TutorialRun) -> int:
     return 1
 
 
-log = logging.getLogger(__name__)
-
-Row = TypeVar("Row", Payment, Bonus)
-
-
 def tick() -> int:
     """Return the number of rows that moved."""
     return sum(_pay_out(name) for name in other_names())
 
 
 def _pay_out(name: str) -> int:
-    if (
-        not HIT.objects.filter(platform=name).exists()
-        and not Bonus.objects.filter(worker__platform=name).exists()
-    ):
+    bonuses = Bonus.objects.filter(worker__platform=name)
+    if not HIT.objects.filter(platform=name).exists() and not bonuses.exists():
         return 0
     platform = platform_of(name)
     moved = _owe_unusable(name) + pay_tutorials(name) + compensations.owe_again(name)
@@ -124,9 +112,8 @@ def _owe_unusable(name: str) -> int:
         hit__platform=name, status="failed", payment=None, next_try_at__lte=clock.now()
     )
     owed = 0
-    for pk in assignments.exclude(platform_status__in=["", "rejected"]).values_list(
-        "pk", flat=True
-    )[:BATCH]:
+    unusable = assignments.exclude(platform_status__in=["", "rejected"])
+    for pk in unusable.values_list("pk", flat=True)[:BATCH]:
         with transaction.atomic():
             owed += len(accrue([Assignment.objects.select_for_update(of=("self",)).get(pk=pk)]))
     return owed
@@ -182,12 +169,11 @@ def _settle(row: Row, pay: Callable[[Row], bool]) -> int:
         return _give_up(row, str(no))
     except Exception as error:
         log.exception("%s could not be paid", row)
-        return _postpone(
-            row, "unknown", f"An internal error ({type(error).__name__}). We were told."
-        )
-    return (
-        _mark_paid(row) if done else _postpone(row, "owed", "It waits until the worker takes it.")
-    )
+        why = f"An internal error ({type(error).__name__}). We were told."
+        return _postpone(row, "unknown", why)
+    if not done:
+        return _postpone(row, "owed", "It waits until the worker takes it.")
+    return _mark_paid(row)
 
 
 def _postpone(row: Moving, status: str, sentence: str) -> int:
@@ -201,11 +187,8 @@ def _postpone(row: Moving, status: str, sentence: str) -> int:
 @transaction.atomic
 def _mark_paid(row: Moving) -> int:
     now = clock.now()
-    if (
-        not type(row)
-        ._default_manager.filter(pk=row.pk, status="sent")
-        .update(status="paid", status_since=now, reason="")
-    ):
+    sent = type(row)._default_manager.filter(pk=row.pk, status="sent")
+    if not sent.update(status="paid", status_since=now, reason=""):
         return 0
     if isinstance(row, Payment):
         mine = Assignment.objects.filter(payment=row)
@@ -250,15 +233,12 @@ def _reject(platform: Platform) -> int:
     assignments = Assignment.objects.filter(
         hit__platform=platform.name, status="rejected", platform_status="submitted"
     )
-    n_told = 0
+    n_rejected = 0
     for row in assignments.filter(next_try_at__lte=clock.now())[:BATCH]:
         try:
             platform.decide(row, refused=row.reason)
-        except (
-            PlatformDown,
-            UnknownOutcome,
-            Refused,
-        ) as trouble:  # asked again, it ends where it would have ended
+        except (PlatformDown, UnknownOutcome, Refused) as trouble:
+            # A repeated call has the same result.
             later = clock.now() + BACKOFF * 2**MOST_DOUBLINGS
             Assignment.objects.filter(pk=row.pk).update(next_try_at=later)
             log.warning(
@@ -266,8 +246,8 @@ def _reject(platform: Platform) -> int:
             )
             continue
         Assignment.objects.filter(pk=row.pk).update(platform_status="rejected")
-        n_told += 1
-    return n_told
+        n_rejected += 1
+    return n_rejected
 
 
 def _update_qualifications(platform: Platform) -> int:

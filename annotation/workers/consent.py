@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from django.db.models import QuerySet, Subquery
+from django.db.models import Subquery
 from django.db.models.functions import Coalesce
 
 from annotation.models import Worker
@@ -83,12 +83,9 @@ def has_consented(worker: Worker, assignment: str = "") -> bool:
     """Return whether a worker agreed to the current terms, with this assignment in hand if they
     have one.
     """
-    return _consents_to_current().filter(counts(assignment), worker=worker).exists()
-
-
-def _consents_to_current() -> QuerySet[Consent]:
     latest = Terms.objects.order_by("-version").values("version")[:1]
-    return Consent.objects.filter(version=Coalesce(Subquery(latest), SHIPPED[-1]))
+    consents = Consent.objects.filter(version=Coalesce(Subquery(latest), SHIPPED[-1]))
+    return consents.filter(counts(assignment), worker=worker).exists()
 
 
 def consent(worker: Worker, agreed: int, assignment: str = "") -> Consent:

@@ -100,21 +100,16 @@ def tutorial_rewards(
         return rewards
     own = {row.track_id: row.tutorial_reward for row in Intake.objects.exclude(track=None)}
     service = intake_of().tutorial_reward
+    if service <= 0 and not any(own.values()):
+        return rewards
+    platforms = local_names() if worker.platform in local_names() else [worker.platform]
+    tracks = Track.objects.filter(status=Track.Status.OPEN, platform__in=platforms)
+    if worker.user is not None and worker.user.is_volunteer:
+        tracks = tracks.filter(pk__in=tracks_for_volunteers())
     paying = {
-        track.pk: (track, reward)
-        for track in (_open_to(worker) if service > 0 or any(own.values()) else ())
-        if (reward := own.get(track.pk, service)) > 0
+        track.pk: (track, reward) for track in tracks if (reward := own.get(track.pk, service)) > 0
     }
     if paying:
         for interface, track in _PAID_FOR.rows(interfaces=list(interfaces), tracks=list(paying)):
             rewards[interface].append(paying[track])
     return rewards
-
-
-def _open_to(worker: Worker) -> QuerySet[Track]:
-    """Return the open tracks whose questions this worker may get."""
-    ours = local_names()
-    where = ours if worker.platform in ours else [worker.platform]
-    tracks = Track.objects.filter(status=Track.Status.OPEN, platform__in=where)
-    volunteer = worker.user is not None and worker.user.is_volunteer
-    return tracks.filter(pk__in=tracks_for_volunteers()) if volunteer else tracks

@@ -94,8 +94,11 @@ def finish(worker_pk: int) -> bool:
     )
     if owed.exclude(status="owed").exists() or (owed.exists() and not worker.waives):
         return False
-    if worker.platform not in local_names() and _has_unfinished_work(worker):
-        return False
+    if worker.platform not in local_names():
+        # A marketplace may still list answers of theirs, or owe them a bonus.
+        listed = worker.assignments.exclude(status="returned").exclude(hit__platform_status="gone")
+        if listed.exists() or worker.bonuses.filter(status__in=UNPAID).exists():
+            return False
     _waive(list(owed))
     _erase(worker)
     return True
@@ -120,12 +123,6 @@ def erase_elsewhere(worker: Worker, who: User, why: str) -> str:
     )
 
 
-def _has_unfinished_work(worker: Worker) -> bool:
-    """Return whether a marketplace still lists answers of a worker, or owes them a bonus."""
-    undecided = worker.assignments.exclude(status="returned").exclude(hit__platform_status="gone")
-    return undecided.exists() or worker.bonuses.filter(status__in=UNPAID).exists()
-
-
 def _waive(payments: list[Payment]) -> None:
     """Waive these payments: the money returns to its payers."""
     for payment in payments:
@@ -136,12 +133,8 @@ def _waive(payments: list[Payment]) -> None:
         worker__payments__in=payments, promised__gt=0, passed=True
     ).distinct():
         if run.track is not None:
-            release(
-                run.track,
-                run.purpose,
-                key=f"{run.purpose}/waived",
-                why="Given up by its worker, who left",
-            )
+            why = "Given up by its worker, who left"
+            release(run.track, run.purpose, key=f"{run.purpose}/waived", why=why)
 
 
 def _erase_words_about(worker: Worker) -> None:
@@ -161,7 +154,13 @@ def _erase_words_about(worker: Worker) -> None:
 
 
 def _erase(worker: Worker) -> None:
-    _release_promises(worker)
+    # The money promised for tutorials, before the attempts are deleted. Local annotators who passed
+    # have a payment; marketplace workers cannot be paid any more.
+    runs = TutorialRun.objects.filter(worker=worker, promised__gt=0, promise__isnull=False)
+    if worker.platform in local_names():
+        runs = runs.exclude(passed=True)
+    for run in runs.select_for_update(of=("self",)).order_by("pk"):
+        take_back(run, "The annotator left")
     delete_belongings(worker)
     mine = Assignment.objects.filter(worker=worker)
     mine.update(draft=None, external_id="")
@@ -187,17 +186,6 @@ def _erase(worker: Worker) -> None:
     worker.save(update_fields=[*changed, "erased_at", "wants_mail", "mailed_at"])
     if user is not None:
         _close_account(user)
-
-
-def _release_promises(worker: Worker) -> None:
-    """Release the money promised for tutorials before the attempts are deleted. Local annotators
-    who passed have a payment; marketplace workers cannot be paid any more.
-    """
-    runs = TutorialRun.objects.filter(worker=worker, promised__gt=0, promise__isnull=False)
-    if worker.platform in local_names():
-        runs = runs.exclude(passed=True)
-    for run in runs.select_for_update(of=("self",)).order_by("pk"):
-        take_back(run, "The annotator left")
 
 
 def has_other_roles(user: User) -> bool:
@@ -249,13 +237,10 @@ def _release_unclaimed(late: datetime) -> int:
     )
     sent = Assignment.objects.filter(worker=OuterRef("worker"), raw__isnull=False)
     taken = 0
-    for run in tutorial_runs.exclude(worker__platform__in=local_names()).exclude(Exists(sent))[
-        :500
-    ]:
+    strangers = tutorial_runs.exclude(worker__platform__in=local_names()).exclude(Exists(sent))
+    for run in strangers[:500]:
         with transaction.atomic():
-            take_back(
-                TutorialRun.objects.select_for_update(of=("self",)).get(pk=run.pk),
-                "Nothing was sent in after it",
-            )
+            row = TutorialRun.objects.select_for_update(of=("self",)).get(pk=run.pk)
+            take_back(row, "Nothing was sent in after it")
             taken += 1
     return taken

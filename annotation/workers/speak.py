@@ -80,9 +80,8 @@ def tell_decision(worker: Worker, subject: str, text: str, page: str = "") -> Me
     """Send a message about a decision, with the address of the page for appeals, to a worker with
     an account, and return it; None without one, since marketplaces send their own.
     """
-    return send_message(
-        worker, subject, f"{text}\n\n{settings.SITE_URL.rstrip('/')}/annotate/{page}"
-    )
+    address = f"{settings.SITE_URL.rstrip('/')}/annotate/{page}"
+    return send_message(worker, subject, f"{text}\n\n{address}")
 
 
 def _write_elsewhere(worker: Worker, subject: str, text: str, by: User | None) -> Message:
@@ -93,12 +92,8 @@ def _write_elsewhere(worker: Worker, subject: str, text: str, by: User | None) -
         raise CannotSay("This marketplace hands no messages over.")
     if not is_reachable(worker):
         raise CannotSay("A marketplace hands messages only to people who have sent something in.")
-    today = clock.now() - timedelta(days=1)
-    if (
-        by is not None
-        and Message.objects.filter(worker=worker, at__gte=today).exclude(by=None).count()
-        >= A_DAY_OUT
-    ):
+    lately = Message.objects.filter(worker=worker, at__gte=clock.now() - timedelta(days=1))
+    if by is not None and lately.exclude(by=None).count() >= A_DAY_OUT:
         raise CannotSay(
             f"They got {A_DAY_OUT} messages within a day. A marketplace calls more than"
             " that a nuisance."
@@ -144,17 +139,10 @@ def tell_of_refusals(platform: str) -> int:
     untold = rejections.filter(assignment__worker__identity__isnull=False).exclude(Exists(since))
     workers = sorted(set(untold.values_list("assignment__worker", flat=True)))[:100]
     for worker in workers:
-        mine = (
-            untold.filter(assignment__worker=worker)
-            .order_by("pk")
-            .values_list("evidence", flat=True)
-        )
-        reasons = "\n\n".join(mine)[:2000]
-        Message.objects.create(
-            worker_id=worker,
-            subject=REFUSED,
-            text=f"{reasons}\n\nYou may appeal; a person answers.",
-        )
+        mine = untold.filter(assignment__worker=worker).order_by("pk")
+        reasons = "\n\n".join(mine.values_list("evidence", flat=True))[:2000]
+        text = f"{reasons}\n\nYou may appeal; a person answers."
+        Message.objects.create(worker_id=worker, subject=REFUSED, text=text)
     return len(workers)
 
 
@@ -224,18 +212,18 @@ def deliver(platform: Platform) -> int:
         worker__platform=platform.name, worker__identity__isnull=False, sent_at=None
     )
     done = 0
-    for pk in list(
-        waiting.filter(tried_at=None, trouble="")
-        .order_by("pk")
-        .values_list("pk", flat=True)[:BATCH]
-    ):
+    untried = waiting.filter(tried_at=None, trouble="").order_by("pk")
+    for pk in list(untried.values_list("pk", flat=True)[:BATCH]):
         message = _claim(pk)
         if message is None:
             continue
+        address = settings.SITE_URL.rstrip("/") + feedback_path(message.worker)
+        text = (
+            f"{message.text}\n\nYou can answer here, without an account; the address is yours"
+            f" alone: {address}"
+        )
         try:
-            platform.message(
-                message.worker, message.subject, f"{message.text}\n\n{closing_text(message.worker)}"
-            )
+            platform.message(message.worker, message.subject, text)
         except PlatformDown:  # nothing happened: it waits
             Message.objects.filter(pk=pk).update(tried_at=None)
             break
@@ -259,9 +247,3 @@ def _claim(pk: int) -> Message | None:
         message.tried_at = clock.now()
         message.save(update_fields=["tried_at"])
     return message
-
-
-def closing_text(worker: Worker) -> str:
-    """Return the end of each message to a marketplace worker, with the address for answers."""
-    address = settings.SITE_URL.rstrip("/") + feedback_path(worker)
-    return f"You can answer here, without an account; the address is yours alone: {address}"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from annotation.interfaces.registry import rating, reading
 from annotation.models import COUNTED, Assignment, Worker
@@ -53,17 +51,6 @@ FILLED = """
 """SQL of the runs that are judged of which `worker` gave a quarter of the ratings, each with every
 person who is there, rates on the track and gave less.
 """
-
-
-def filled_values() -> dict[str, Any]:
-    """Return the parameters of `FILLED` except the worker."""
-    return {
-        "rating": rating(),
-        "forms": f"{FORM}%",
-        "counted": list(COUNTED),
-        "most": MOST_OF_ONE,
-        "here": clock.now() - HERE,
-    }
 
 
 WAITS_FOR_THEM = timedelta(days=14)
@@ -154,23 +141,29 @@ def standing_of(worker: int) -> WorkerStanding:
         left=LEFT,
         since=clock.now() - WAITS_FOR_THEM,
         platforms=local_names(),
-        **filled_values(),
+        rating=rating(),
+        forms=f"{FORM}%",
+        counted=list(COUNTED),
+        most=MOST_OF_ONE,
+        here=clock.now() - HERE,
     )
     if row is None:
         raise Worker.DoesNotExist(f"There is no worker {worker}.")
     excluded, consented, leaving, passed, volunteer, teams, stopped, in_hand, begun, *learned = row
     forms, filled = learned
-    versions = set(_versions(passed))
+    versions: set[tuple[str, int]] = set()
+    for name in passed:  # "interface/version"
+        interface, _, version = name.rpartition("/")
+        versions.add((interface, int(version)))
     taught = open_interfaces(versions, tutorials_in(forms))
+    learned_ever = {*taught, *(interface for interface, _ in versions)}
     return WorkerStanding(
         worker=worker,
         excluded=excluded,
         consented=consented,
         leaving=leaving,
         taught=taught,
-        may_have_read=not {*taught, *(interface for interface, _ in versions)}.isdisjoint(
-            reading()
-        ),
+        may_have_read=not learned_ever.isdisjoint(reading()),
         tracks=tracks_for_volunteers() if volunteer else None,
         teams=teams or None,
         filled=filled,
@@ -178,10 +171,3 @@ def standing_of(worker: int) -> WorkerStanding:
         in_hand=in_hand,
         begun=begun,
     )
-
-
-def _versions(names: list[str]) -> Iterator[tuple[str, int]]:
-    """Yield interface and version of each “interface/version”."""
-    for name in names:
-        interface, _, version = name.rpartition("/")
-        yield interface, int(version)

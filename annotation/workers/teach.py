@@ -112,25 +112,18 @@ def tutorials() -> dict[str, Tutorial]:
 
 def _read_forms(declared: Mapping[str, dict[str, Any] | None]) -> dict[str, Tutorial]:
     """Return interface -> tutorial of declared forms."""
-    return {
-        interface: Tutorial(**fields)
-        for interface, fields in declared.items()
-        if fields is not None
-    }
+    return {name: Tutorial(**fields) for name, fields in declared.items() if fields is not None}
 
 
 @cache
 def builtin_tutorials() -> dict[str, Tutorial]:
     """Return interface -> tutorial of the built-in interfaces."""
-    read_tutorials = [
-        Tutorial(**json.loads(path.read_text(encoding="utf-8")))
-        for path in sorted(HOME.glob("*/tutorial.json"))
-    ]
-    return {
-        tutorial.interface: tutorial
-        for tutorial in read_tutorials
-        if tutorial.interface in INTERFACES
-    }
+    by_interface = {}
+    for path in sorted(HOME.glob("*/tutorial.json")):
+        tutorial = Tutorial(**json.loads(path.read_text(encoding="utf-8")))
+        if tutorial.interface in INTERFACES:
+            by_interface[tutorial.interface] = tutorial
+    return by_interface
 
 
 def taught(worker: Worker, assignment: str = "") -> list[str]:
@@ -185,11 +178,9 @@ def attempts_left(runs: list[TutorialRun]) -> int:
     """Return how many attempts are left, including the current one; 0 once the tutorial
     is passed.
     """
-    return (
-        0
-        if any(run.passed for run in runs)
-        else ATTEMPTS - sum(run.passed is False for run in runs)
-    )
+    if any(run.passed for run in runs):
+        return 0
+    return ATTEMPTS - sum(run.passed is False for run in runs)
 
 
 @transaction.atomic
@@ -257,12 +248,17 @@ def passed_reason(run: TutorialRun) -> str:
     return f"Tutorial passed: {interface_of(run.interface).terms.offered_as}"
 
 
+def grant_token(key: str) -> str:
+    """Return the token of the bonus that is granted once under this key."""
+    return sha256(f"grant:{key}".encode()).hexdigest()
+
+
 def tutorials_paid_for(worker: Worker, interfaces: Iterable[str]) -> set[str]:
     """Return those of these interfaces whose tutorial was paid to the worker: by a payment, by a
     bonus, or by a bonus that waits for their first HIT.
     """
     keys = {payment_key(worker.pk, interface): interface for interface in interfaces}
-    granted = {bonus_token(key): interface for key, interface in keys.items()}
+    granted = {grant_token(key): interface for key, interface in keys.items()}
     listed = Payment.objects.filter(token__in=list(keys)).values_list("token", flat=True)
     given = Bonus.objects.filter(token__in=list(granted)).values_list("token", flat=True)
     waiting = TutorialRun.objects.filter(
@@ -271,25 +267,13 @@ def tutorials_paid_for(worker: Worker, interfaces: Iterable[str]) -> set[str]:
     return {keys[key] for key in listed} | {granted[token] for token in given} | set(waiting)
 
 
-def bonus_token(key: str) -> str:
-    """Return the token of the bonus with this key."""
-    return sha256(f"grant:{key}".encode()).hexdigest()
-
-
-def offered_reward(worker: Worker, tutorial: Tutorial) -> Decimal:
-    """Return the reward if the worker began now; 0 if they were paid before, or no track
-    can pay.
-    """
-    return rewards_offered(worker, [tutorial.interface])[tutorial.interface]
-
-
 def reward_after(worker: Worker, tutorial: Tutorial, runs: Sequence[TutorialRun]) -> Decimal:
-    """Return the reward after these attempts: what the last one was promised, else what is offered
-    now.
+    """Return the reward after these attempts: what the last one was promised, else what would be
+    promised if the worker began now; 0 if they were paid before, or no track can pay.
     """
     last = runs[-1] if runs else None
     if last is None or (not last.passed and last.promised <= 0):
-        return offered_reward(worker, tutorial)
+        return rewards_offered(worker, [tutorial.interface])[tutorial.interface]
     return last.promised
 
 
@@ -353,15 +337,9 @@ def _reserve_reward(run: TutorialRun) -> None:
     purpose = Purpose("tutorial", run.pk)
     for track, reward in tutorial_rewards(run.worker, [run.interface])[run.interface]:
         cost = _cost_with_fee(run.worker, reward)
+        key, why = _next_key(purpose, "reserve"), f"Tutorial, {run.interface}"
         try:
-            reserve(
-                track,
-                None,
-                purpose,
-                cost,
-                key=_next_key(purpose, "reserve"),
-                why=f"Tutorial, {run.interface}",
-            )
+            reserve(track, None, purpose, cost, key=key, why=why)
         except OverBudget:
             continue
         run.promised, run.track, run.promise = reward, track, run
@@ -396,7 +374,12 @@ def answer(run: TutorialRun, number: int, raw: dict[str, Any]) -> TutorialRun:
     missed = missed_criteria(tutorial, number, responses, run.attempt)
     row.answers.append({"right": not missed, "missed": missed, "raw": raw})
     if len(row.answers) == len(tutorial.questions):
-        _finish(row, tutorial)
+        row.passed = sum(answered["right"] for answered in row.answers) >= tutorial.needed
+        row.ended_at = clock.now()
+        if row.passed:
+            _pay(row)
+        elif row.attempt == ATTEMPTS:
+            take_back(row, "The tutorial was not passed")
     row.save()
     return row
 
@@ -434,15 +417,6 @@ def missed_criteria(
         )
     ]
     return sorted(set(wrong))
-
-
-def _finish(run: TutorialRun, tutorial: Tutorial) -> None:
-    run.passed = sum(answered["right"] for answered in run.answers) >= tutorial.needed
-    run.ended_at = clock.now()
-    if run.passed:
-        _pay(run)
-    elif run.attempt == ATTEMPTS:
-        take_back(run, "The tutorial was not passed")
 
 
 def _pay(run: TutorialRun) -> None:
