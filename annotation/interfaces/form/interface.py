@@ -22,15 +22,12 @@ from annotation.interfaces.base import (
 from annotation.interfaces.shared.fields import flag_of, flag_shown, flag_statement, text_of
 from annotation.interfaces.shared.majority import ratings_label
 from kbpo.instances.merge import RATINGS
+from kbpo.tracks.registry import FORM
+from kbpo.tracks.texts.declared import form_of
 
 if TYPE_CHECKING:
     from annotation.models import Question, Response
 
-
-from typing import TYPE_CHECKING
-
-from kbpo.tracks.registry import FORM
-from kbpo.tracks.texts.declared import form_of
 
 if TYPE_CHECKING:
     from annotation.interfaces.base import Judgment

@@ -15,6 +15,7 @@ from kbpo.instances.merge import PEOPLE, RATINGS
 
 if TYPE_CHECKING:
     from annotation.models import Question, Response
+
 METHOD = "ratings"
 
 
@@ -46,12 +47,8 @@ def more_than_half(answers: Sequence[str], voters: int) -> str | None:
     """Return the answer of more than half of the voters, including those without an answer; else
     None.
     """
-    most_frequent = most(answers)
-    return (
-        most_frequent.value
-        if most_frequent is not None and 2 * most_frequent.votes[most_frequent.value] > voters
-        else None
-    )
+    best = most(answers)
+    return best.value if best is not None and 2 * best.votes[best.value] > voters else None
 
 
 def parts_by_majority(
