@@ -193,7 +193,12 @@ def tick() -> int:
     if not _is_due():
         return 0
     with transaction.atomic():
-        return _check() if _holds_lock() and _is_due() else 0
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_try_advisory_xact_lock(hashtext('annotation.budget.check_books'))"
+            )
+            [is_ours] = cursor.fetchone()
+        return _check() if is_ours and _is_due() else 0
 
 
 def ask_to_check(who: User | None) -> bool:
@@ -240,12 +245,3 @@ def _check() -> int:
     )
     BooksCheck.objects.filter(finished_at__lt=now - KEPT).delete()
     return 1
-
-
-def _holds_lock() -> bool:
-    """Return whether this transaction got the lock of the check."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_try_advisory_xact_lock(hashtext('annotation.budget.check_books'))"
-        )
-        return bool(cursor.fetchone()[0])

@@ -40,59 +40,37 @@ def answer_appeal(appeal_pk: int, who: User, text: str, *, reinstate: bool) -> A
     answer = clean(text, "The answer", most=LONGEST - DECIDED)
     row = Appeal.objects.select_related("worker").filter(pk=appeal_pk, answered_at=None).first()
     if row is not None and row.about_pay and reinstate:
-        _pay_after_all(row, who, f"Appeal: {answer}")
+        refused = refusals(row.worker).filter(made_at__lte=row.made_at)
+        try:
+            for rejection in refused.select_related("assignment__hit"):
+                reject.undo(rejection.assignment, who, f"Appeal: {answer}", is_answer=True)
+        except CannotReject as cannot:
+            raise CannotSay(str(cannot)) from cannot
     return _note_answer(appeal_pk, who, answer, reinstate=reinstate)
 
 
 @transaction.atomic
 def _note_answer(appeal_pk: int, who: User, answer: str, *, reinstate: bool) -> Appeal:
-    row = (
-        Appeal.objects.select_for_update(of=("self",))
-        .select_related("worker")
-        .filter(pk=appeal_pk)
-        .first()
-    )
+    appeals = Appeal.objects.select_for_update(of=("self",)).select_related("worker")
+    row = appeals.filter(pk=appeal_pk).first()
     if row is None:
         raise CannotSay("There is no such appeal any more.")
     if row.answered_at is not None:
         raise CannotSay("This appeal was answered already.")
-    row.answer, row.reinstated, row.answered_at, row.answered_by = (
-        answer,
-        reinstate,
-        clock.now(),
-        who,
-    )
+    row.answer, row.reinstated = answer, reinstate
+    row.answered_at, row.answered_by = clock.now(), who
     row.save(update_fields=["answer", "reinstated", "answered_at", "answered_by"])
     if reinstate and not row.about_pay:
         exclude.reinstate(row.worker, who, f"Appeal: {answer}", is_answer=True)
     elif not reinstate:
         action = "uphold rejection" if row.about_pay else "uphold exclusion"
-        note(
-            action,
-            f"worker:{row.worker.handle}",
-            who=who,
-            before=row.excluded_reason,
-            why=f"Appeal: {answer}",
-        )
-    if (
-        WorkerIdentity.objects.filter(worker=row.worker)
-        .exclude(worker__platform__in=local_names())
-        .exists()
-    ):
-        Message.objects.create(
-            worker=row.worker, subject=ANSWERED, text=answer[:LONGEST_OUT], by=who
-        )
+        about, why = f"worker:{row.worker.handle}", f"Appeal: {answer}"
+        note(action, about, who=who, before=row.excluded_reason, why=why)
+    is_local = row.worker.platform in local_names()
+    if not is_local and WorkerIdentity.objects.filter(worker=row.worker).exists():
+        text = answer[:LONGEST_OUT]
+        Message.objects.create(worker=row.worker, subject=ANSWERED, text=text, by=who)
     else:
         granted = IS_PAID if row.about_pay else COUNTS_AGAIN
         tell_decision(row.worker, ANSWERED, f"{answer}\n\n{granted if reinstate else STAYS}")
     return row
-
-
-def _pay_after_all(row: Appeal, who: User, why: str) -> None:
-    """Pay the answers that were refused before the appeal. Raises CannotSay."""
-    try:
-        refused = refusals(row.worker).filter(made_at__lte=row.made_at)
-        for rejection in refused.select_related("assignment__hit"):
-            reject.undo(rejection.assignment, who, why, is_answer=True)
-    except CannotReject as cannot:
-        raise CannotSay(str(cannot)) from cannot

@@ -30,7 +30,7 @@ from kbpo.accounts.models import User
 from kbpo.accounts.notices import tell
 from kbpo.experts.draw import end_if_done
 from kbpo.experts.queue import Outcome, close, locked, may_answer
-from kbpo.instances.merge import RATINGS, Value, merged_value, parts_that_hold
+from kbpo.instances.merge import RATINGS, merged_value, parts_that_hold
 from kbpo.instances.models import Label
 from kbpo.queue import nudge, one_at_a_time
 from kbpo.sampling.models import ExpertCheck
@@ -391,6 +391,12 @@ def trail_of(track: Track, pk: int) -> Trail | None:
     value = merged_value(Label.objects.filter(target=entry.target_id), kind.merge)
     expert = (entry.value or {}).get(str(entry.target_id), {})
     now, says = parts_that_hold(value), parts_that_hold(expert)
+    people, both = value.get(RATINGS, {}), paired_ratings(value, expert)
+    ratings = [
+        Ratings.of(criterion, people[criterion.name], both.get(criterion.name))
+        for criterion in kind.measures.criteria
+        if people.get(criterion.name)
+    ]
     parts = []
     for part in entry.shown:
         if now.get(part) or says.get(part) or votes[part]:
@@ -405,7 +411,7 @@ def trail_of(track: Track, pk: int) -> Trail | None:
         entry.status == "answered" and not expert,
         sentences(entry.payload),
         _links(entry),
-        _ratings(entry, value, expert),
+        ratings,
     )
 
 
@@ -415,9 +421,16 @@ def _votes(row: ExpertCheck, asked: Question | None) -> tuple[Counter[str], int]
     """
     if recall_of(row.track) is None:
         return Counter(), 0  # people rated a text, whatever its questions are called
-    questions = [asked] if asked is not None else _readings(row)
+    # Questions about all relations of the target's document, if it was not asked about alone
+    readings = Question.objects.filter(
+        track=row.track,
+        interface__in=reading(RELATION),
+        status="settled",
+        gold=None,
+        target__document=row.target.document_id,
+    )
     held = []
-    for question in questions:
+    for question in readings if asked is None else [asked]:
         criterion = interface_of(question.interface).criterion
         responses = Response.objects.filter(question=question, criterion=criterion, counts=True)
         for target, value in responses.order_by("pk").values_list("target", "value"):
@@ -429,29 +442,6 @@ def _votes(row: ExpertCheck, asked: Question | None) -> tuple[Counter[str], int]
     if (read := labels.order_by("-pk").first()) is None:
         return Counter(), 0
     return Counter(read.value.get("votes", {})), read.n or 0
-
-
-def _readings(row: ExpertCheck) -> list[Question]:
-    """Return the settled questions about all relations of the target's document."""
-    return list(
-        Question.objects.filter(
-            track=row.track,
-            interface__in=reading(RELATION),
-            status="settled",
-            gold=None,
-            target__document=row.target.document_id,
-        )
-    )
-
-
-def _ratings(row: ExpertCheck, value: Value, expert: Value) -> list[Ratings]:
-    """Return the ratings of the crowd and of the expert under each criterion."""
-    people, both = value.get(RATINGS, {}), paired_ratings(value, expert)
-    return [
-        Ratings.of(criterion, people[criterion.name], both.get(criterion.name))
-        for criterion in kind_of(row.track).measures.criteria
-        if people.get(criterion.name)
-    ]
 
 
 def _links(row: ExpertCheck) -> list[tuple[str, str, str, bool]]:

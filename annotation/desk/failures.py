@@ -101,25 +101,20 @@ def retry(kind: str, pk: int, who: User | None = None, why: str = "") -> str:
     """Retry a row at once and return its new status. A question that was given up is settled if it
     has answers, else published again. Raises CannotRetry.
     """
-    if (
-        kind == "hit"
-    ):  # what it may cost before its questions, and these before itself: see annotation/README.md
-        for payer in payers_of(Question.objects.filter(hits=pk)):
+    if kind == "hit":
+        # Its payers, then its questions, then itself: see annotation/README.md.
+        asked = Question.objects.filter(hits=pk)
+        for payer in payers_of(asked):
             lock_payer(payer)
-        list(
-            Question.objects.select_for_update(of=("self",))
-            .filter(hits=pk)
-            .order_by("pk")
-            .values_list("pk")
-        )
+        list(asked.select_for_update(of=("self",)).order_by("pk").values_list("pk"))
     row = MODELS[kind]._default_manager.select_for_update(of=("self",)).filter(pk=pk).first()
     if row is None:
         raise CannotRetry(f"There is no {kind} {pk}.")
-    status = (
-        _reopen(row)
-        if isinstance(row, Question) and row.status == "unanswered"
-        else AGAIN.get((kind, row.status))
-    )
+    status = AGAIN.get((kind, row.status))
+    if isinstance(row, Question) and row.status == "unanswered":
+        status = "answered" if row.responses.filter(counts=True).exists() else "waiting"
+        if status == "waiting":
+            row.hits.update(status="disposed", status_since=clock.now())
     if status is None:
         raise CannotRetry(f"This {kind} is {row.status}; there is nothing to retry.")
     if isinstance(row, HIT) and row.status == "failed":
@@ -190,16 +185,6 @@ def _reset_bonus(bonus: Bonus) -> None:
         raise CannotRetry(str(over)) from over
 
 
-def _reopen(question: Question) -> str:
-    """Return the new status of a question that was given up: answered if it has answers, else
-    waiting for new HITs.
-    """
-    if question.responses.filter(counts=True).exists():
-        return "answered"
-    question.hits.update(status="disposed", status_since=clock.now())
-    return "waiting"
-
-
 @dataclass(frozen=True)
 class Failure:
     """A row that failed or is retried, with the reason."""
@@ -230,22 +215,17 @@ def crowd_failures(limit: int = 100) -> list[Failure]:
     stuck = Q(status="failed", status_since__gte=since) | (
         Q(status__in=["submitted", "accepted"]) & ~Q(reason="")
     )
+    assignments = Assignment.objects.filter(stuck)
+    payments, bonuses = (model.objects.filter(status="failed") for model in (Payment, Bonus))
     waiting = [
         *_failures("question", unanswered.defer("payload"), limit),
         *_failures("hit", HIT.objects.filter(hits).select_related("track"), limit),
-        *_failures(
-            "assignment",
-            Assignment.objects.filter(stuck).select_related("hit__track", "worker"),
-            limit,
-        ),
-        *_failures(
-            "payment", Payment.objects.filter(status="failed").select_related("worker"), limit
-        ),
-        *_failures("bonus", Bonus.objects.filter(status="failed").select_related("worker"), limit),
+        *_failures("assignment", assignments.select_related("hit__track", "worker"), limit),
+        *_failures("payment", payments.select_related("worker"), limit),
+        *_failures("bonus", bonuses.select_related("worker"), limit),
     ]
-    return sorted(waiting, key=lambda failure: (failure.is_money, failure.since), reverse=True)[
-        :limit
-    ]
+    waiting.sort(key=lambda failure: (failure.is_money, failure.since), reverse=True)
+    return waiting[:limit]
 
 
 def _failures(kind: str, failed: QuerySet[Any], limit: int) -> list[Failure]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet, Sum
 
-from annotation.marketplace.books import total_paid_there
+from annotation.marketplace.books import balance_difference, total_paid_there
 from annotation.models import (
     HIT,
     Assignment,
@@ -30,7 +30,7 @@ from kbpo import clock
 from kbpo.sampling.models import DocumentSample
 
 ZERO = Decimal("0.00")
-HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 LISTED = 14 * DAY
 IN_DOUBT = ("sent", "unknown")
 
@@ -60,118 +60,58 @@ class Stage:
 
 def crowd_stages() -> list[Stage]:
     """Return the stages from waiting questions to paid answers, in this order."""
-    return [_reading_stage(), _underfunded_stage(), *(_stage(*stage) for stage in _stages())]
+    stages = [_reading_stage(), _underfunded_stage()]
+    for name, step, queued, column, limit in _queues():
+        waiting = queued.aggregate(n=Count("pk"), oldest=Min(column))
+        stages.append(Stage(name, step, waiting["n"], waiting["oldest"], limit))
+    return stages
 
 
-Spec = tuple[str, str, QuerySet[Any], str, timedelta | None]
-
-
-def _stages() -> Iterator[Spec]:
+def _queues() -> Iterator[tuple[str, str, QuerySet[Any], str, timedelta | None]]:
     """Yield the name, step, rows, column of the waiting time and limit of each stage. Payments wait
     since they were created, since an attempt to pay resets `status_since`; leases are late once
     they have run out.
     """
-    local, now = local_names(), clock.now()
+    local, since = local_names(), "status_since"
     # A HIT that expires is offered once more.
     twice_up = 2 * max(platform_of(name).capabilities.offered_for for name in other_names()) + HOUR
     published = Question.objects.filter(status="published")
     leased = Assignment.objects.filter(status="leased")
-    owed = Payment.objects.filter(status="owed")
-    bonuses = Bonus.objects.filter(status="owed")
-    away = HIT.objects.exclude(platform__in=local)
-    yield "Publish", "publish", Question.objects.filter(status="waiting"), "status_since", HOUR
-    yield (
-        "Put up",
-        "publish",
-        HIT.objects.filter(status="intent"),
-        "status_since",
-        timedelta(minutes=10),
-    )
-    yield "Judge", "people", published.filter(track__platform__in=local), "status_since", 2 * DAY
-    yield (
-        "Judge elsewhere",
-        "people",
-        published.exclude(track__platform__in=local),
-        "status_since",
-        twice_up,
-    )
-    yield "Answer", "people", leased, "status_since", None
-    yield (
-        "Take back",
-        "collect",
-        leased.filter(leased_until__lte=now),
-        "leased_until",
-        timedelta(minutes=10),
-    )
-    yield (
-        "Read answers",
-        "settle",
-        Assignment.objects.filter(status="submitted"),
-        "status_since",
-        timedelta(minutes=5),
-    )
-    yield (
-        "Approve",
-        "settle",
-        Assignment.objects.filter(status="accepted"),
-        "status_since",
-        timedelta(minutes=15),
-    )
-    yield (
-        "Settle",
-        "settle",
-        Question.objects.filter(status="answered"),
-        "status_since",
-        timedelta(minutes=5),
-    )
+    owed, bonuses = Payment.objects.filter(status="owed"), Bonus.objects.filter(status="owed")
+    yield "Publish", "publish", Question.objects.filter(status="waiting"), since, HOUR
+    yield "Put up", "publish", HIT.objects.filter(status="intent"), since, 10 * MINUTE
+    yield "Judge", "people", published.filter(track__platform__in=local), since, 2 * DAY
+    elsewhere = published.exclude(track__platform__in=local)
+    yield "Judge elsewhere", "people", elsewhere, since, twice_up
+    yield "Answer", "people", leased, since, None
+    late = leased.filter(leased_until__lte=clock.now())
+    yield "Take back", "collect", late, "leased_until", 10 * MINUTE
+    submitted = Assignment.objects.filter(status="submitted")
+    yield "Read answers", "settle", submitted, since, 5 * MINUTE
+    yield "Approve", "settle", Assignment.objects.filter(status="accepted"), since, 15 * MINUTE
+    yield "Settle", "settle", Question.objects.filter(status="answered"), since, 5 * MINUTE
     yield "Pay answers", "an admin", owed.filter(worker__platform__in=local), "created_at", 30 * DAY
     yield "Pay elsewhere", "pay_out", owed.exclude(worker__platform__in=local), "created_at", HOUR
-    yield (
-        "Learn what was paid",
-        "pay_out",
-        Payment.objects.filter(status__in=IN_DOUBT),
-        "created_at",
-        HOUR,
-    )
+    in_doubt = Payment.objects.filter(status__in=IN_DOUBT)
+    yield "Learn what was paid", "pay_out", in_doubt, "created_at", HOUR
     yield "Pay bonuses", "pay_out", bonuses.exclude(assignment=None), "created_at", HOUR
     # Such a one waits until its worker takes the HIT that pays it.
     yield "Compensate", "people", bonuses.filter(assignment=None), "created_at", LISTED
-    yield (
-        "Learn what bonuses were paid",
-        "pay_out",
-        Bonus.objects.filter(status__in=IN_DOUBT),
-        "created_at",
-        HOUR,
-    )
-    yield "Tell refusals", "pay_out", _unreported_rejections(local), "status_since", HOUR
-    yield "Tell qualifications", "pay_out", _unreported_qualifications(), "wanted_at", HOUR
-    ended = away.filter(status__in=["closed", "expired"], called_at__isnull=False).exclude(
-        platform_status="gone"
-    )
-    yield "Delete HITs", "reconcile", ended, "status_since", 2 * DAY
+    in_doubt = Bonus.objects.filter(status__in=IN_DOUBT)
+    yield "Learn what bonuses were paid", "pay_out", in_doubt, "created_at", HOUR
+    refusals = Assignment.objects.filter(status="rejected", platform_status="submitted")
+    refusals = refusals.exclude(hit__platform__in=local)
+    yield "Tell refusals", "pay_out", refusals, since, HOUR
+    untold = Qualification.objects.filter(Qualification.UNTOLD, worker__identity__isnull=False)
+    untold = untold.filter(worker__platform__in=other_names())
+    yield "Tell qualifications", "pay_out", untold, "wanted_at", HOUR
+    ended = HIT.objects.filter(status__in=["closed", "expired"], called_at__isnull=False)
+    ended = ended.exclude(platform__in=local).exclude(platform_status="gone")
+    yield "Delete HITs", "reconcile", ended, since, 2 * DAY
     paid_by_hits = Bonus.objects.filter(
         assignment=None, status__in=["paid", "failed"], cleared_at=None
     )
-    yield "Delete HITs of payments", "pay_out", paid_by_hits, "status_since", DAY
-
-
-def _stage(
-    name: str, step: str, queued: QuerySet[Any], since: str, limit: timedelta | None
-) -> Stage:
-    waiting = queued.aggregate(n=Count("pk"), oldest=Min(since))
-    return Stage(name, step, waiting["n"], waiting["oldest"], limit)
-
-
-def _unreported_rejections(local: list[str]) -> QuerySet[Assignment]:
-    assignments = Assignment.objects.filter(status="rejected", platform_status="submitted")
-    return assignments.exclude(hit__platform__in=local)
-
-
-def _unreported_qualifications() -> QuerySet[Qualification]:
-    qualifications = Qualification.objects.filter(
-        Qualification.UNTOLD, worker__identity__isnull=False
-    )
-    return qualifications.filter(worker__platform__in=other_names())
+    yield "Delete HITs of payments", "pay_out", paid_by_hits, since, DAY
 
 
 def _reading_stage() -> Stage:
@@ -208,15 +148,12 @@ class UnknownPayments:
 
 def unknown_payments() -> UnknownPayments:
     """Return the number and sum of the payments and bonuses whose outcome is unknown."""
-    sums = [
-        model._default_manager.filter(status__in=IN_DOUBT).aggregate(
-            n=Count("pk"), sum=Sum("amount")
-        )
-        for model in (Payment, Bonus)
-    ]
-    return UnknownPayments(
-        sum(total["n"] for total in sums), sum((total["sum"] or ZERO for total in sums), ZERO)
-    )
+    n, amount = 0, ZERO
+    for model in (Payment, Bonus):
+        in_doubt = model._default_manager.filter(status__in=IN_DOUBT)
+        sums = in_doubt.aggregate(n=Count("pk"), sum=Sum("amount"))
+        n, amount = n + sums["n"], amount + (sums["sum"] or ZERO)
+    return UnknownPayments(n, amount)
 
 
 @dataclass(frozen=True)
@@ -238,19 +175,9 @@ def book_disagreements() -> list[BookDisagreement]:
     at_set_endpoint = Q()
     for name in other_names():
         at_set_endpoint |= Q(platform=name, endpoint=endpoint_of(platform_of(name)))
-    platform_bookses = PlatformBooks.objects.filter(at_set_endpoint)
-    platform_quarrels = [
-        BookDisagreement(row.platform, row.trouble, row.differences, _balance_difference(row))
-        for row in platform_bookses.order_by("platform")
-    ]
-    return [
-        quarrel
-        for quarrel in platform_quarrels
-        if quarrel.trouble or quarrel.differences or quarrel.off
-    ]
-
-
-def _balance_difference(row: PlatformBooks) -> Decimal:
-    if row.available is None or row.on_hold is None or row.baseline is None:
-        return ZERO
-    return row.available + row.on_hold + total_paid_there(row.platform) - row.baseline
+    disagreements = []
+    for row in PlatformBooks.objects.filter(at_set_endpoint).order_by("platform"):
+        off = balance_difference(row, total_paid_there(row.platform)) or ZERO
+        if row.trouble or row.differences or off:
+            disagreements.append(BookDisagreement(row.platform, row.trouble, row.differences, off))
+    return disagreements

@@ -75,9 +75,16 @@ class PlatformOverview:
         """The platform's balance minus the one that our records imply; None if it was
         never read.
         """
-        if self.row.available is None or self.row.on_hold is None or self.row.baseline is None:
-            return None
-        return self.row.available + self.row.on_hold + self.paid - self.row.baseline
+        return balance_difference(self.row, self.paid)
+
+
+def balance_difference(row: PlatformBooks, paid: Decimal) -> Decimal | None:
+    """Return a platform's balance minus the one that our records imply, given what was paid there;
+    None if the balance was never read.
+    """
+    if row.available is None or row.on_hold is None or row.baseline is None:
+        return None
+    return row.available + row.on_hold + paid - row.baseline
 
 
 def books_of(platform: str) -> PlatformBooks:

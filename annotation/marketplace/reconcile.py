@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.db import models, transaction
+from django.db import transaction
 from django.db.models import Count, Q
 
 from annotation.budget.halts import halted_hits
@@ -139,7 +139,10 @@ def _reconcile_platform(name: str) -> int:
     of changes.
     """
     platform = platform_of(name)
-    hits = _open_hits(name).filter(endpoint=endpoint_of(platform))
+    # HITs that are or may be on the platform
+    hits = HIT.objects.filter(platform=name, endpoint=endpoint_of(platform))
+    hits = hits.exclude(platform_status="gone").exclude(status="failed", external_id="")
+    hits = hits.exclude(called_at=None).select_related("track")
     if not hits.exists() or not books.claim_platform(name):
         return 0
     try:
@@ -163,16 +166,6 @@ def _answer_requests(platform: Platform) -> int:
         # They are listed until they are answered.
         log.warning("Qualification requests were not answered on %s: %s", platform.name, trouble)
         return 0
-
-
-def _open_hits(name: str) -> models.QuerySet[HIT]:
-    """Return HITs that are or may be on a platform."""
-    hits = (
-        HIT.objects.filter(platform=name)
-        .exclude(platform_status="gone")
-        .exclude(status="failed", external_id="")
-    )
-    return hits.exclude(called_at=None).select_related("track")
 
 
 def _compare(platform: Platform, hits: list[HIT], seen: list[Seen]) -> int:

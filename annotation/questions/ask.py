@@ -77,21 +77,13 @@ class Candidate:
 
 def tick() -> int:
     """Return how many questions were asked."""
-    return sum(
-        _ask_track(track)
-        for track in Track.objects.filter(submissions__status="judging").distinct()
-    )
-
-
-def _ask_track(track: Track) -> int:
     asked = 0
-    try:
-        while (made := _ask_batch(track)) is not None:
-            asked += made
-    except (
-        Exception
-    ):  # one track's bug must not keep the others waiting; the clock comes round again
-        log.exception("Questions of track %s could not be asked", track.pk)
+    for track in Track.objects.filter(submissions__status="judging").distinct():
+        try:
+            while (made := _ask_batch(track)) is not None:
+                asked += made
+        except Exception:  # one track's bug must not keep the others waiting
+            log.exception("Questions of track %s could not be asked", track.pk)
     return asked
 
 
@@ -102,7 +94,9 @@ def _ask_batch(track: Track) -> int | None:
     """
     if not holds_lock():
         return None
-    candidates = _candidates(track)
+    with connection.cursor() as cursor:
+        cursor.execute(CANDIDATES, {"track": track.pk, "open": list(UNSETTLED), "limit": BATCH})
+        candidates = [Candidate(*row) for row in cursor.fetchall()]
     if not candidates:
         return None
     first = _first_candidates(track, candidates)
@@ -110,10 +104,9 @@ def _ask_batch(track: Track) -> int | None:
     for one in first.values():
         by_submission[one.submission].append(one.target)
     kind = kind_of(track)
-    drafts = []
+    drafts: list[QuestionDraft] = []
     for owner, targets in by_submission.items():
-        for draft in kind.questions(targets, [owner]):
-            drafts.append(draft)
+        drafts += kind.questions(targets, [owner])
     payers = {target: one.terms for target, one in first.items()}
     questions = list(new_questions(track, payers, drafts, agreed=_agreed_prices(by_submission)))
     Question.objects.bulk_create(questions)
@@ -146,12 +139,6 @@ def holds_lock() -> bool:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_xact_lock(hashtext('annotation.questions.ask'))")
         return bool(cursor.fetchone()[0])
-
-
-def _candidates(track: Track) -> list[Candidate]:
-    with connection.cursor() as cursor:
-        cursor.execute(CANDIDATES, {"track": track.pk, "open": list(UNSETTLED), "limit": BATCH})
-        return [Candidate(*row) for row in cursor.fetchall()]
 
 
 def _first_candidates(track: Track, candidates: Sequence[Candidate]) -> dict[int, Candidate]:

@@ -214,11 +214,8 @@ def _close(order: DocumentOrder) -> int:
     lock_payer(order.purpose)
     if _is_in_progress(order):  # before the lock too: that is a write, and each would cause a look
         return 0
-    order = (
-        DocumentOrder.objects.select_for_update(of=("self",))
-        .select_related("track")
-        .get(pk=order.pk)
-    )
+    orders = DocumentOrder.objects.select_for_update(of=("self",)).select_related("track")
+    order = orders.get(pk=order.pk)
     if order.closed_at is not None or _is_in_progress(order):
         return 0
     if given_up := _give_up_other_questions(order):
@@ -238,8 +235,9 @@ def _close(order: DocumentOrder) -> int:
 def _is_in_progress(order: DocumentOrder) -> bool:
     """Return whether a document of an order is unread, or people are asked about ties."""
     waiting = DocumentSample.objects.filter(pk__in=order.samples, settled_at=None)
-    if any(not _has_ended(sample) for sample in waiting):
-        return True
+    for sample in waiting:
+        if not any(is_dead(question_of(sample, reads)) for reads in (NAME, RELATION)):
+            return True
     return _unsettled_questions(order).exists() and not _unanswerable(order)
 
 
@@ -273,10 +271,6 @@ def _give_up_other_questions(order: DocumentOrder) -> int:
     return len(alone)
 
 
-def _has_ended(sample: DocumentSample) -> bool:
-    return any(is_dead(question_of(sample, reads)) for reads in (NAME, RELATION))
-
-
 @dataclass(frozen=True)
 class OrderState:
     """An order with the number of its documents in each stage, its money, and what is missing."""
@@ -300,7 +294,11 @@ def document_orders(track: Track) -> list[OrderState]:
     samples = DocumentSample.objects.in_bulk({pk for row in rows for pk in row.samples})
     questions, money = _questions(track), balances([row.purpose for row in rows])
     asked = [one for of_document in questions.values() for one in of_document]
-    flagged = _flagged_questions(asked)
+    # Settled questions that most flagged have an empty label.
+    settled = [question.pk for question in asked if question.status == "settled"]
+    empty = Label.objects.filter(question__in=settled, again=None, value={})
+    empty = empty.filter(target__kind="document").exclude(method="nonresponse")
+    flagged = {number for number in empty.values_list("question", flat=True) if number is not None}
     payers = [row.purpose for row in rows if row.closed_at is None]
     beside = Question.objects.filter(
         payer_kind="documents", payer_number__in=[payer.number for payer in payers]
@@ -326,15 +324,11 @@ def document_orders(track: Track) -> list[OrderState]:
 
 def _questions(track: Track) -> dict[int, list[Question]]:
     """Return document -> its questions, without payloads."""
-    questions = (
-        Question.objects.filter(track=track, target__kind="document")
-        .select_related("target")
-        .defer("payload")
-    )
-    found: dict[int, list[Question]] = {}
-    for question in questions.order_by("pk"):
-        found.setdefault(question.target.lies_in, []).append(question)
-    return found
+    questions = Question.objects.filter(track=track, target__kind="document")
+    by_document: dict[int, list[Question]] = {}
+    for question in questions.select_related("target").defer("payload").order_by("pk"):
+        by_document.setdefault(question.target.lies_in, []).append(question)
+    return by_document
 
 
 def _state(
@@ -372,17 +366,5 @@ def _stage(asked: Sequence[Question], flagged: set[int]) -> str:
     if not asked:
         return "not asked yet"
     open_ones = [question for question in asked if question.status != "settled"]
-    return (
-        "at the names"
-        if any(open_one.interface in reading(NAME) for open_one in open_ones)
-        else "at the relations"
-    )
-
-
-def _flagged_questions(questions: Sequence[Question]) -> set[int]:
-    """Return the settled questions that were flagged by most: their label is empty."""
-    settled = [question.pk for question in questions if question.status == "settled"]
-    empty = Label.objects.filter(
-        question__in=settled, again=None, value={}, target__kind="document"
-    ).exclude(method="nonresponse")
-    return {number for number in empty.values_list("question", flat=True) if number is not None}
+    at_names = any(question.interface in reading(NAME) for question in open_ones)
+    return "at the names" if at_names else "at the relations"

@@ -62,7 +62,8 @@ class LanguageQuality(Form):
         mended = text_of(answer or {}, EDIT)
         page = super().render(question, answer)
         for field in page["fields"]:
-            field["top"] = _best_value(field["options"])
+            best = max(field["options"], key=lambda option: option["rating"])
+            field["top"] = str(best["value"])
         return page | {"mended": mended or text, "most": len(text) * 2 + SLACK}
 
     def parse(self, question: Question, raw: dict[str, Any]) -> list[ParsedResponse]:
@@ -70,10 +71,11 @@ class LanguageQuality(Form):
         if judgments[0].criterion == "flag":
             return judgments
         text = question.payload["text"]
-        best = all(
-            judgment.value["value"] == _best_rating(question, judgment.criterion)
-            for judgment in judgments
-        )
+        top = {
+            field["name"]: float(max(option["value"] for option in field["options"]))
+            for field in question.payload["fields"]
+        }
+        best = all(one.value["value"] == top[one.criterion] for one in judgments)
         mended = text if best else _read_post_edit(text, text_of(raw, EDIT))
         changed = characters_changed(text, mended)
         edit = {
@@ -137,17 +139,6 @@ def _fixes(slips: Sequence[str], mended: str, wanted: str) -> bool:
     said = " ".join(mended.lower().replace("’", "'").split())
     kept = set(said.split()) & (needed := set(wanted.lower().split()))
     return bool(slips) and not any(slip in said for slip in slips) and 2 * len(kept) > len(needed)
-
-
-def _best_value(options: Sequence[Mapping[str, Any]]) -> str:
-    """Return the form value of the best option of a facet."""
-    return str(max(options, key=lambda option: option["rating"])["value"])
-
-
-def _best_rating(question: Question, criterion: str) -> float:
-    """Return the best rating of a facet."""
-    fields = {field["name"]: field for field in question.payload["fields"]}
-    return float(max(option["value"] for option in fields[criterion]["options"]))
 
 
 def _read_post_edit(text: str, sent: str) -> str:

@@ -119,7 +119,12 @@ class Relation(Interface):
         labels = []
         if not is_alone:
             held = [answer.value["holds"] for answer in responses if answer.criterion == asked]
-            labels = [self._label(question, pair, held)]
+            shown = question.shown or pair.parts
+            holds, votes, disagreement = parts_by_majority(held, shown)
+            value = value_of(shown, holds, votes, in_document=False)
+            labels = [
+                AggregatedLabel(question.target_id, value, "majority", len(held), disagreement)
+            ]
         for side in pair.sides:
             values = [
                 response.value
@@ -130,17 +135,12 @@ class Relation(Interface):
                 labels.append(_mention_label(side, values))
         return labels
 
-    def _label(self, question: Question, pair: Pair, answers: list[list[str]]) -> AggregatedLabel:
-        shown = question.shown or pair.parts
-        holds, votes, disagreement = parts_by_majority(answers, shown)
-        value = value_of(shown, holds, votes, in_document=False)
-        return AggregatedLabel(question.target_id, value, "majority", len(answers), disagreement)
-
     def asked(self, question: Question) -> list[Asked]:
         predicates = question.payload["predicates"]
         if not predicates:
             return []
-        shown = list(question.shown) or _parts(predicates)
+        parts = [part for predicate in predicates for part in parts_of(predicate)]
+        shown = list(question.shown) or parts
         return [Asked(question.target_id, sentences_in(predicates), shown)]
 
     def is_split(self, question: Question, responses: Sequence[Response]) -> bool:
@@ -195,10 +195,6 @@ class Relation(Interface):
         for side in Pair.of(question.payload).sides:
             if response.criterion == "linking" and side.asked and side.target == response.target_id:
                 yield ("linking", str(side.target)), str(response.value["choice"])
-
-
-def _parts(predicates: Sequence[PredicatePayload]) -> list[str]:
-    return [part for predicate in predicates for part in parts_of(predicate)]
 
 
 def _is_informative(side: Side, link: Judgment) -> bool:
@@ -337,15 +333,6 @@ def _choice(
     }
 
 
-def _checked_values(raw: Mapping[str, Any], name: str) -> list[str]:
-    """Return the values of a form field. Raises BadAnswer if they are not texts."""
-    values = raw.get(name, [])
-    values = values if isinstance(values, list) else [values]
-    if not all(isinstance(value, str) for value in values):
-        raise BadAnswer("The answer did not arrive as it was sent. Please choose again.")
-    return [value.strip() for value in values]
-
-
 def _link(side: Side, raw: Mapping[str, Any]) -> dict[str, Any]:
     """Return the referent of a mention: the span of the canonical mention, or OTHER, and
     a title.
@@ -392,7 +379,11 @@ def _choice_of(side: Side, raw: Mapping[str, Any]) -> str:
 
 
 def _holds(pair: Pair, raw: Mapping[str, Any]) -> dict[str, Any]:
-    holds = {part for value in _checked_values(raw, "holds") for part in value.split()}
+    values = raw.get("holds", [])
+    values = values if isinstance(values, list) else [values]
+    if not all(isinstance(value, str) for value in values):
+        raise BadAnswer("The answer did not arrive as it was sent. Please choose again.")
+    holds = {part for value in values for part in value.split()}
     none = bool(field_text(raw, "none"))
     if unknown := sorted(holds - set(pair.parts)):
         raise BadAnswer(
