@@ -151,13 +151,11 @@ class Platform:
         raise self._nothing_to_call()
 
     def offer(self, hit: HIT, until: datetime, *, more: int = 0, key: str = "") -> None:
-        """Offers a HIT again, or longer; with `more` assignments, once per `key`."""
+        """Offer a HIT again, or longer; with `more` assignments, once per `key`."""
         raise self._nothing_to_call()
 
     def take_down(self, hit: HIT, *, delete: bool = False) -> None:
-        """Takes a HIT down, work in progress may finish; or deletes one that is done and
-        decided.
-        """
+        """Take a HIT down, work in progress may finish; or delete one that is done and decided."""
         raise self._nothing_to_call()
 
     def survey(self, hit: HIT | None = None) -> Iterable[Seen]:
@@ -173,22 +171,22 @@ class Platform:
         raise self._nothing_to_call()
 
     def decide(self, assignment: Assignment, refused: str | None = None) -> None:
-        """Approves an assignment; or rejects it, with a reason that its worker reads."""
+        """Approve an assignment; or reject it, with a reason that its worker reads."""
         raise self._nothing_to_call()
 
     def pay_bonus(self, bonus: Bonus) -> None:
-        """Pays on top of the reward, once per `bonus.token`."""
+        """Pay on top of the reward, once per `bonus.token`."""
         raise self._nothing_to_call()
 
     def compensate(self, bonus: Bonus, *, offered: bool = True, over: bool = False) -> Offer:
-        """Pays somebody who has no assignment to be paid for, step by step. What is not offered any
+        """Pay somebody who has no assignment to be paid for, step by step. What is not offered any
         more is taken down; who has it in hand may still send it in, and is paid. Once it is over
         what was made for it is deleted. Raises Lost if nobody can say any more.
         """
         raise self._nothing_to_call()
 
     def message(self, worker: Worker, subject: str, text: str) -> None:
-        """Writes to a worker."""
+        """Send a message to a worker."""
         raise self._nothing_to_call()
 
     def balance(self) -> dict[str, Decimal]:
@@ -198,17 +196,15 @@ class Platform:
         raise self._nothing_to_call()
 
     def qualify(self, worker: Worker, name: str, held: bool) -> None:
-        """Gives a worker a qualification of ours, or takes it back."""
+        """Give a worker a qualification of ours, or take it back."""
         raise self._nothing_to_call()
 
     def requests(self) -> Iterable[Request]:
-        """Yield who asks for our qualification of the tutorial and has had no answer."""
+        """Yield the open requests for our qualification of the tutorial."""
         raise self._nothing_to_call()
 
     def answer(self, request: Request, refused: str = "") -> None:
-        """Gives somebody the qualification that they ask for; or tells them why they do not have it
-        yet. Raises Refused if the request was answered already.
-        """
+        """Grant a request for the qualification, or refuse it with a reason. Raises Refused if the request was answered already."""
         raise self._nothing_to_call()
 
     def _nothing_to_call(self) -> Refused:

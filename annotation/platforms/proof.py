@@ -26,75 +26,69 @@ HOOK_SALT, SAY_SALT, LEARN_SALT = (
 )
 
 
-def task_path(hit: HIT) -> str:
-    """Return the path of a HIT's task page."""
-    return reverse(
-        "task", kwargs={"signed": signing.Signer(salt=HIT_SALT, sep="~").sign(str(hit.pk))}
-    )
+def _signed_path(page: str, salt: str, value: object) -> str:
+    return reverse(page, kwargs={"signed": signing.Signer(salt=salt, sep="~").sign(str(value))})
 
 
-def thanks_path(bonus: Bonus) -> str:
-    """Return the path of the page by which one worker takes a payment."""
-    return reverse(
-        "task_thanks",
-        kwargs={"signed": signing.Signer(salt=THANKS_SALT, sep="~").sign(str(bonus.pk))},
-    )
-
-
-def feedback_path(worker: Worker) -> str:
-    """Return the path of the feedback and appeals page of a worker without an account."""
-    return reverse(
-        "task_say", kwargs={"signed": signing.Signer(salt=SAY_SALT, sep="~").sign(worker.handle)}
-    )
-
-
-def assignment_feedback_path(said_by_form: str) -> str:
-    """Return the path of that page for a worker who has accepted a HIT. The worker's id in an
-    address proves nothing: until the platform has listed the assignment, the page takes feedback
-    and shows nothing.
-    """
-    return reverse("task_say", kwargs={"signed": said_by_form})
-
-
-def tutorial_path(worker: Worker) -> str:
-    """Return the path of the tutorial for a worker who may not accept HITs yet."""
-    return reverse(
-        "task_learn",
-        kwargs={"signed": signing.Signer(salt=LEARN_SALT, sep="~").sign(worker.handle)},
-    )
-
-
-def assignment_of_path(said_by_form: str) -> tuple[str, str]:
-    """Return the worker's hash and the assignment in a signed path; nothing if the signature is
-    wrong.
-    """
-    said = signed_fields(said_by_form)
-    return said.get("worker", ""), said.get("assignment", "")
-
-
-def worker_of_path(signed: str, salt: str = SAY_SALT) -> str:
-    """Return the worker's hash in a signed path; nothing if the signature is wrong."""
+def _signed_value(signed: str, salt: str) -> str:
+    """Return the value in a signed path; empty if the signature is wrong."""
     try:
         return signing.Signer(salt=salt, sep="~").unsign(signed)
     except signing.BadSignature:
         return ""
 
 
+def task_path(hit: HIT) -> str:
+    """Return the path of a HIT's task page."""
+    return _signed_path("task", HIT_SALT, hit.pk)
+
+
+def thanks_path(bonus: Bonus) -> str:
+    """Return the path of the page by which one worker takes a payment."""
+    return _signed_path("task_thanks", THANKS_SALT, bonus.pk)
+
+
+def feedback_path(worker: Worker) -> str:
+    """Return the path of the feedback and appeals page of a worker without an account."""
+    return _signed_path("task_say", SAY_SALT, worker.handle)
+
+
+def assignment_feedback_path(form_signature: str) -> str:
+    """Return the path of that page for a worker who has accepted a HIT. The worker's id in an
+    address proves nothing: until the platform has listed the assignment, the page takes feedback
+    and shows nothing.
+    """
+    return reverse("task_say", kwargs={"signed": form_signature})
+
+
+def tutorial_path(worker: Worker) -> str:
+    """Return the path of the tutorial for a worker who may not accept HITs yet."""
+    return _signed_path("task_learn", LEARN_SALT, worker.handle)
+
+
+def assignment_of_path(form_signature: str) -> tuple[str, str]:
+    """Return the worker's hash and the assignment in a signed path; nothing if the signature is
+    wrong.
+    """
+    fields = signed_fields(form_signature)
+    return fields.get("worker", ""), fields.get("assignment", "")
+
+
+def worker_of_path(signed: str, salt: str = SAY_SALT) -> str:
+    """Return the worker's hash in a signed path; empty if the signature is wrong."""
+    return _signed_value(signed, salt)
+
+
 def hit_of(signed: str) -> int | None:
     """Return the HIT in a signed path; None if the signature is wrong."""
-    return _number(signed, HIT_SALT)
+    value = _signed_value(signed, HIT_SALT)
+    return int(value) if value.isdecimal() else None
 
 
 def bonus_of(signed: str) -> int | None:
     """Return the payment in a signed path; None if the signature is wrong."""
-    return _number(signed, THANKS_SALT)
-
-
-def _number(signed: str, salt: str) -> int | None:
-    try:
-        return int(signing.Signer(salt=salt, sep="~").unsign(signed))
-    except (signing.BadSignature, ValueError):
-        return None
+    value = _signed_value(signed, THANKS_SALT)
+    return int(value) if value.isdecimal() else None
 
 
 def sign_form(hit: int, assignment: str, handle: str, site: str = "") -> str:
@@ -109,32 +103,24 @@ def sign_form(hit: int, assignment: str, handle: str, site: str = "") -> str:
 def signed_fields(proof: str) -> dict[str, Any]:
     """Return the content of a form's signed field; nothing if the signature is wrong."""
     try:
-        said: dict[str, Any] = signing.loads(proof, salt=FORM_SALT)
+        fields: dict[str, Any] = signing.loads(proof, salt=FORM_SALT)
     except signing.BadSignature:
         return {}
-    return said
+    return fields
 
 
 def is_signed(proof: str, hit: int, assignment: str, handle: str) -> bool:
     """Return whether a signature is ours and for this worker, assignment and HIT."""
-    said = signed_fields(proof)
-    return (said.get("hit"), said.get("assignment"), said.get("worker")) == (
-        hit,
-        assignment,
-        handle,
-    )
+    fields = signed_fields(proof)
+    signed = fields.get("hit"), fields.get("assignment"), fields.get("worker")
+    return signed == (hit, assignment, handle)
 
 
 def notification_path(platform: str) -> str:
     """Return the secret path for a platform's notifications."""
-    return reverse(
-        "task_notify", kwargs={"signed": signing.Signer(salt=HOOK_SALT, sep="~").sign(platform)}
-    )
+    return _signed_path("task_notify", HOOK_SALT, platform)
 
 
 def platform_of_notification(signed: str) -> str | None:
     """Return the platform of a notification path; None if the signature is wrong."""
-    try:
-        return signing.Signer(salt=HOOK_SALT, sep="~").unsign(signed)
-    except signing.BadSignature:
-        return None
+    return _signed_value(signed, HOOK_SALT) or None

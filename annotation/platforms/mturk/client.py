@@ -35,7 +35,6 @@ from annotation.platforms.base import (
     UnknownOutcome,
     usable_account,
 )
-from annotation.platforms.proof import task_path
 
 if TYPE_CHECKING:
     from annotation.models import HIT
@@ -72,10 +71,10 @@ def call(operation: str, **request: Any) -> dict[str, Any]:
     """Return what the platform answers. Raises PlatformDown if nothing happened, UnknownOutcome if
     nobody knows, Refused.
     """
+    keys = settings.MTURK_ACCESS_KEY_ID, settings.MTURK_SECRET_ACCESS_KEY
     try:
-        answer: dict[str, Any] = getattr(_client(usable().endpoint), xform_name(operation))(
-            **request
-        )
+        client = _make_client(usable().endpoint, *keys, float(settings.MTURK_TIMEOUT))
+        answer: dict[str, Any] = getattr(client, xform_name(operation))(**request)
     except ClientError as error:
         raise _meaning(operation, error) from error
     except NOTHING_HAPPENED as error:
@@ -130,11 +129,6 @@ def _make_client(endpoint: str, key: str, secret: str, timeout: float) -> Any:
     )
 
 
-def _client(endpoint: str) -> Any:
-    keys = settings.MTURK_ACCESS_KEY_ID, settings.MTURK_SECRET_ACCESS_KEY
-    return _make_client(endpoint, *keys, float(settings.MTURK_TIMEOUT))
-
-
 def account() -> Account | None:
     """Return the endpoint that is set; None if there is none."""
     endpoint = settings.MTURK_ENDPOINT_URL
@@ -142,32 +136,21 @@ def account() -> Account | None:
         return None
     host = urlsplit(endpoint).hostname or ""
     real = host not in LOOPBACK and not host.startswith(SANDBOX)
+    trouble = ""
     if real and not settings.REAL_MONEY:
-        return Account(
-            endpoint,
-            real,
-            False,
+        trouble = (
             f"{host} pays with real money, but REAL_MONEY is not true: nothing is published"
-            " or paid there.",
+            " or paid there."
         )
-    if settings.REAL_MONEY and not real:
-        return Account(
-            endpoint,
-            real,
-            False,
+    elif settings.REAL_MONEY and not real:
+        trouble = (
             f"REAL_MONEY is true, but {host} is a place for trials: nothing is published"
-            " or paid there.",
+            " or paid there."
         )
-    if real and not endpoint.startswith("https://"):
-        return Account(
-            endpoint,
-            real,
-            False,
-            f"{host} must be spoken to over https: nothing is published there.",
-        )
-    return Account(
-        endpoint, real, True, f"Real money moves at {host}." if real else f"Play money, at {host}."
-    )
+    elif real and not endpoint.startswith("https://"):
+        trouble = f"{host} must be spoken to over https: nothing is published there."
+    state = f"Real money moves at {host}." if real else f"Play money, at {host}."
+    return Account(endpoint, real, not trouble, trouble or state)
 
 
 def refuse_other_endpoint(endpoint: str, what: str) -> None:
@@ -197,16 +180,23 @@ def written(amount: Decimal) -> str:
     return f"{amount:.2f}"
 
 
-def external_question(hit: HIT) -> str:
-    """Return the question of a HIT: one address, its `&` escaped; the frame takes the height that
-    there is.
+def external_question(path: str) -> str:
+    """Return the question of a HIT as the API takes it: the address of our page, its `&` escaped;
+    the frame takes the height that there is.
     """
-    address = escape(settings.SITE_URL.rstrip("/") + task_path(hit), {'"': "&quot;"})
+    address = escape(settings.SITE_URL.rstrip("/") + path, {'"': "&quot;"})
     return (
-        "<ExternalQuestion"
-        f' xmlns="{SCHEMA}"><ExternalURL>{address}</ExternalURL><FrameHeight>0</FrameHeight>'
-        "</ExternalQuestion>"
+        f'<ExternalQuestion xmlns="{SCHEMA}"><ExternalURL>{address}</ExternalURL>'
+        "<FrameHeight>0</FrameHeight></ExternalQuestion>"
     )
+
+
+def existing_hit(refusal: Refused) -> str:
+    """Return the HIT that was made with the same token, which the platform names in its refusal;
+    empty if it names none.
+    """
+    named = HIT_ID_IN_TEXT.search(str(refusal).partition(":")[2])
+    return named.group(0) if named is not None else ""
 
 
 def mark_of(hit: HIT) -> str:

@@ -10,13 +10,17 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
-from xml.sax.saxutils import escape
-
-from django.conf import settings
 
 from annotation.platforms.base import Lost, Offer, Refused
 from annotation.platforms.mturk import kinds
-from annotation.platforms.mturk.client import HIT_ID_IN_TEXT, KEYWORDS, SCHEMA, call, pages, written
+from annotation.platforms.mturk.client import (
+    KEYWORDS,
+    call,
+    existing_hit,
+    external_question,
+    pages,
+    written,
+)
 from annotation.platforms.proof import thanks_path
 from kbpo import clock
 
@@ -42,9 +46,19 @@ def step(bonus: Bonus, offered: bool) -> Offer:
     Its HIT is looked at before its answers are listed: of one that nobody has in hand any more the
     list is complete.
     """
-    if not (bonus.external_id or _is_there(bonus, offered)):
-        return Offer.NOBODY
-    hit = _hit(bonus) if offered else _taken_down(bonus)
+    if not bonus.external_id:
+        mark = MARK + _token(bonus)
+        for row in pages("ListHITs", "HITs"):
+            if row.get("RequesterAnnotation") == mark:
+                bonus.external_id = str(row["HITId"])
+                break
+        if not bonus.external_id and offered:
+            bonus.external_id = _make_hit(bonus)
+        if not bonus.external_id:
+            return Offer.NOBODY
+        bonus.offered_at = clock.now()
+        bonus.save(update_fields=["external_id", "offered_at"])
+    hit = _hit(bonus) if offered else _take_down(bonus)
     for page in pages("ListAssignmentsForHIT", "Assignments", HITId=bonus.external_id):
         if page["AssignmentStatus"] != "Approved":
             _approve(page)
@@ -54,31 +68,26 @@ def step(bonus: Bonus, offered: bool) -> Offer:
             f"The HIT {bonus.external_id} of this payment is gone. Look there whether it was paid."
         )
     if offered:
-        _offer_longer(bonus, hit)
+        if hit["Expiration"] <= clock.now() + DAY:  # a debt does not expire with its HIT
+            until = clock.now() + timedelta(seconds=WEEK)
+            call("UpdateExpirationForHIT", HITId=bonus.external_id, ExpireAt=until)
         return Offer.WAITS
     return Offer.NOBODY if hit["HITStatus"] in ENDED else Offer.WAITS
 
 
 def delete_ended_hits(bonus: Bonus) -> None:
-    """Deletes the HIT of a payment, then the qualification that let its worker alone take it."""
+    """Delete the HIT of a payment, then the qualification that let its worker alone take it."""
     if bonus.external_id:
         try:
             call("DeleteHIT", HITId=bonus.external_id)
         except Refused as no:
-            if not _is_gone(bonus):
+            try:
+                is_gone = _hit(bonus)["HITStatus"] == "Disposed"
+            except Lost:
+                is_gone = True
+            if not is_gone:
                 raise no
     kinds.delete_qualification(_qualification_of(bonus))
-
-
-def _is_there(bonus: Bonus, offered: bool) -> bool:
-    """Return whether there is a HIT of this payment now; if it is to be offered, it is made where
-    there is none.
-    """
-    bonus.external_id = _found(bonus) or (_made(bonus) if offered else "")
-    if bonus.external_id:
-        bonus.offered_at = clock.now()
-        bonus.save(update_fields=["external_id", "offered_at"])
-    return bool(bonus.external_id)
 
 
 def _hit(bonus: Bonus) -> dict[str, Any]:
@@ -93,17 +102,8 @@ def _hit(bonus: Bonus) -> dict[str, Any]:
     return found
 
 
-def _is_gone(bonus: Bonus) -> bool:
-    try:
-        return bool(_hit(bonus)["HITStatus"] == "Disposed")
-    except Lost:
-        return True
-
-
-def _taken_down(bonus: Bonus) -> dict[str, Any]:
-    """Return the HIT, expired: nobody can take it any more, and who has it in hand may send
-    it in.
-    """
+def _take_down(bonus: Bonus) -> dict[str, Any]:
+    """Expire the HIT and return it: nobody can take it any more, and who has it may send it in."""
     hit = _hit(bonus)
     if hit["HITStatus"] == "Disposed" or hit["Expiration"] <= clock.now():
         return hit
@@ -112,60 +112,44 @@ def _taken_down(bonus: Bonus) -> dict[str, Any]:
 
 
 def _approve(one: dict[str, Any]) -> None:
-    """Approved already is done: the platform approves by itself what nobody looked at."""
+    """Approve an assignment, unless it is: the platform approves by itself what nobody decided."""
     assignment = str(one["AssignmentId"])
     override = {"OverrideRejection": True} if one["AssignmentStatus"] == "Rejected" else {}
     try:
         call("ApproveAssignment", AssignmentId=assignment, **override)
     except Refused:
-        told = call("GetAssignment", AssignmentId=assignment)["Assignment"]
-        if told["AssignmentStatus"] != "Approved":
+        current = call("GetAssignment", AssignmentId=assignment)["Assignment"]
+        if current["AssignmentStatus"] != "Approved":
             raise
 
 
-def _offer_longer(bonus: Bonus, hit: dict[str, Any]) -> None:
-    """Nobody took it yet: what is owed is owed longer than a week."""
-    if hit["Expiration"] <= clock.now() + DAY:
-        call(
-            "UpdateExpirationForHIT",
-            HITId=bonus.external_id,
-            ExpireAt=clock.now() + timedelta(seconds=WEEK),
-        )
-
-
 def _token(bonus: Bonus) -> str:
-    """Return each HIT by which a payment is offered has its own: the platform keeps a deleted one's
+    """Return the token of the current HIT of a payment: the platform keeps that of a deleted one
     for a day.
     """
-    return (
-        bonus.token
-        if bonus.offers == 1
-        else sha256(f"{bonus.token}:{bonus.offers}".encode()).hexdigest()
-    )
+    if bonus.offers == 1:
+        return bonus.token
+    return sha256(f"{bonus.token}:{bonus.offers}".encode()).hexdigest()
 
 
 def _qualification_of(bonus: Bonus) -> str:
     return f"payment {_token(bonus)[:12]}"
 
 
-def _found(bonus: Bonus) -> str:
-    mark = MARK + _token(bonus)
-    rows = pages("ListHITs", "HITs")
-    return next((str(row["HITId"]) for row in rows if row.get("RequesterAnnotation") == mark), "")
-
-
-def _made(bonus: Bonus) -> str:
+def _make_hit(bonus: Bonus) -> str:
     kind = kinds.qualification(_qualification_of(bonus), "You are owed a payment by us.")
     need = {
         "QualificationTypeId": kind,
         "Comparator": "Exists",
         "ActionsGuarded": "DiscoverPreviewAndAccept",
     }
-    address = escape(settings.SITE_URL.rstrip("/") + thanks_path(bonus))
-    question = (
-        "<ExternalQuestion"
-        f' xmlns="{SCHEMA}"><ExternalURL>{address}</ExternalURL><FrameHeight>0</FrameHeight>'
-        "</ExternalQuestion>"
+    properties = kinds.type_of_hit(
+        "A payment that we owe you",
+        reason_of(bonus),
+        written(bonus.amount),
+        3600,
+        KEYWORDS,
+        [need],
     )
     try:
         call(
@@ -177,35 +161,20 @@ def _made(bonus: Bonus) -> str:
         )
         # Not remembered like the types of questions: it is used once, and goes with its
         # qualification.
-        hit_type = call(
-            "CreateHITType",
-            **kinds.type_of_hit(
-                "A payment that we owe you",
-                reason_of(bonus),
-                written(bonus.amount),
-                3600,
-                KEYWORDS,
-                [need],
-            ),
-        )["HITTypeId"]
+        hit_type = call("CreateHITType", **properties)["HITTypeId"]
         made = call(
             "CreateHITWithHITType",
             HITTypeId=hit_type,
             MaxAssignments=1,
             LifetimeInSeconds=WEEK,
-            Question=question,
+            Question=external_question(thanks_path(bonus)),
             RequesterAnnotation=MARK + _token(bonus),
             UniqueRequestToken=_token(bonus),
         )
     except Refused as no:
         if no.code in ("QualificationTypeDoesNotExist", "HITTypeDoesNotExist"):
             kinds.forget(kind)  # it is made anew with the next try
-        named = (
-            HIT_ID_IN_TEXT.search(str(no).partition(":")[2])
-            if no.code == "HitAlreadyExists"
-            else None
-        )
-        if named is None:
+        if no.code != "HitAlreadyExists" or not (existing := existing_hit(no)):
             raise
-        return named.group(0)
+        return existing
     return str(made["HIT"]["HITId"])

@@ -78,18 +78,13 @@ def hit_type(
     digest = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
     known = _stored_external_id("hit_type", digest)
     made = known or _keep("hit_type", digest, call("CreateHITType", **request)["HITTypeId"])
-    _hear_of(made)
-    return made
-
-
-def _hear_of(made: str) -> None:
-    """Lets the platform tell our topic of this type's HITs, once; what fails is tried with the next
-    HIT of it.
-    """
+    # The platform is asked once to tell our topic of this type's HITs; what fails is tried with the
+    # next HIT.
     topic = settings.MTURK_NOTIFY_TOPIC
     digest = hashlib.sha256(f"{made} {topic}".encode()).hexdigest()
     if topic and not _stored_external_id("notification", digest) and subscribe(made, topic):
         _keep("notification", digest, made)
+    return made
 
 
 def qualification(name: str, description: str = "") -> str:
@@ -103,7 +98,7 @@ def qualification(name: str, description: str = "") -> str:
 
 
 def delete_qualification(name: str) -> None:
-    """Deletes a qualification of ours that nobody needs any more; gone already counts as done."""
+    """Delete a qualification of ours that nobody needs any more; gone already counts as done."""
     full = _platform_name(name)
     kind = _stored_external_id("qualification", name) or _qualification_named(full)
     if kind is None:
@@ -148,7 +143,9 @@ def _qualification_named(full: str) -> str | None:
 
 
 def requirements() -> list[dict[str, Any]]:
-    """Who may accept our HITs: nobody whom we excluded, and what the settings ask for."""
+    """Return the requirements on workers who accept our HITs: not excluded, and what the settings
+    ask for.
+    """
     needs: list[dict[str, Any]] = [
         _need(qualification(EXCLUDED), "DoesNotExist", "DiscoverPreviewAndAccept")
     ]
@@ -173,7 +170,7 @@ def _least(kind: str, number: int) -> dict[str, Any]:
 
 
 def forget(external_id: str = "") -> None:
-    """Forgets a type that the endpoint does not know any more; without one, all of them."""
+    """Forget a type that the endpoint does not know any more; without one, all of them."""
     external_types = ExternalType.objects.filter(platform=NAME, endpoint=usable().endpoint)
     (external_types.filter(external_id=external_id) if external_id else external_types).delete()
 

@@ -28,10 +28,10 @@ from annotation.platforms.mturk import compensate, kinds
 from annotation.platforms.mturk.client import (
     CENT,
     FEE,
-    HIT_ID_IN_TEXT,
     KEYWORDS,
     account,
     call,
+    existing_hit,
     external_question,
     mark_of,
     pages,
@@ -40,7 +40,11 @@ from annotation.platforms.mturk.client import (
     token_of,
     written,
 )
+from annotation.platforms.proof import task_path
 from kbpo import clock
+
+if TYPE_CHECKING:
+    from annotation.models import HIT, Assignment, Bonus, Worker
 
 MOST_CHARACTERS = 2_000_000
 FORGETS = timedelta(hours=23)
@@ -108,10 +112,6 @@ class _Reader:
         self.inside = ""
 
 
-if TYPE_CHECKING:
-    from annotation.models import HIT, Assignment, Bonus, Worker
-
-
 class MTurk(Platform):
     """Mechanical Turk or what speaks its protocol."""
 
@@ -141,11 +141,8 @@ class MTurk(Platform):
         return account()
 
     # -- HITs
-    # ------------------------------------------------------------------------------
     def publish(self, hit: HIT, advert: Advert) -> str:
-        """Puts a HIT up once. Whoever does not know whether it is up already looks for it before
-        making another.
-        """
+        """Publish a HIT once. If it may have been published before, the platform is searched first."""
         refuse_other_endpoint(hit.endpoint, f"HIT {hit.pk}")
         begun = hit.called_at or clock.now()
         if clock.now() - begun > FORGETS and (found := self._find(hit)) is not None:
@@ -154,7 +151,13 @@ class MTurk(Platform):
             return str(self._create(hit, advert)["HIT"]["HITId"])
         except Refused as no:
             if no.code == "HitAlreadyExists":
-                return self._adopt(hit, no)
+                if existing := existing_hit(no):
+                    return existing
+                if (found := self._find(hit)) is not None:
+                    return found.external_id
+                raise UnknownOutcome(
+                    "The platform says that this HIT exists, and does not show it."
+                ) from no
             if no.code == "HITTypeDoesNotExist":  # another endpoint stands behind the same address
                 kinds.forget()
                 return str(self._create(hit, advert)["HIT"]["HITId"])
@@ -175,18 +178,10 @@ class MTurk(Platform):
             HITTypeId=kind,
             MaxAssignments=hit.max_assignments,
             LifetimeInSeconds=settings.MTURK_HIT_HOURS * 3600,
-            Question=external_question(hit),
+            Question=external_question(task_path(hit)),
             RequesterAnnotation=mark_of(hit),
             UniqueRequestToken=hit.token,
         )
-
-    def _adopt(self, hit: HIT, no: Refused) -> str:
-        """Return the HIT that this token has made; the platform names it in its refusal."""
-        if (named := HIT_ID_IN_TEXT.search(str(no).partition(":")[2])) is not None:
-            return named.group(0)
-        if (found := self._find(hit)) is not None:
-            return found.external_id
-        raise UnknownOutcome("The platform says that this HIT exists, and does not show it.")
 
     def survey(self, hit: HIT | None = None) -> Iterator[Seen]:
         if hit is None:
@@ -204,15 +199,10 @@ class MTurk(Platform):
                 if no.code == "HITDoesNotExist":
                     return None
                 raise
-        mark = mark_of(hit)
-        return next(
-            (
-                _read_hit(page)
-                for page in pages("ListHITs", "HITs")
-                if page.get("RequesterAnnotation") == mark
-            ),
-            None,
-        )
+        for page in pages("ListHITs", "HITs"):
+            if page.get("RequesterAnnotation") == mark_of(hit):
+                return _read_hit(page)
+        return None
 
     def offer(self, hit: HIT, until: datetime, *, more: int = 0, key: str = "") -> None:
         refuse_other_endpoint(hit.endpoint, f"HIT {hit.pk}")
@@ -244,7 +234,6 @@ class MTurk(Platform):
                 raise no
 
     # -- Assignments
-    # ------------------------------------------------------------------------------
     def collect(self, hit: HIT) -> Iterable[dict[str, Any]]:
         refuse_other_endpoint(hit.endpoint, f"HIT {hit.pk}")
         for page in pages("ListAssignmentsForHIT", "Assignments", HITId=hit.external_id):
@@ -273,14 +262,13 @@ class MTurk(Platform):
         except Refused as no:
             if refused is None and assignment.platform_status == wanted:
                 return
-            told = call("GetAssignment", **which)["Assignment"]["AssignmentStatus"].lower()
-            if told == "rejected" and refused is None and no.code == "InvalidAssignmentState":
+            status = call("GetAssignment", **which)["Assignment"]["AssignmentStatus"].lower()
+            if status == "rejected" and refused is None and no.code == "InvalidAssignmentState":
                 call("ApproveAssignment", **which, OverrideRejection=True)
-            elif told != wanted:
+            elif status != wanted:
                 raise no
 
     # -- People
-    # ------------------------------------------------------------------------------
     def pay_bonus(self, bonus: Bonus) -> None:
         assert bonus.assignment is not None
         refuse_other_endpoint(bonus.endpoint, f"Bonus {bonus.pk}")
@@ -356,10 +344,10 @@ class MTurk(Platform):
             )
 
     def balance(self) -> dict[str, Decimal]:
-        told = call("GetAccountBalance")
+        answer = call("GetAccountBalance")
         return {
-            "available": Decimal(told["AvailableBalance"]),
-            "on_hold": Decimal(told.get("OnHoldBalance") or "0.00"),
+            "available": Decimal(answer["AvailableBalance"]),
+            "on_hold": Decimal(answer.get("OnHoldBalance") or "0.00"),
         }
 
 
