@@ -119,18 +119,9 @@ class Crowd:
         for number, (login, right) in enumerate(zip(logins, accuracies, strict=True)):
             rng = random.Random(f"{seed}:{number}")
             kind = kinds[number % len(kinds)]
+            browser = Browser(base_url)
             self.workers.append(
-                Worker(
-                    self,
-                    Browser(base_url),
-                    login,
-                    knows,
-                    right,
-                    seconds,
-                    rng,
-                    login_path,
-                    kind,
-                )
+                Worker(self, browser, login, knows, right, seconds, rng, login_path, kind)
             )
 
     def work(
@@ -163,7 +154,10 @@ class Crowd:
             try:
                 has_answered = worker.answer_next()
             except LoginRefused as refused:
-                self._record_refusal(worker, refused)
+                with self._lock:
+                    self.tell(str(refused))
+                    self.work_done.errors.append(str(refused))
+                    self.work_done.refused.append(worker.login[0])
                 break
             except Exception as error:  # told to whoever runs the crowd; the other workers go on
                 self.note(worker, error)
@@ -187,13 +181,6 @@ class Crowd:
                 self.tell(said)
             self.work_done.errors.append(said)
             del self.work_done.errors[:-MOST_ERRORS]
-
-    def _record_refusal(self, worker: Worker, refused: LoginRefused) -> None:
-        """Record and report that a worker could not log in."""
-        with self._lock:
-            self.tell(str(refused))
-            self.work_done.errors.append(str(refused))
-            self.work_done.refused.append(worker.login[0])
 
     def count(self, *, wrong: bool) -> None:
         """Count an answer."""
@@ -235,32 +222,21 @@ class Worker:
         """The address of the next question of the wanted kind."""
         return f"/annotate/next/?kind={self.wanted}" if self.wanted else "/annotate/next/"
 
-    def _kinds(self) -> Sequence[str]:
-        """Return the kinds to ask for in turn; one empty kind if this worker can answer
-        every kind.
-        """
-        return [self.kind] if self.kind or self.crowd.judges_all else self.crowd.judges
-
     def _next_page(self) -> Page | None:
         """Return the page of a question that this worker can answer, after terms and tutorials."""
         page, self.page = self.page, None
-        kinds = self._kinds()
+        # The kinds to ask for in turn; one empty kind if this worker can answer every kind
+        kinds = [self.kind] if self.kind or self.crowd.judges_all else self.crowd.judges
         if page is not None and (self._can_answer(page := self._learn(page)) or len(kinds) == 1):
             return page if self._can_answer(page) else None
         for self.wanted in kinds:
             page = self._learn(self.browser.get(self._next))
             if page.has_form("answer") and not self._can_answer(page):
-                page = self._return_and_learn(page)
+                self._give_back(page)
+                page = self._learn(self.browser.get(f"/annotate/tutorial/{self.wanted}/"))
             if self._can_answer(page):
                 return page
         return None
-
-    def _return_and_learn(self, page: Page) -> Page:
-        """Return a question that this worker cannot answer, and return the page of the tutorial of
-        the wanted kind.
-        """
-        self._give_back(page)
-        return self._learn(self.browser.get(f"/annotate/tutorial/{self.wanted}/"))
 
     def _give_back(self, page: Page) -> None:
         """Return the questions of a page to the queue."""
@@ -360,9 +336,8 @@ class Worker:
         if kind == "relations_exhaustive":
             pairs = json.loads(page.data["document-data"])["pairs"]
             return {"pairs": [json.dumps({str(number): [] for number in range(len(pairs))})]}
-        return {side: form.options(side)[:1] for side in ("a", "b") if form.options(side)} | {
-            "none": ["1"]
-        }
+        sides = [side for side in ("a", "b") if form.options(side)]
+        return {side: form.options(side)[:1] for side in sides} | {"none": ["1"]}
 
     def _answer_fields(self, page: Page, form: Form, wrong: bool) -> dict[str, list[str]]:
         """Return the fields of an answer to the page's kind of question."""
@@ -375,18 +350,11 @@ class Worker:
         shown = json.loads(page.data["document-data"])
         if form.data["interface"] == "relations_exhaustive":
             holds = lambda key, a, b: self._truth(key, a, b).holds  # noqa: E731
-            return {
-                "pairs": [reading.pair_answers(shown, document, holds, self.accuracy, self.rng)]
-            }
-        assert self.crowd.finds is not None
-        marks = reading.marked_mentions(
-            shown,
-            document,
-            self.crowd.finds,
-            self.crowd.mention_recall,
-            self.accuracy,
-            self.rng,
-        )
+            pairs = reading.pair_answers(shown, document, holds, self.accuracy, self.rng)
+            return {"pairs": [pairs]}
+        finds, recall = self.crowd.finds, self.crowd.mention_recall
+        assert finds is not None
+        marks = reading.marked_mentions(shown, document, finds, recall, self.accuracy, self.rng)
         return {"mentions": [marks], "nothing": ["1"]}
 
     def _truth(self, document: str, a: Span, b: Span) -> Truth:
@@ -395,7 +363,8 @@ class Worker:
 
     def answer_pair(self, form: Form, wrong: bool) -> dict[str, list[str]]:
         """Return the fields of an answer about two names, or about the referent of one."""
-        a, b = (_span(form.data.get(side, form.data["a"])) for side in ("a", "b"))
+        ends = [form.data.get(side, form.data["a"]).split("-") for side in ("a", "b")]
+        a, b = ((int(begin), int(end)) for begin, end in ends)
         truth = self._truth(form.data["document"], a, b)
         if "b" not in form.data:
             alone = self._referents(form, truth)
@@ -451,11 +420,6 @@ def refusal_of(page: Page, name: str) -> str:
     if page.status == 429:
         why = "too many wrong passwords were tried, so wait a quarter of an hour"
     return f"{name} was not let in: {why}."
-
-
-def _span(text: str) -> Span:
-    begin, end = text.split("-")
-    return int(begin), int(end)
 
 
 class MarketCrowd(Crowd):

@@ -191,7 +191,15 @@ class Demo:
             )
             open_track(track)
             switch_off_exclusion(self.track)
-            self._import()
+            call_command(
+                "import_annotations",
+                self.track.slug,
+                study.gold,
+                study.mentions,
+                sample=study.read_in_full,
+                seed=SEED,
+                stdout=io.StringIO(),
+            )
             describe_track(self.track, "News of a harbour town: who works, lives and owns what.")
 
     def _prepare_texts(self, texts: TextStudy) -> None:
@@ -212,18 +220,6 @@ class Demo:
             switch_off_exclusion(track)
             describe_track(track, ABOUT[texts.kind])
 
-    def _import(self) -> None:
-        study = self.study
-        call_command(
-            "import_annotations",
-            self.track.slug,
-            study.gold,
-            study.mentions,
-            sample=study.read_in_full,
-            seed=SEED,
-            stdout=io.StringIO(),
-        )
-
     @property
     def track(self) -> Track:
         """The study's track."""
@@ -237,9 +233,8 @@ class Demo:
                 f"Port {self.port} is taken. Stop what listens there (`make stop`"
                 " if it is an earlier demo), or say ARGS='--port 8001'."
             )
-        with self._processes(
-            *(name for name in self._commands() if name not in SIMULATED)
-        ) as processes:
+        names = [name for name in self._commands() if name not in SIMULATED]
+        with self._processes(*names) as processes:
             self.web, self._up = processes["web"], processes
             yield
 
@@ -251,11 +246,15 @@ class Demo:
         for name, process in self._up.items():
             code = process.poll()
             if code is not None:
+                reason = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
                 log = self.directory / "log" / f"{name}.log"
+                with log.open("rb") as file:
+                    file.seek(max(0, log.stat().st_size - MOST_OF_LOG))
+                    lines = file.read().decode("utf-8", "replace").splitlines()
+                end = "\n".join(lines[-LINES_OF_LOG:])
                 raise DemoFailed(
-                    f"The process {name} of the demo ended by itself ({_exit_reason(code)}), so all"
-                    " is stopped. `make demo` goes on from here. The end of"
-                    f" {log}:\n\n{_log_tail(log)}"
+                    f"The process {name} of the demo ended by itself ({reason}), so all is stopped."
+                    f" `make demo` goes on from here. The end of {log}:\n\n{end}"
                 )
 
     def _print_new_lines(self) -> None:
@@ -301,7 +300,8 @@ class Demo:
         """
         systems = self.study.systems
         if not self.study.annotators:
-            self._submit_to_people(systems)
+            for system in systems:
+                self._submit(system)
             return
         simulated = systems[: len(systems) - self.study.for_people]
         if not self._is_judged(simulated):
@@ -314,11 +314,14 @@ class Demo:
                 for text, uploaded in zip(self.study.texts, runs, strict=True):
                     self._finish(uploaded)
                     if not text.owner:  # one track shows what opens at the end
-                        self._close(text)
+                        close_track(Track.objects.get(slug=slugify(text.name)))
         if self.study.for_people:
             self.say("The simulated annotators have left; what follows is for people")
-            self._submit_to_people(systems[len(simulated) :])
-            self._order_reading()
+            for system in systems[len(simulated) :]:
+                self._submit(system)
+            n = self.study.for_people
+            if not DocumentOrder.objects.filter(track=self.track).exists():
+                order_documents(self.track, n, plan_documents(self.track, n).at_most)
 
     def _is_judged(self, systems: list[dict[str, str]]) -> bool:
         scored = Submission.objects.filter(track=self.track, status="scored")
@@ -330,31 +333,23 @@ class Demo:
             return False
         return all((system["team"], _name(system)) in names for system in systems)
 
-    def _submit_to_people(self, systems: list[dict[str, str]]) -> None:
-        for system in systems:
-            token, name = _token(system["team"]), _name(system)
-            submission = self._upload(token, system, name)
-            self._judge(token, submission)
-            self._confirm(token, submission, f"{system['team']} {name}")
-
-    def _order_reading(self) -> None:
-        """Order the annotation of as many whole documents as systems for people, once."""
-        n = self.study.for_people
-        if not DocumentOrder.objects.filter(track=self.track).exists():
-            order_documents(self.track, n, plan_documents(self.track, n).at_most)
+    def _submit(self, system: dict[str, str]) -> tuple[str, int, str]:
+        """Upload a system as its team and confirm its plan; return team, number and title."""
+        token, name = _token(system["team"]), _name(system)
+        submission = self._upload(token, system, name)
+        self._judge(token, submission)
+        title = f"{system['team']} {name}"
+        self._confirm(token, submission, title)
+        return system["team"], submission, title
 
     def submit_all(self, systems: list[dict[str, str]]) -> None:
         """Upload each system as its team, confirm its plan, and wait until it is scored."""
         for system in systems:
-            token, name = _token(system["team"]), _name(system)
-            submission = self._upload(token, system, name)
-            self._judge(token, submission)
-            self._confirm(token, submission, f"{system['team']} {name}")
-            self._finish([(system["team"], submission, f"{system['team']} {name}")])
+            self._finish([self._submit(system)])
 
     def _judge(self, token: str, submission: int) -> None:
         """Have the simulated judge score a parsed submission through the API."""
-        self._wait(token, submission, lambda now: now["status"] not in ("received", "read"))
+        self._wait_until_read(token, submission)
         judge, admin = SimulatedJudge(self.study.judge), _token_of("admin")
         while True:
             unscored = self._call(admin, f"tracks/{self.track.slug}/unscored/?{urlencode(JUDGE)}")
@@ -374,14 +369,11 @@ class Demo:
             submitted.append((system["team"], pk, f"{system['team']} {name}"))
         return submitted
 
-    def _close(self, texts: TextStudy) -> None:
-        close_track(Track.objects.get(slug=slugify(texts.name)))
-
     def _confirm_texts(self, texts: TextStudy, submitted: list[tuple[str, int, str]]) -> None:
         """Upload the judge's scores, and confirm every plan."""
         track = Track.objects.get(name=texts.name)
         for (team, pk, _), system in zip(submitted, texts.systems, strict=True):
-            self._wait(_token(team), pk, lambda now: now["status"] not in ("received", "read"))
+            self._wait_until_read(_token(team), pk)
             give_role(pk, system["role"])
         judge = Name(JUDGE["name"], JUDGE["version"])
         store_score_file(track, texts.scores, judge, User.objects.get(username="admin"))
@@ -399,16 +391,13 @@ class Demo:
 
     def _confirm(self, token: str, submission: int, title: str) -> None:
         """Confirm the plan of a submission once it is made."""
-        planned = self._wait(
-            token, submission, lambda now: now["status"] not in ("received", "read")
-        )
+        planned = self._wait_until_read(token, submission)
         if planned["status"] != "planned":
             return
         width = planned["plan"]["chosen"]
         option = planned["plan"]["options"][width]
-        self.say(
-            f"  {title}: {option['targets']} to judge in the sample, at most ${option['at_most']}"
-        )
+        sample = f"{option['targets']} to judge in the sample, at most ${option['at_most']}"
+        self.say(f"  {title}: {sample}")
         body = {"half_width": width, "good_lines_only": True}
         self._call(token, f"submissions/{submission}/confirm/", body)
 
@@ -416,20 +405,17 @@ class Demo:
         self, token: str, system: dict[str, str], name: str, track: Track | None = None
     ) -> int:
         track = track or self.track
-        submission = Submission.objects.filter(
-            track=track, team__name=system["team"], name=name
-        ).first()
-        if submission:
+        own = Submission.objects.filter(track=track, team__name=system["team"], name=name)
+        if submission := own.first():
             return submission.pk
         path = Path(system["file"])
         fields = {"track": track.slug, "name": name, "description": system["description"]}
-        answer = self._request(
-            token,
-            "submissions/",
-            *_multipart(fields, path),
-            {"Idempotency-Key": f"demo-{path.name}"},
-        )
+        key = {"Idempotency-Key": f"demo-{path.name}"}
+        answer = self._request(token, "submissions/", *_multipart(fields, path), key)
         return int(answer["id"])
+
+    def _wait_until_read(self, token: str, submission: int) -> dict[str, Any]:
+        return self._wait(token, submission, lambda now: now["status"] not in ("received", "read"))
 
     def _wait(
         self, token: str, submission: int, ready: Callable[[dict[str, Any]], bool]
@@ -469,79 +455,33 @@ class Demo:
         raise AssertionError("the last try ends it")
 
     def _commands(self) -> dict[str, list[str]]:
-        python = sys.executable
-        study = self.study
-        at_market = study.platform == "mturk"
-        market = [
-            python,
-            "manage.py",
-            "mturk_local",
-            "--port",
-            str(self.port + MARKET),
-            "--store",
-            str(self.directory / "market.sqlite3"),
-        ]
-        return ({"market": market} if at_market else {}) | {
-            "web": [
-                python,
-                "-m",
-                "gunicorn",
-                "kbpo.wsgi",
-                "--preload",
-                "-b",
-                f"127.0.0.1:{self.port}",
-                "--config",
-                "python:kbpo.serving",
-                "--workers",
-                "1",  # each takes a hundred megabytes
-                "--threads",
-                "8",
-                "--access-logfile",
-                "/dev/null",
-            ],
+        """Return name -> command of the processes of the demo."""
+        study, python, manage = self.study, sys.executable, [sys.executable, "manage.py"]
+        serve = (
+            f"-m gunicorn kbpo.wsgi --preload -b 127.0.0.1:{self.port} --config python:kbpo.serving"
+            " --threads 8 --access-logfile /dev/null --workers 1"  # each takes a hundred megabytes
+        )
+        commands = {
+            "web": [python, *serve.split()],
             "worker": [python, "-m", "kbpo.single_worker"],
-            "annotators": [
-                python,
-                "manage.py",
-                "simulate",
-                self.url,
-                "--knows",
-                "rehearsal.newspaper.knows.Knowledge",
-                str(study.mentions),
-                str(study.gold),
-                "--workers",
-                str(study.annotators),
-                "--user",
-                CROWD,
-                "--password",
-                PASSWORD,
-                "--accuracy",
-                str(ACCURACY),
-                "--seed",
-                str(SEED),
-                *(["--market", self.market] if at_market else []),
-                *(self._truth_options() if study.texts else []),
-                *(["--kind", "relation"] if study.texts else []),
-            ],
-            "raters": [
-                python,
-                "manage.py",
-                "simulate",
-                self.url,
-                *(self._truth_options() if study.texts else []),
-                "--kind",
-                *self._rater_interfaces(),
-                "--workers",
-                str(len(self._rater_interfaces())),
-                "--user",
-                RATER,
-                "--password",
-                PASSWORD,
-                "--accuracy",
-                str(ACCURACY),
-                "--seed",
-                str(SEED),
-            ],
+        }
+        options = f"{self.url} --password {PASSWORD} --accuracy {ACCURACY} --seed {SEED}"
+        simulate = [*manage, "simulate", *options.split()]
+        if study.texts:
+            simulate += ["--thinks", str(study.texts[0].inputs.parent / TRUTH)]
+        knows = ("rehearsal.newspaper.knows.Knowledge", str(study.mentions), str(study.gold))
+        annotators = f"--user {CROWD} --workers {study.annotators}"
+        if study.texts:
+            annotators += " --kind relation"
+        if study.platform == "mturk":
+            annotators += f" --market {self.market}"
+            market = ["mturk_local", "--port", str(self.port + MARKET), "--store"]
+            commands["market"] = [*manage, *market, str(self.directory / "market.sqlite3")]
+        kinds = self._rater_interfaces()
+        raters = f"--user {RATER} --workers {len(kinds)}"
+        return commands | {
+            "annotators": [*simulate, "--knows", *knows, *annotators.split()],
+            "raters": [*simulate, "--kind", *kinds, *raters.split()],
         }
 
     def _rater_interfaces(self) -> list[str]:
@@ -551,10 +491,6 @@ class Demo:
             for texts in self.study.texts
             for _ in range(RATERS[texts.kind])
         ]
-
-    def _truth_options(self) -> list[str]:
-        """Return the options that give simulated annotators the truth about texts."""
-        return ["--thinks", str(self.study.texts[0].inputs.parent / TRUTH)]
 
     def _start(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
         log = self.directory / "log"
@@ -595,18 +531,6 @@ class Demo:
                 return
             time.sleep(0.1)
         raise DemoFailed(f"The site did not start; see {self.directory / 'log'}.")
-
-
-def _exit_reason(code: int) -> str:
-    """Return how a process ended."""
-    return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
-
-
-def _log_tail(log: Path) -> str:
-    """Return the last lines of a log."""
-    with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - MOST_OF_LOG))
-        return "\n".join(file.read().decode("utf-8", "replace").splitlines()[-LINES_OF_LOG:])
 
 
 def switch_off_exclusion(track: Track) -> None:
@@ -683,15 +607,14 @@ def _score_line(scored: dict[str, Any]) -> str:
     """Return the guaranteed scores of a submission in one line."""
     parts = []
     for quantity in ("f1", "precision", "recall", "mean"):
-        score = next(
-            (s for s in scored["scores"] if (s["quantity"], s["method"]) == (quantity, "centred")),
-            None,
-        )
-        if score and score["value"] is not None:
-            low, high = Decimal(score["low80"]), Decimal(score["high80"])
-            parts.append(
-                f"{quantity} {Decimal(score['value']) * 100:.1f} ({low * 100:.1f}–{high * 100:.1f})"
-            )
+        for score in scored["scores"]:
+            if (score["quantity"], score["method"]) != (quantity, "centred"):
+                continue
+            if score["value"] is not None:
+                columns = ("value", "low80", "high80")
+                value, low, high = (Decimal(score[column]) * 100 for column in columns)
+                parts.append(f"{quantity} {value:.1f} ({low:.1f}–{high:.1f})")
+            break
     return ", ".join(parts) or "scored"
 
 
@@ -705,12 +628,8 @@ def _multipart(fields: dict[str, str], path: Path) -> tuple[bytes, str]:
         f'--{boundary}\r\nContent-Disposition: form-data; name="file";'
         f' filename="{path.name}"\r\n\r\n'
     )
-    body = (
-        "".join(parts).encode()
-        + head.encode()
-        + path.read_bytes()
-        + f"\r\n--{boundary}--\r\n".encode()
-    )
+    end = f"\r\n--{boundary}--\r\n"
+    body = "".join([*parts, head]).encode() + path.read_bytes() + end.encode()
     return body, f"multipart/form-data; boundary={boundary}"
 
 

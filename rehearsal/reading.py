@@ -50,21 +50,13 @@ def marked_mentions(
     links: dict[tuple[Any, ...], str] = {}
     last = -1
     for span, mention in sorted(finds(document).items()):
-        if (
-            span[0] not in begins
-            or span[1] not in ends
-            or span[0] < last
-            or mention.type not in types
-        ):
-            continue
-        if rng.random() >= recall:
+        is_whole = span[0] in begins and span[1] in ends
+        if not is_whole or span[0] < last or mention.type not in types or rng.random() >= recall:
             continue
         kind = mention.type if rng.random() < accuracy else rng.choice(sorted(types))
-        key: tuple[Any, ...] = (
-            (mention.entity_number, kind)
-            if types[kind] is None
-            else (mention.entity_number, kind, span)
-        )
+        key: tuple[Any, ...] = (mention.entity_number, kind)
+        if types[kind] is not None:
+            key = (*key, span)
         clusters[key].append(span)
         links[key] = mention.link or "none"
         last = span[1]
@@ -73,15 +65,13 @@ def marked_mentions(
         for key, spans in clusters.items()
         for span in spans
     ]
-    return json.dumps(sorted(sent, key=lambda sent_mention: sent_mention["span"]))
+    return json.dumps(sorted(sent, key=lambda mention: mention["span"]))
 
 
 def _mention(
     text: str, span: Span, kind: str, value: str | None, spans: list[Span], link: str
 ) -> dict[str, Any]:
-    name = min(
-        spans, key=lambda candidate: (candidate[0] - candidate[1], candidate)
-    )  # the first longest
+    name = min(spans, key=lambda one: (one[0] - one[1], one))  # the first longest
     mention: dict[str, Any] = {"span": list(span), "type": kind, "canonical": list(name)}
     if value == "date":
         year = YEAR.search(text[span[0] : span[1]])
@@ -101,11 +91,8 @@ def pair_answers(
     """Return a worker's answer about each pair, wrong with probability 1 - accuracy."""
     chosen_of = {}
     for number, (a, b, options, _) in enumerate(page["pairs"]):
-        spans = [
-            (page_mention["span"][0], page_mention["span"][1])
-            for page_mention in (page["mentions"][a], page["mentions"][b])
-        ]
-        true = {f"{name}{direction}" for name, direction in holds(document, spans[0], spans[1])}
+        first, second = (tuple(page["mentions"][place]["span"]) for place in (a, b))
+        true = {f"{name}{direction}" for name, direction in holds(document, first, second)}
         offered = [option["part"] for option in page["options"][options]]
         chosen = [part for part in offered if true.intersection(part.split())]
         if rng.random() >= accuracy:

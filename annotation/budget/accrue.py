@@ -49,14 +49,20 @@ def accrue(assignments: Sequence[Assignment]) -> list[Assignment]:
     tracks = Track.objects.in_bulk(by_track)
     owed: list[Assignment] = []
     for track, of_track in sorted(by_track.items()):
-        groups = [
-            _charges(answer, hits[answer.hit_id], questions[answer.hit_id])
-            + [_bonus_cost(bonus, question) for question, bonus in bonuses.get(answer.pk, ())]
-            for answer in of_track
-        ]
+        groups = []
+        for answer in of_track:
+            bills = _charges(answer, hits[answer.hit_id], questions[answer.hit_id])
+            for question, bonus in bonuses.get(answer.pk, ()):  # at most what was promised for it
+                cost = min(bonus.amount + bonus.fee, question.extra_price)
+                why = f"{question}: {bonus.why}"
+                bills.append(Bill(question.payer, cost, bonus.token, why))
+            groups.append(bills)
         for answer, refusal in zip(of_track, spend_all(tracks[track], groups), strict=True):
             if refusal:
-                _postpone(answer, refusal)
+                answer.attempts = 0
+                answer.reason = f"Not enough is reserved: {refusal}"
+                answer.next_try_at = clock.now() + PATIENCE
+                answer.save(update_fields=["attempts", "reason", "next_try_at"])
             else:
                 owed.append(answer)
     already_owed = set(
@@ -127,12 +133,6 @@ def _new_bonuses(
     return bonuses
 
 
-def _bonus_cost(bonus: Bonus, question: Question) -> Bill:
-    """Return what a bonus costs its payer, at most what was promised for it."""
-    cost = min(bonus.amount + bonus.fee, question.extra_price)
-    return Bill(question.payer, cost, bonus.token, f"{question}: {bonus.why}")
-
-
 def _questions_by_hit(hits: Mapping[int, HIT]) -> dict[int, list[Question]]:
     """Return HIT -> its questions, which name the payers."""
     questions: dict[int, list[Question]] = defaultdict(list)
@@ -180,13 +180,6 @@ def _costs_by_question(
         left -= share
         shares.append(question.reward + share)
     return shares
-
-
-def _postpone(assignment: Assignment, refusal: str) -> None:
-    assignment.attempts = 0
-    assignment.reason = f"Not enough is reserved: {refusal}"
-    assignment.next_try_at = clock.now() + PATIENCE
-    assignment.save(update_fields=["attempts", "reason", "next_try_at"])
 
 
 def total_owed() -> Decimal:

@@ -97,8 +97,8 @@ def _queues() -> Iterator[tuple[str, str, QuerySet[Any], str, timedelta | None]]
     yield "Pay bonuses", "pay_out", bonuses.exclude(assignment=None), "created_at", HOUR
     # Such a one waits until its worker takes the HIT that pays it.
     yield "Compensate", "people", bonuses.filter(assignment=None), "created_at", LISTED
-    in_doubt = Bonus.objects.filter(status__in=IN_DOUBT)
-    yield "Learn what bonuses were paid", "pay_out", in_doubt, "created_at", HOUR
+    doubtful = Bonus.objects.filter(status__in=IN_DOUBT)
+    yield "Learn what bonuses were paid", "pay_out", doubtful, "created_at", HOUR
     refusals = Assignment.objects.filter(status="rejected", platform_status="submitted")
     refusals = refusals.exclude(hit__platform__in=local)
     yield "Tell refusals", "pay_out", refusals, since, HOUR

@@ -126,6 +126,8 @@ def _latest_holds(
     latest: dict[tuple[int, int], tuple[str, ...]] = {}
     labels = labels.order_by("created_at", "pk")
     for target, value, number, again in labels.values_list("target", "value", "question", "again"):
+        if number is None:
+            continue
         says = parts_that_hold(value)
         if says or (value and target == questions[number].target_id):
             latest[number, target] = tuple(part for part, holds in says.items() if holds)

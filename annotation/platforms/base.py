@@ -204,7 +204,9 @@ class Platform:
         raise self._nothing_to_call()
 
     def answer(self, request: Request, refused: str = "") -> None:
-        """Grant a request for the qualification, or refuse it with a reason. Raises Refused if the request was answered already."""
+        """Grant a request for the qualification, or refuse it with a reason. Raises Refused if the
+        request was answered already.
+        """
         raise self._nothing_to_call()
 
     def _nothing_to_call(self) -> Refused:

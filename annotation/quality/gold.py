@@ -126,7 +126,7 @@ def pick_gold_question(questions: Sequence[Question], places: int) -> Question |
     Its probability makes gold the share of all questions that the policy asks for.
     """
     first = questions[0]
-    rate = rate_of(first.track_id)
+    rate = policy_of(first.track).gold_rate
     if not rate or DICE.random() >= len(questions) * rate / (1 - rate):
         return None
     gold = _next_gold(
@@ -135,20 +135,10 @@ def pick_gold_question(questions: Sequence[Question], places: int) -> Question |
     return None if gold is None or money_left(first.track_id) < gold.price * places else gold
 
 
-def rate_of(track: int) -> float:
-    """Return the share of gold that the policy of a track asks for."""
-    return Policy.objects.filter(track=track).values_list("gold_rate", flat=True).first() or 0.0
-
-
 def _next_gold(
     track: int, interface: str, *, worker: int = 0, apart: Sequence[int] = ()
 ) -> Question | None:
-    values: dict[str, Any] = {
-        "track": track,
-        "interface": interface,
-        "worker": worker,
-        "apart": list(apart),
-    }
+    values = {"track": track, "interface": interface, "worker": worker, "apart": list(apart)}
     with connection.cursor() as cursor:
         # One at a time for each track, so that no two of them pass what is set aside; the other
         # gets no gold now.
@@ -285,18 +275,13 @@ def make_gold(source: Question, raw: dict[str, Any], who: User, why: str) -> Gol
         source=source if source.pk else None,
         made_by=who,
         why=why[:2000],
-        expected=[_response_as_json(judgment) for judgment in expected],
+        expected=[
+            {"target": one.target_id, "criterion": one.criterion, "value": one.value}
+            for one in expected
+        ],
     )
     note("make gold", f"gold:{gold.pk}", who=who, why=why, track=source.track.slug)
     return gold
-
-
-def _response_as_json(judgment: ParsedResponse) -> dict[str, Any]:
-    return {
-        "target": judgment.target_id,
-        "criterion": judgment.criterion,
-        "value": judgment.value,
-    }
 
 
 @transaction.atomic
@@ -324,30 +309,16 @@ def set_rate(track: Track, rate: float, who: User, why: str) -> Policy:
     policy, _ = Policy.objects.get_or_create(track=track)
     before, policy.gold_rate = policy.gold_rate, rate
     policy.save(update_fields=["gold_rate"])
-    note(
-        "gold rate",
-        f"track:{track.slug}",
-        who=who,
-        why=why,
-        before=f"{before:.0%}",
-        after=f"{rate:.0%}",
-        track=track.slug,
-    )
+    about, shares = f"track:{track.slug}", {"before": f"{before:.0%}", "after": f"{rate:.0%}"}
+    note("gold rate", about, who=who, why=why, track=track.slug, **shares)
     return policy
 
 
 def set_aside(track: Track, amount: Decimal, who: User, why: str, *, key: str) -> None:
     """Reserve more of the track's budget for gold. Raises OverBudget or CannotMake."""
     _check_reason(why, "Nothing was set aside: say what for")
-    reserve(
-        track,
-        None,
-        purpose_of(track),
-        amount,
-        key=f"gold:{track.pk}:{key}"[:64],
-        who=who,
-        why=f"Gold: {why}",
-    )
+    ledger_key = f"gold:{track.pk}:{key}"[:64]
+    reserve(track, None, purpose_of(track), amount, key=ledger_key, who=who, why=f"Gold: {why}")
 
 
 def _check_reason(why: str, request: str) -> None:

@@ -10,7 +10,6 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from django.db import connection
 from django.db.models import Count
@@ -183,18 +182,12 @@ def _count_words(questions: Iterable[Question]) -> int:
     """
     places = set()
     for question in questions:
-        for place in _word_positions(question):
-            places.add((question.target.document_id, place))
+        payload = question.payload
+        begin, text = payload.get("begin", 0), payload["text"]
+        start, end = payload.get("lit") or (begin, begin + len(text))
+        for word in re.finditer(r"\S+", text[start - begin : end - begin]):
+            places.add((question.target.document_id, start + word.start()))
     return len(places)
-
-
-def _word_positions(question: Question) -> list[int]:
-    """Return the positions of the words to read for a question in its document."""
-    payload = question.payload
-    begin, text = payload.get("begin", 0), payload["text"]
-    start, end = payload.get("lit") or (begin, begin + len(text))
-    words = re.finditer(r"\S+", text[start - begin : end - begin])
-    return [start + word.start() for word in words]
 
 
 def _already_read(
@@ -242,10 +235,7 @@ def compare_with_majority_again(counting: Mapping[Question, Sequence[Response]])
     Where too few other answers remain, nothing is against an answer.
     """
     held = _compare_all(counting)
-    answers = set()
-    for responses in counting.values():
-        for response in responses:
-            answers.add(response.assignment_id)
+    answers = {one.assignment_id for responses in counting.values() for one in responses}
     turned = []
     for signal in Signal.objects.filter(kind="majority", assignment__in=answers):
         points, units = held.get(signal.assignment_id, (0, []))
@@ -329,11 +319,8 @@ def flags_of(workers: Sequence[int], *, excluding: bool = False) -> dict[int, li
     """Return worker -> flags since the last reinstatement; with `excluding` only from tracks whose
     policy excludes for that kind of signal.
     """
-    values: dict[str, Any] = {
-        "workers": list(workers),
-        "excluding": excluding,
-        "default": json.dumps(signals_that_exclude()),
-    }
+    default = json.dumps(signals_that_exclude())
+    values = {"workers": list(workers), "excluding": excluding, "default": default}
     flags: dict[int, list[Flag]] = defaultdict(list)
     with connection.cursor() as cursor:
         cursor.execute(FLAGS, values)
@@ -348,9 +335,8 @@ def due_for_review() -> dict[int, list[int]]:
         against=True, reviewed=False, assignment__worker__excluded_at=None
     )
     due: dict[int, list[int]] = defaultdict(list)
-    for worker, pk in signals.order_by("assignment__worker").values_list(
-        "assignment__worker", "pk"
-    ):
+    signals = signals.order_by("assignment__worker")
+    for worker, pk in signals.values_list("assignment__worker", "pk"):
         due[worker].append(pk)
     return dict(due)
 

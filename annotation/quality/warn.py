@@ -68,13 +68,13 @@ def _warn_worker(pk: int, flags: Sequence[Flag]) -> int:
 def warned_and_continued(flags: Mapping[int, Sequence[Flag]]) -> dict[int, list[Flag]]:
     """Return the flags of workers who were warned and gave further answers against them."""
     warned = dict(Worker.objects.filter(pk__in=flags).values_list("pk", "warned"))
-    found: dict[int, list[Flag]] = {}
-    for worker, some in flags.items():
-        for flag in some:
-            against = warned[worker].get(flag.kind)
-            if against is not None and 2 * (flag.against - against) >= flag.limit.answers - 1:
-                found.setdefault(worker, []).append(flag)
-    return found
+    continued: dict[int, list[Flag]] = {}
+    for worker, flags_of_worker in flags.items():
+        for flag in flags_of_worker:
+            before = warned[worker].get(flag.kind)
+            if before is not None and 2 * (flag.against - before) >= flag.limit.answers - 1:
+                continued.setdefault(worker, []).append(flag)
+    return continued
 
 
 @transaction.atomic
@@ -97,15 +97,9 @@ def set_exclude_for(
     before, policy.exclude_for = policy.exclude_for, [one for one in SIGNALS if one in kinds]
     policy.timed = policy.timed if timed is None else timed
     policy.save(update_fields=["exclude_for", "timed"])
-    note(
-        "exclude for",
-        f"track:{track.slug}",
-        who=who,
-        why=why,
-        before=", ".join(before) or "none",
-        after=(", ".join(policy.exclude_for) or "none") + ("" if policy.timed else "; no times"),
-        track=track.slug,
-    )
+    after = (", ".join(policy.exclude_for) or "none") + ("" if policy.timed else "; no times")
+    sets = {"before": ", ".join(before) or "none", "after": after}
+    note("exclude for", f"track:{track.slug}", who=who, why=why, track=track.slug, **sets)
     return policy
 
 

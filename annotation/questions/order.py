@@ -83,7 +83,8 @@ def plan_documents(
     if not per_token > 0 or not per_pair > 0:
         raise CannotOrder("A token and a pair must each cost something.")
     waiting, new, seed = _next_documents(track, n)
-    fee = fee_of(track)
+    price = Price.objects.filter(track=track).order_by("-interface").first()
+    fee = price.fee_rate if price else Decimal(0)
     tokens = list(_token_counts([*waiting, *new]).values())
     ratio = _pairs_a_token(track)
     workers = track.workers_per_question
@@ -113,9 +114,8 @@ def order_documents(
     """
     if who is not None and not why.strip():
         raise CannotOrder("Nothing was ordered: say what they are read for. It is logged.")
-    Track.objects.select_for_update(of=("self",)).get(
-        pk=track.pk
-    )  # two orders must not draw the same documents
+    # Two orders must not draw the same documents.
+    Track.objects.select_for_update(of=("self",)).get(pk=track.pk)
     plan = plan_documents(track, n, per_token=per_token, per_pair=per_pair)
     if plan.at_most > at_most:
         raise CannotOrder(
@@ -137,8 +137,8 @@ def order_documents(
     samples = DocumentSample.objects.filter(track=track, document__in=[*plan.waiting, *plan.new])
     order.samples = list(samples.order_by("pk").values_list("pk", flat=True))
     order.save(update_fields=["samples"])
-    told = f"{plan.documents} documents to be annotated whole"
-    reserve(track, None, order.purpose, plan.at_most, key=str(order.purpose), who=who, why=told)
+    what = f"{plan.documents} documents to be annotated whole"
+    reserve(track, None, order.purpose, plan.at_most, key=str(order.purpose), who=who, why=what)
     note(
         "order documents",
         order.purpose,
@@ -191,32 +191,17 @@ def add_money(order: DocumentOrder, *, who: User | None = None, why: str = "") -
     """
     if who is not None and not why.strip():
         raise CannotOrder("Nothing was added: say why it may cost more. It is logged.")
-    order = (
-        DocumentOrder.objects.select_for_update(of=("self",))
-        .select_related("track")
-        .get(pk=order.pk)
-    )
+    orders = DocumentOrder.objects.select_for_update(of=("self",)).select_related("track")
+    order = orders.get(pk=order.pk)
     amount = missing(order)
     if amount <= 0:
         return Decimal("0.00")
-    key = f"{order.purpose}:more:{balance(purpose=order.purpose).reserved}"
-    reserve(
-        order.track,
-        None,
-        order.purpose,
-        amount,
-        key=key,
-        who=who,
-        why="Its questions cost more than was set aside",
-    )
-    note(
-        "add money",
-        order.purpose,
-        who=who,
-        after=f"${amount}",
-        why=why.strip() or COMMAND,
-        track=order.track.slug,
-    )
+    track, purpose = order.track, order.purpose
+    key = f"{purpose}:more:{balance(purpose=purpose).reserved}"
+    lacks = "Its questions cost more than was set aside"
+    reserve(track, None, purpose, amount, key=key, who=who, why=lacks)
+    why = why.strip() or COMMAND
+    note("add money", purpose, who=who, after=f"${amount}", why=why, track=track.slug)
     nudge("publish")
     return amount
 
@@ -235,10 +220,7 @@ def missing(order: DocumentOrder) -> Decimal:
     """Return what the waiting questions of an order cost beyond its reservation."""
     waiting = Question.objects.filter(status="waiting", **order.purpose.at("payer"))
     needed = waiting.aggregate(sum=Sum(MOST_PRICE))["sum"] or Decimal(0)
-    return max(
-        Decimal("0.00"),
-        needed - unpromised_money(order.purpose),
-    )
+    return max(Decimal("0.00"), needed - unpromised_money(order.purpose))
 
 
 def price_of(units: int, each: Decimal, fee_rate: Decimal) -> Decimal:
@@ -253,12 +235,6 @@ def reward_of(units: int, each: Decimal) -> Decimal:
     return max(CENT, round_up(units * each))
 
 
-def fee_of(track: Track) -> Decimal:
-    """Return the fee rate of the track."""
-    price = Price.objects.filter(track=track).order_by("-interface").first()
-    return price.fee_rate if price else Decimal(0)
-
-
 def _token_counts(documents: list[int]) -> dict[int, int]:
     length = Func(F("token_begin"), function="cardinality", output_field=IntegerField())
     return dict(Document.objects.filter(pk__in=documents).annotate(n=length).values_list("pk", "n"))
@@ -270,8 +246,8 @@ def _pairs_a_token(track: Track) -> Decimal:
     has fewer than `SURE` such questions.
     """
     payloads = Question.objects.filter(track=track, interface__in=reading(RELATION)).order_by("-pk")
-    found = list(payloads.values_list("target__document", "payload__pairs")[:50])
-    if len(found) < SURE:
+    latest = list(payloads.values_list("target__document", "payload__pairs")[:50])
+    if len(latest) < SURE:
         return PAIRS_A_TOKEN
-    tokens = sum(_token_counts([document for document, _ in found]).values())
-    return SPARE * sum(len(pairs) for _, pairs in found) / max(1, tokens)
+    tokens = sum(_token_counts([document for document, _ in latest]).values())
+    return SPARE * sum(len(pairs) for _, pairs in latest) / max(1, tokens)

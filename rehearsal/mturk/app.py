@@ -65,38 +65,28 @@ def update_settings(books: Books, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def tell(books: Books, event: str, hit: str) -> None:
-    """Says what has happened to a HIT to whoever wants to hear it; nobody waits for that."""
+    """Notify the subscriber of a HIT's type of an event, in a thread of its own."""
     row = books.find(
         "SELECT n.* FROM notice n JOIN hit h ON h.type = n.type WHERE h.id = ? AND n.active", hit
     )
-    if (
-        row is None
-        or event not in json.loads(row["events"])
-        or not row["destination"].startswith("http")
-    ):
+    if row is None or event not in json.loads(row["events"]):
         return
-    message = {
-        "Events": [
-            {
-                "EventType": event,
-                "HITId": hit,
-                "HITTypeId": row["type"],
-                "EventTimestamp": books.now,
-            }
-        ]
-    }
+    address = row["destination"]
+    if not address.startswith("http"):
+        return
+    stamp = {"EventType": event, "HITId": hit, "HITTypeId": row["type"]}
+    message = {"Events": [stamp | {"EventTimestamp": books.now}]}
     body = json.dumps({"Type": "Notification", "Message": json.dumps(message)}).encode()
-    threading.Thread(target=_deliver, args=(row["destination"], body), daemon=True).start()
 
+    def deliver() -> None:
+        kind = {"Content-Type": "text/plain; charset=UTF-8"}
+        request = urllib.request.Request(address, data=body, headers=kind)
+        try:
+            urllib.request.urlopen(request, timeout=PATIENCE).close()
+        except OSError as trouble:
+            log.warning("A notification could not be delivered: %s", trouble)
 
-def _deliver(address: str, body: bytes) -> None:
-    request = urllib.request.Request(
-        address, data=body, headers={"Content-Type": "text/plain; charset=UTF-8"}
-    )
-    try:
-        urllib.request.urlopen(request, timeout=PATIENCE).close()
-    except OSError as trouble:
-        log.warning("A notification could not be delivered: %s", trouble)
+    threading.Thread(target=deliver, daemon=True).start()
 
 
 class Invalid(Exception):
@@ -241,7 +231,8 @@ class Endpoint:
             return self._control(path.removeprefix("/control/"), method, environ)
         if method == "POST":
             return self._worker_does(path, _form(environ))
-        return self._worker_looks(path, parse_qs(environ.get("QUERY_STRING", "")), _origin(environ))
+        origin = f"{environ['wsgi.url_scheme']}://{environ.get('HTTP_HOST', 'localhost')}"
+        return self._worker_looks(path, parse_qs(environ.get("QUERY_STRING", "")), origin)
 
     def _operation(self, environ: WSGIEnvironment, name: str) -> Reply:
         if "AWS4-HMAC-SHA256" not in environ.get("HTTP_AUTHORIZATION", ""):
@@ -262,22 +253,23 @@ class Endpoint:
     def _do(self, name: str, request: dict[str, Any]) -> Reply:
         with self.store.begin() as books:
             fault = store.next_fault(books, name)
-        if fault is not None and fault.kind == "throttle":
-            return self._log_call(
-                name, "throttled", _error("400 Bad Request", "ThrottlingException", "Rate exceeded")
-            )
-        if fault is not None and fault.kind == "refuse":
-            return self._log_call(
-                name,
+        failures = {
+            "throttle": (
+                "throttled",
+                _error("400 Bad Request", "ThrottlingException", "Rate exceeded"),
+            ),
+            "refuse": (
                 "refused",
                 _error("400 Bad Request", "RequestError", "The endpoint was told so."),
-            )
-        if fault is not None and fault.kind == "error":
-            return self._log_call(name, "failed", _fault())
-        if fault is not None and fault.kind == "hang":
-            self._log_call(name, "held", _fault())
-            time.sleep(fault.seconds)
-            return _fault()
+            ),
+            "error": ("failed", _fault()),
+            "hang": ("held", _fault()),
+        }
+        if fault is not None and fault.kind in failures:
+            reply = self._log_call(name, *failures[fault.kind])
+            if fault.kind == "hang":
+                time.sleep(fault.seconds)
+            return reply
         try:
             with self.store.begin() as books:
                 answer = OPERATIONS[name](books, request)
@@ -304,9 +296,8 @@ class Endpoint:
         with self.store.begin() as books:
             fault = store.next_fault(books, "externalSubmit")
             if fault is not None and fault.kind == "error":
-                raise Reply(
-                    "500 Internal Server Error", pages.refused("The marketplace has a fault.")
-                )
+                refusal = pages.refused("The marketplace has a fault.")
+                raise Reply("500 Internal Server Error", refusal)
             if fault is None or fault.kind != "lose":
                 pages.send_in(books, assignment, form)
             row = books.find("SELECT worker, hit, status FROM assignment WHERE id = ?", assignment)
@@ -317,29 +308,22 @@ class Endpoint:
     def _worker_looks(self, path: str, query: dict[str, list[str]], origin: str) -> Reply:
         worker = _worker(query) if "workerId" in query or path != "/" else ""
         with self.store.begin() as books:
+            held = pages.accepted_assignments(books, worker)
+            if path == "/" and worker:
+                offered, letters = pages.offered(books, worker), pages.letters(books, worker)
+                missing = qualifications.missing_types(books, worker)
+                return Reply("200 OK", pages.listing(worker, held, offered, missing, letters))
             if path == "/":
-                return Reply("200 OK", _listing(books, worker) if worker else pages.sign_in())
+                return Reply("200 OK", pages.sign_in())
             if path == "/preview":
-                return Reply(
-                    "200 OK", pages.preview(worker, hits.hit_of(books, query.get("hitId", [""])[0]))
-                )
+                hit = hits.hit_of(books, query.get("hitId", [""])[0])
+                return Reply("200 OK", pages.preview(worker, hit))
             if path == "/work":
-                accepted_assignments = [
-                    a
-                    for a in pages.accepted_assignments(books, worker)
-                    if a["id"] == query.get("assignmentId", [""])[0]
-                ]
-                if not accepted_assignments:
-                    raise pages.Refused("You do not have this assignment.")
-                return Reply(
-                    "200 OK",
-                    pages.work(
-                        worker,
-                        hits.hit_of(books, accepted_assignments[0]["hit"]),
-                        accepted_assignments[0]["id"],
-                        origin,
-                    ),
-                )
+                for row in held:
+                    if row["id"] == query.get("assignmentId", [""])[0]:
+                        hit = hits.hit_of(books, row["hit"])
+                        return Reply("200 OK", pages.work(worker, hit, row["id"], origin))
+                raise pages.Refused("You do not have this assignment.")
         raise Reply("404 Not Found", pages.refused("There is no such page."))
 
     def _worker_does(self, path: str, form: dict[str, list[str]]) -> Reply:
@@ -351,9 +335,8 @@ class Endpoint:
             elif path == "/return":
                 assignment = form.get("assignmentId", [""])[0]
                 if pages.give_back(books, worker, assignment):
-                    returned = books.one("SELECT hit FROM assignment WHERE id = ?", assignment)[
-                        "hit"
-                    ]
+                    row = books.one("SELECT hit FROM assignment WHERE id = ?", assignment)
+                    returned = row["hit"]
                 where = "/?" + urlencode({"workerId": worker})
             elif path == "/qualify":
                 qualifications.ask_for(books, form.get("qualificationTypeId", [""])[0], worker)
@@ -385,21 +368,8 @@ class Endpoint:
                 books.advance(float(settings.get("advance", 0)))
             elif subject != "books":
                 raise Reply("404 Not Found", pages.refused("There is no such switch."))
-            return _json(
-                "200 OK",
-                {name: [dict(row) for row in books.all(f"SELECT * FROM {name}")] for name in BOOKS},
-            )
-
-
-def _listing(books: Books, worker: str) -> str:
-    held, offered = pages.accepted_assignments(books, worker), pages.offered(books, worker)
-    return pages.listing(
-        worker,
-        held,
-        offered,
-        qualifications.missing_types(books, worker),
-        pages.letters(books, worker),
-    )
+            tables = {name: books.all(f"SELECT * FROM {name}") for name in BOOKS}
+            return _json("200 OK", {name: list(map(dict, rows)) for name, rows in tables.items()})
 
 
 def _worker(form: dict[str, list[str]]) -> str:
@@ -419,10 +389,6 @@ def _body(environ: WSGIEnvironment) -> bytes:
 
 def _form(environ: WSGIEnvironment) -> dict[str, list[str]]:
     return parse_qs(_body(environ).decode("utf-8", "replace"), keep_blank_values=True)
-
-
-def _origin(environ: WSGIEnvironment) -> str:
-    return f"{environ['wsgi.url_scheme']}://{environ.get('HTTP_HOST', 'localhost')}"
 
 
 def _json(status: str, value: Any) -> Reply:

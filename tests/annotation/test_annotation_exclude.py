@@ -161,7 +161,7 @@ def test_without_an_answer_left_as_many_are_asked_as_the_track_asks(
 ) -> None:
     judged(clients, YES, YES, YES)
     with monkeypatch.context() as poor:
-        poor.setattr(ask_again, "_affordable_places", lambda *_: 0)
+        poor.setattr(ask_again, "unpromised_money", lambda *_: Decimal(0))
         for name in ("ada", "bo"):
             exclude.exclude(worker(name), BAD)
     assert exclude.exclude(worker("cy"), BAD).settled == RecountResult(asked_again=6)

@@ -40,7 +40,7 @@ WRONG = {"a": "0-3", "b": "other", "none": "1"}
 
 def dealt(worker: Worker, hit: HIT) -> HIT | None:
     """What is leased in the place of a HIT at the rate of its track."""
-    return gold.pick_gold_hit(worker, hit.pk, hit.track_id, gold.rate_of(hit.track_id))
+    return gold.pick_gold_hit(worker, hit.pk, hit.track_id, gold.policy_of(hit.track).gold_rate)
 
 
 @pytest.fixture

@@ -197,7 +197,7 @@ def test_one_more_is_asked_once_nobody_else_promises_the_same_money(
 ) -> None:
     """Whoever settles holds questions and must not wait for that: the question waits instead."""
     monkeypatch.setattr("annotation.hits.ask_again.has_other_worker", lambda question: True)
-    monkeypatch.setattr(settle, "_is_split", lambda *_: True)
+    monkeypatch.setattr(recount, "questions_with_tied_targets", set)
     promised, settled = threading.Event(), threading.Event()
 
     @transaction.atomic

@@ -21,7 +21,7 @@ from annotation.budget.give_back import give_back
 from annotation.budget.promises import committed_money
 from annotation.hits import ask_again, publish
 from annotation.interfaces.relation.interface import Relation
-from annotation.labels import exclude, settle
+from annotation.labels import exclude, recount, settle
 from annotation.models import HIT, Assignment, Question, Response, Signal, Worker
 from annotation.quality import agreement
 from annotation.questions import ask
@@ -107,10 +107,10 @@ def test_a_kill_on_the_way_to_the_third_asks_one_and_pays_each_once(
     say(ada, GOOD, GOOD)
     say(bo, NO, GOOD)
     points = [
-        (settle, "ask_one_more"),
-        (settle, "record"),
-        (settle, "_close_hits"),
-        (HIT.objects, "create"),
+        (recount, "ask_one_more"),
+        (recount, "record"),
+        (recount, "_close_hits"),
+        (HIT.objects, "bulk_create"),
         (Question, "move"),
     ]
     for (owner, name), before in product(points, (True, False)):

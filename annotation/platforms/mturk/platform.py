@@ -142,7 +142,7 @@ class MTurk(Platform):
 
     # -- HITs
     def publish(self, hit: HIT, advert: Advert) -> str:
-        """Publish a HIT once. If it may have been published before, the platform is searched first."""
+        """Publish a HIT once. If it may have been published already, search for it first."""
         refuse_other_endpoint(hit.endpoint, f"HIT {hit.pk}")
         begun = hit.called_at or clock.now()
         if clock.now() - begun > FORGETS and (found := self._find(hit)) is not None:
