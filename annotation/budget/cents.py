@@ -9,19 +9,8 @@ from kbpo.corpus.fetch import fetch
 from kbpo.money.purpose import Purpose
 
 SET_ASIDE, GIVEN_BACK, FEE, SPENT = "set aside", "given back", "fee", "spent"
-STATES = (
-    "owed",
-    "sent",
-    "unknown",
-    "failed",
-    "withheld",
-    "paid",
-    "waived",
-    SPENT,
-    FEE,
-    SET_ASIDE,
-    GIVEN_BACK,
-)
+OF_PAYMENTS = ("owed", "sent", "unknown", "failed", "withheld", "paid", "waived")
+STATES = (*OF_PAYMENTS, SPENT, FEE, SET_ASIDE, GIVEN_BACK)
 """States of money, in the order in which they are shown. `spent` has left without a payment of
 ours to follow it by."""
 

@@ -12,46 +12,22 @@ from django.db.models import Exists, F, OuterRef
 from annotation.interfaces.registry import interface_of
 from annotation.models import Response
 from kbpo import clock
-from kbpo.instances.models import ENDS, Label, Target
+from kbpo.instances.models import ENDS, Label
 from kbpo.tracks.models import Track
 
 Row = list[Any]
 CHUNK = 200
 """Rows read at once, since each may have a whole document"""
 ANSWERS = [
-    "answer",
-    "question",
-    "interface",
-    "round",
-    "worker",
-    "platform",
-    "document",
-    "kind",
-    "target",
+    *["answer", "question", "interface", "round", "worker", "platform"],
+    *["document", "kind", "target"],
     *ENDS,
-    "criterion",
-    "value",
-    "words",
-    "counts",
-    "why_not",
-    "gold",
-    "seconds",
-    "sent_at",
+    *["criterion", "value", "words", "counts", "why_not", "gold", "seconds", "sent_at"],
 ]
 LABELS = [
-    "label",
-    "document",
-    "kind",
-    "target",
+    *["label", "document", "kind", "target"],
     *ENDS,
-    "value",
-    "source",
-    "method",
-    "n",
-    "disagreement",
-    "origin",
-    "made_at",
-    "public_at",
+    *["value", "source", "method", "n", "disagreement", "origin", "made_at", "public_at"],
 ]
 
 
@@ -65,7 +41,8 @@ def answers(track: Track) -> Iterator[Row]:
         value = dict(response.value)
         value.pop("remark", None)
         response.value = value
-        said = interface_of(response.question.interface).statements(response.question, [response])
+        interface = interface_of(response.question.interface)
+        statements = interface.statements(response.question, [response])
         yield [
             response.assignment_id,
             response.question_id,
@@ -74,10 +51,12 @@ def answers(track: Track) -> Iterator[Row]:
             response.assignment.worker.handle,
             response.assignment.worker.platform,
             response.document,
-            *_target_columns(response.target),
+            response.target.kind,
+            response.target.key,
+            *response.target.ends,
             response.criterion,
             value,
-            "; ".join(statement.words for statement in said),
+            "; ".join(statement.words for statement in statements),
             response.counts,
             response.excluded_reason,
             response.question.payer_kind == "gold",
@@ -96,7 +75,9 @@ def labels(track: Track) -> Iterator[Row]:
         yield [
             row.pk,
             row.document,
-            *_target_columns(row.target),
+            row.target.kind,
+            row.target.key,
+            *row.target.ends,
             row.value,
             row.source,
             row.method,
@@ -106,11 +87,6 @@ def labels(track: Track) -> Iterator[Row]:
             row.created_at,
             row.public_at,
         ]
-
-
-def _target_columns(target: Target) -> Row:
-    """Return the kind and key of a target, and its position in the document."""
-    return [target.kind, target.key, *target.ends]
 
 
 EXPORTS: dict[str, tuple[list[str], Callable[[Track], Iterator[Row]]]] = {
@@ -139,15 +115,11 @@ def single_ratings(targets: Collection[int], *, public: bool = False) -> Iterato
     ).order_by("pk")
     if public:
         labels = Label.objects.filter(target=OuterRef("target"), question=OuterRef("question"))
-        said = labels.filter(again=None, public_at__lte=clock.now()).exclude(method="nonresponse")
-        responses = responses.filter(Exists(said))
-    columns = (
-        "target",
-        "assignment__worker__handle",
-        "criterion",
-        "value__value",
-        "assignment__seconds",
+        labels = labels.filter(again=None, public_at__lte=clock.now())
+        responses = responses.filter(Exists(labels.exclude(method="nonresponse")))
+    ratings = responses.values_list(
+        "target", "assignment__worker__handle", "criterion", "value__value", "assignment__seconds"
     )
-    for target, handle, criterion, value, seconds in responses.values_list(*columns).iterator():
+    for target, handle, criterion, value, seconds in ratings.iterator():
         if isinstance(value, int | float):
             yield SingleRating(target, handle, criterion, float(value), seconds)

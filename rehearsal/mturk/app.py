@@ -120,7 +120,7 @@ def check(name: str, request: Any) -> None:
 
 
 def _check_enums(value: Any, shape: Shape) -> None:
-    """The client does not look at these; the service does."""
+    """Raise Invalid for a value outside of an enumeration, which the client does not check."""
     if isinstance(shape, StructureShape):
         for member, part in value.items():
             _check_enums(part, shape.members[member])

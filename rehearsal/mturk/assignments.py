@@ -51,7 +51,7 @@ def list_assignments(books: Books, request: Request) -> Answer:
 
 
 def get_assignment(books: Books, request: Request) -> Answer:
-    """One assignment that was sent in, with its HIT."""
+    """Return an assignment that was sent in, with its HIT."""
     row = _sent_in(books, request["AssignmentId"])
     return {
         "Assignment": told_assignment(row),
@@ -67,7 +67,7 @@ def _sent_in(books: Books, assignment: str) -> sqlite3.Row:
 
 
 def approve(books: Books, request: Request) -> Answer:
-    """Pays an assignment; a rejected one only within thirty days, when that is asked for."""
+    """Approve and pay an assignment; a rejected one only on request, within thirty days."""
     row = _sent_in(books, request["AssignmentId"])
     late = row["status"] == "Rejected" and books.now - row["rejected"] <= REGRET
     if row["status"] != "Submitted" and not (late and request.get("OverrideRejection")):
@@ -87,7 +87,7 @@ def approve(books: Books, request: Request) -> Answer:
 
 
 def reject(books: Books, request: Request) -> Answer:
-    """Refuses to pay an assignment, with a reason."""
+    """Reject an assignment, with a reason."""
     row = _sent_in(books, request["AssignmentId"])
     if not request["RequesterFeedback"].strip() or len(request["RequesterFeedback"]) > 1024:
         raise RequestError(
@@ -109,7 +109,7 @@ def reject(books: Books, request: Request) -> Answer:
 
 
 def send_bonus(books: Books, request: Request) -> Answer:
-    """Pays a bonus for an assignment that was sent in. A token works once a day."""
+    """Pay a bonus for an assignment that was sent in. A token works once a day."""
     token = request.get("UniqueRequestToken", "")
     if used(books, token, "SendBonus"):
         raise RequestError("RequestAlreadyProcessed", "A bonus was sent with this token.")

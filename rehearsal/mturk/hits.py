@@ -40,7 +40,7 @@ def status_of(row: sqlite3.Row, now: float) -> str:
 
 
 def hit_of(books: Books, hit: str) -> sqlite3.Row:
-    """A HIT with its type and its counts. Raises RequestError if there is none."""
+    """Return a HIT with its type and its counts. Raises RequestError if there is none."""
     row = books.find(ROWS + " WHERE h.id = ?", hit)
     if row is None:
         raise RequestError("HITDoesNotExist", f"Hit {hit} does not exist.")
@@ -148,7 +148,7 @@ def create_hit_with_hit_type(books: Books, request: Request) -> Answer:
 
 
 def _asks_for_what_was_deleted(books: Books, requirements: str) -> bool:
-    """A type of HIT goes with the qualifications that it asks for."""
+    """Return whether a type of HIT requires a qualification that was deleted."""
     kinds = [load["QualificationTypeId"] for load in json.loads(requirements)]
     marks = ", ".join("?" * len(kinds))
     sql = f"SELECT 1 FROM qualification_type WHERE status = ? AND id IN ({marks})"
@@ -172,13 +172,13 @@ def used(books: Books, token: str, operation: str) -> str:
 
 
 def remember(books: Books, token: str, operation: str, result: str) -> None:
-    """Keeps a token, for a day."""
+    """Store the result of a token, for a day."""
     if token:
         books.insert("token", name=token, operation=operation, result=result, at=books.now)
 
 
 def get_hit(books: Books, request: Request) -> Answer:
-    """One HIT."""
+    """Return a HIT."""
     return {"HIT": hit_answer(hit_of(books, request["HITId"]), books.now)}
 
 
@@ -219,7 +219,7 @@ def page_of(request: Request) -> tuple[int, int]:
 
 
 def page_of_results(name: str, found: list[Answer], limit: int, after: int) -> Answer:
-    """One page of results; `found` has one more than the page if there is another."""
+    """Return one page of results; `found` has one more than the page if there is another."""
     answer: Answer = {name: found[:limit], "NumResults": len(found[:limit])}
     return answer | ({"NextToken": str(after + limit)} if len(found) > limit else {})
 
@@ -243,7 +243,7 @@ def create_additional_assignments(books: Books, request: Request) -> Answer:
 
 
 def update_expiration(books: Books, request: Request) -> Answer:
-    """Sets when a HIT expires; the past expires it now."""
+    """Set when a HIT expires; the past expires it now."""
     row = hit_of(books, request["HITId"])
     if row["disposed"]:
         raise RequestError("InvalidHITState", f"HIT {row['id']} is disposed.")
@@ -259,7 +259,7 @@ def update_expiration(books: Books, request: Request) -> Answer:
 
 
 def delete_hit(books: Books, request: Request) -> Answer:
-    """Disposes a HIT that nobody works on and all of whose work is decided."""
+    """Dispose of a HIT that nobody works on and all of whose work is decided."""
     row = hit_of(books, request["HITId"])
     if row["disposed"]:
         raise RequestError("InvalidHITState", f"HIT {row['id']} is disposed already.")

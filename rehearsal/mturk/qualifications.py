@@ -40,7 +40,7 @@ def create_type(books: Books, request: Request) -> Answer:
 
 
 def delete_type(books: Books, request: Request) -> Answer:
-    """Deletes a type: its name is free again, and no HIT is made any more of a type of HIT that
+    """Delete a type: its name is free again, and no HIT is made any more of a type of HIT that
     asks for it.
     """
     kind = _type(books, request["QualificationTypeId"])["id"]
@@ -88,7 +88,7 @@ def list_types(books: Books, request: Request) -> Answer:
 
 
 def associate(books: Books, request: Request) -> Answer:
-    """Gives a worker a qualification, or another value of it."""
+    """Give a worker a qualification, or another value of it."""
     kind = _type(books, request["QualificationTypeId"])["id"]
     books.run(
         "INSERT INTO qualification VALUES (?, ?, ?, ?, 'Granted') ON CONFLICT (type, worker)"
@@ -105,7 +105,7 @@ def associate(books: Books, request: Request) -> Answer:
 
 
 def disassociate(books: Books, request: Request) -> Answer:
-    """Takes a qualification back."""
+    """Take a qualification back."""
     kind = _type(books, request["QualificationTypeId"])["id"]
     if not books.run(
         "DELETE FROM qualification WHERE type = ? AND worker = ?", kind, request["WorkerId"]
@@ -117,7 +117,7 @@ def disassociate(books: Books, request: Request) -> Answer:
 
 
 def list_requests(books: Books, request: Request) -> Answer:
-    """Who asks for a qualification."""
+    """Return the open requests for a qualification."""
     limit, after = page_of(request)
     requests = books.all(
         "SELECT * FROM qualification_request WHERE type = ? ORDER BY at LIMIT ? OFFSET ?",
@@ -138,7 +138,7 @@ def list_requests(books: Books, request: Request) -> Answer:
 
 
 def accept_request(books: Books, request: Request) -> Answer:
-    """Gives who asked what they asked for."""
+    """Grant a request."""
     row = _pending_request(books, request)
     return associate(
         books, {"QualificationTypeId": row["type"], "WorkerId": row["worker"]} | request
@@ -146,7 +146,7 @@ def accept_request(books: Books, request: Request) -> Answer:
 
 
 def reject_request(books: Books, request: Request) -> Answer:
-    """Tells who asked why not; the reason is shown to them alone."""
+    """Refuse a request; the reason is shown to its worker alone."""
     row = _pending_request(books, request)
     books.run("DELETE FROM qualification_request WHERE id = ?", row["id"])
     subject = (
@@ -175,7 +175,7 @@ def _pending_request(books: Books, request: Request) -> sqlite3.Row:
 
 
 def block(books: Books, request: Request) -> Answer:
-    """Keeps a worker from all HITs."""
+    """Block a worker from all HITs."""
     books.run(
         "INSERT OR REPLACE INTO blocked VALUES (?, ?)", request["WorkerId"], request["Reason"]
     )
@@ -183,13 +183,13 @@ def block(books: Books, request: Request) -> Answer:
 
 
 def unblock(books: Books, request: Request) -> Answer:
-    """Lets a worker in again."""
+    """Unblock a worker."""
     books.run("DELETE FROM blocked WHERE worker = ?", request["WorkerId"])
     return {}
 
 
 def notify(books: Books, request: Request) -> Answer:
-    """Writes to workers; those who never worked for us are not written to."""
+    """Send a message to workers; those who never worked for us get none."""
     if len(request["WorkerIds"]) > 100:
         raise RequestError(
             "ParameterValidationError", "At most 100 workers can be written to at once."
@@ -216,7 +216,7 @@ def notify(books: Books, request: Request) -> Answer:
 
 
 def ask_for(books: Books, kind: str, worker: str) -> None:
-    """A worker asks for a qualification (the worker's side)."""
+    """Store a worker's request for a qualification."""
     _type(books, kind)
     books.run(
         "INSERT OR IGNORE INTO qualification_request VALUES (?, ?, ?, ?)",

@@ -28,11 +28,6 @@ from kbpo.tracks.texts.declared import form_of
 if TYPE_CHECKING:
     from annotation.models import Question, Response
 
-
-if TYPE_CHECKING:
-    from annotation.interfaces.base import Judgment
-    from annotation.models import Question
-
 LONGEST = 5000
 """Greatest number of characters of free text"""
 
@@ -112,12 +107,13 @@ class Form(Interface):
     ) -> dict[str, Any] | None:
         """Return the median of the ratings; edited texts and free text are not filled in."""
         ratings = values.get(question.target_id, {}).get(RATINGS, {})
-        told = {
-            field["name"]: _nearest_option(field["options"], median_low(ratings[field["name"]]))
-            for field in question.payload["fields"]
-            if field["options"] and ratings.get(field["name"])
-        }
-        return told or None
+        answer = {}
+        for field in question.payload["fields"]:
+            options, given = field["options"], ratings.get(field["name"])
+            if options and given:
+                distance = [abs(option["value"] - median_low(given)) for option in options]
+                answer[field["name"]] = str(1 + distance.index(min(distance)))
+        return answer or None
 
     def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
         names = [field["name"] for field in question.payload["fields"] if field["options"]]
@@ -144,12 +140,6 @@ class Form(Interface):
             yield ("flag", ""), "yes"
         else:
             yield (response.criterion, ""), _words_of(response.value)
-
-
-def _nearest_option(options: Sequence[Option], rating: float) -> str:
-    """Return the number of the option with the nearest rating, as the form sends it."""
-    places = range(1, len(options) + 1)
-    return str(min(places, key=lambda place: abs(options[place - 1]["value"] - rating)))
 
 
 def _words_of(value: Mapping[str, Any]) -> str:
@@ -183,28 +173,21 @@ def _field(field: Field, number: int, chosen: str) -> dict[str, Any]:
 
 def _answer(field: Field, number: int, raw: Mapping[str, Any]) -> dict[str, Any]:
     chosen = text_of(raw, field["name"])
-    if not field["options"]:
-        return _read_free_text(field, number, chosen)
-    if not chosen:
+    if not chosen and (field["options"] or field.get("required", True)):
         raise BadAnswer(f"Step {number} is missing: {field['ask']}")
+    if len(chosen) > LONGEST:
+        raise BadAnswer(
+            f"Step {number} has {len(chosen):,} characters; at most {LONGEST:,} are kept."
+            " Shorten it."
+        )
+    if not field["options"]:  # free text; empty if it is optional
+        return {"text": chosen} if chosen else {}
     options = {str(place): option for place, option in enumerate(field["options"], start=1)}
     if chosen not in options:
         raise BadAnswer(
             f"“{chosen[:60]}” is not one of the answers to step {number}. Please choose again."
         )
     return {"value": options[chosen]["value"], "choice": options[chosen]["label"]}
-
-
-def _read_free_text(field: Field, number: int, words: str) -> dict[str, Any]:
-    """Return the free text; empty if it is optional and missing."""
-    if not words and field.get("required", True):
-        raise BadAnswer(f"Step {number} is missing: {field['ask']}")
-    if len(words) > LONGEST:
-        raise BadAnswer(
-            f"Step {number} has {len(words):,} characters; at most {LONGEST:,} are"
-            " kept. Shorten it."
-        )
-    return {"text": words} if words else {}
 
 
 class DeclaredForm(Form):
