@@ -136,12 +136,8 @@ def _new_bonuses(
 def _questions_by_hit(hits: Mapping[int, HIT]) -> dict[int, list[Question]]:
     """Return HIT -> its questions, which name the payers."""
     questions: dict[int, list[Question]] = defaultdict(list)
-    pairs = (
-        HIT.questions.through.objects.filter(hit__in=hits)
-        .select_related("question")
-        .order_by("question")
-    )
-    for pair in pairs:
+    pairs = HIT.questions.through.objects.filter(hit__in=hits)
+    for pair in pairs.select_related("question").order_by("question"):
         questions[pair.hit_id].append(pair.question)
     return questions
 
@@ -150,15 +146,11 @@ def _charges(assignment: Assignment, hit: HIT, questions: Sequence[Question]) ->
     """Return one ledger movement for each question of an assignment; most have one question."""
     key = f"assignment:{assignment.pk}"
     shares = _costs_by_question(assignment, hit, questions)
-    return [
-        Bill(
-            question.payer,
-            amount,
-            key if len(questions) == 1 else f"{key}/{question.pk}",
-            str(question),
-        )
-        for question, amount in zip(questions, shares, strict=True)
-    ]
+    bills = []
+    for question, amount in zip(questions, shares, strict=True):
+        own_key = key if len(questions) == 1 else f"{key}/{question.pk}"
+        bills.append(Bill(question.payer, amount, own_key, str(question)))
+    return bills
 
 
 def _costs_by_question(

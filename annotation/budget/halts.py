@@ -86,11 +86,9 @@ def halted_tracks(*scopes: str) -> QuerySet[Track]:
     halts = Halt.objects.filter(
         lifted_at=None, payer_kind=None, **({"scope__in": scopes} if scopes else {})
     )
-    return (
-        Track.objects.all()
-        if halts.filter(track=None).exists()
-        else Track.objects.filter(halts__in=halts)
-    )
+    if halts.filter(track=None).exists():
+        return Track.objects.all()
+    return Track.objects.filter(halts__in=halts)
 
 
 def halted_hits(*scopes: str) -> QuerySet[HIT]:
@@ -109,6 +107,5 @@ def halted_hits(*scopes: str) -> QuerySet[HIT]:
 
 def current_halts() -> list[Halt]:
     """Return all current stops, the oldest first."""
-    return list(
-        Halt.objects.filter(lifted_at=None).select_related("track", "who").order_by("since")
-    )
+    halts = Halt.objects.filter(lifted_at=None).select_related("track", "who")
+    return list(halts.order_by("since"))

@@ -169,13 +169,8 @@ def store(row: ExpertCheck, expert: User, raw: dict[str, Any], values: dict[int,
     for entry in [mine, *disputes_too.exclude(pk=row.pk)]:
         close(entry, raw, values, expert, agrees=agreed)
         _notify_disputant(entry)
-    log(
-        "adjudicate",
-        f"target:{row.target_id}",
-        who=expert,
-        track=row.track.slug,
-        after="agrees" if agreed else "says otherwise",
-    )
+    about, after = f"target:{row.target_id}", "agrees" if agreed else "says otherwise"
+    log("adjudicate", about, who=expert, track=row.track.slug, after=after)
     if mine.round is not None:
         end_if_done(mine.round)
         nudge("estimate")
@@ -228,11 +223,8 @@ def answers_of_expert(question: Question, raw: dict[str, Any]) -> dict[int, Any]
         Response(target_id=response.target_id, criterion=response.criterion, value=response.value)
         for response in interface.parse(question, raw)
     ]
-    return {
-        label.target_id: label.value
-        for label in interface.aggregate(question, responses)
-        if label.value
-    }
+    labels = interface.aggregate(question, responses)
+    return {label.target_id: label.value for label in labels if label.value}
 
 
 def agrees(question: Question, values: Mapping[int, Mapping[str, Any]]) -> bool:

@@ -73,11 +73,10 @@ class CannotDismiss(Exception):
 @transaction.atomic
 def dismiss(kind: str, pk: int, who: User, why: str) -> None:
     """Take a failed row off the list until it fails again. Raises CannotDismiss."""
-    row = (
-        MODELS[kind]._default_manager.select_for_update(of=("self",)).filter(pk=pk).first()
-        if kind in MODELS
-        else None
-    )
+    row = None
+    if kind in MODELS:
+        rows = MODELS[kind]._default_manager.select_for_update(of=("self",))
+        row = rows.filter(pk=pk).first()
     if row is None:
         raise CannotDismiss(f"There is no {kind} {pk}.")
     check_dismissal(kind, row.status, why)
@@ -121,14 +120,8 @@ def retry(kind: str, pk: int, who: User | None = None, why: str = "") -> str:
         _republish(row)
     if isinstance(row, Bonus):
         _reset_bonus(row)
-    note(
-        "retry",
-        f"{kind}:{pk}",
-        who=who,
-        before=row.status,
-        after=str(status),
-        why=retry_reason(why, row.reason),
-    )
+    why = retry_reason(why, row.reason)
+    note("retry", f"{kind}:{pk}", who=who, before=row.status, after=str(status), why=why)
     row.move(status, **({"ended_by": ""} if isinstance(row, Question) else {}))
     nudge("publish")
     nudge("settle")

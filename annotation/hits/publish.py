@@ -132,12 +132,8 @@ def _cost_of_extra_people(question: Question, spare: Decimal) -> Decimal:
 def _lock_next(due: QuerySet[Question]) -> list[Question]:
     """Return the next of these questions in order, locked in primary-key order."""
     foremost = list(due.order_by("order", "pk").values_list("pk", flat=True)[:BATCH])
-    locked = (
-        due.filter(pk__in=foremost)
-        .select_for_update(of=("self",))
-        .select_related("track", "target")
-    )
-    return sorted(locked.order_by("pk"), key=lambda row: (row.order, row.pk))
+    locked = due.filter(pk__in=foremost).select_for_update(of=("self",)).order_by("pk")
+    return sorted(locked.select_related("track", "target"), key=lambda row: (row.order, row.pk))
 
 
 def _postpone(payer: Purpose, reason: str) -> None:
@@ -187,9 +183,8 @@ def _dispose_refused(questions: list[Question]) -> None:
     refused = HIT.objects.filter(
         status="failed", pk__in=HIT.objects.filter(questions__in=questions).values("pk")
     )
-    pks = list(
-        refused.select_for_update(skip_locked=True, of=("self",)).values_list("pk", flat=True)
-    )
+    locked = refused.select_for_update(skip_locked=True, of=("self",))
+    pks = list(locked.values_list("pk", flat=True))
     never_there = HIT.objects.filter(pk__in=pks, external_id="")
     never_there.update(platform_status="gone")
     HIT.objects.filter(pk__in=pks).update(status="disposed", status_since=clock.now())
@@ -203,12 +198,8 @@ def _group_questions(questions: list[Question]) -> list[list[Question]]:
     filling: dict[tuple[object, ...], list[Question]] = {}
     for question in questions:
         most = platform_of(question.track.platform).capabilities.questions_per_hit
-        like = (
-            question.track_id,
-            question.target.document_id,
-            question.interface,
-            question.answers_wanted,
-        )
+        place = question.track_id, question.target.document_id
+        like = (*place, question.interface, question.answers_wanted)
         group = filling.get(like)
         if group is None or len(group) >= most:
             group = filling[like] = []
@@ -360,11 +351,8 @@ def _note_refusal(hit: HIT, sentence: str) -> None:
         return
     row.move("failed", sentence)
     later = clock.now() + BACKOFF * 2**8  # about twenty minutes: then it waits for a HIT again
-    siblings = (
-        HIT.objects.filter(status__in=["intent", "open"])
-        .exclude(pk=row.pk)
-        .exclude(platform_status="gone")
-    )
+    siblings = HIT.objects.filter(status__in=["intent", "open"]).exclude(pk=row.pk)
+    siblings = siblings.exclude(platform_status="gone")
     elsewhere = set(siblings.filter(questions__in=asked).values_list("questions", flat=True))
     for question in asked:
         if question.status != "published" or question.pk in elsewhere:

@@ -220,11 +220,7 @@ def reinstate(
     """Undo an exclusion and return the effect. Signals up to now do not exclude again. The answer
     to an appeal (`is_answer`) tells the worker itself.
     """
-    before = (
-        Worker.objects.select_for_update(of=("self",), no_key=True)
-        .get(pk=worker.pk)
-        .excluded_reason
-    )
+    row = Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
     Worker.objects.filter(pk=worker.pk).update(
         excluded_at=None, excluded_reason="", reinstated_at=clock.now(), warned={}
     )
@@ -233,7 +229,7 @@ def reinstate(
     responses = Response.objects.filter(
         assignment__worker=worker, counts=False, met_before=False
     ).exclude(assignment__status="rejected")
-    return _apply(worker, responses, "", "reinstate", who, why, before)
+    return _apply(worker, responses, "", "reinstate", who, why, row.excluded_reason)
 
 
 def _apply(
@@ -252,12 +248,6 @@ def _apply(
     sentence = f"Annotator {worker} was {'excluded' if reason else 'reinstated'}."
     judgments, settled = set_counting(responses, reason, sentence, who)
     done = ExclusionResult(judgments, settled)
-    note(
-        what,
-        f"worker:{worker.handle}",
-        who=who,
-        before=before,
-        after=str(done) if judgments else "",
-        why=why,
-    )
+    after = str(done) if judgments else ""
+    note(what, f"worker:{worker.handle}", who=who, before=before, after=after, why=why)
     return done

@@ -86,14 +86,8 @@ def _reject(assignment: Assignment, who: User, evidence: str) -> Rejection:
     appeal = "You may appeal; a person answers."
     page = f"answers/{row.pk}/#refused"
     tell_decision(row.worker, REFUSED, f"{_answer_words(row)} {evidence}\n\n{appeal}", page)
-    note(
-        "reject",
-        f"assignment:{row.pk}",
-        who=who,
-        why=evidence,
-        before=rejection.was,
-        after="rejected",
-    )
+    about, was = f"assignment:{row.pk}", rejection.was
+    note("reject", about, who=who, why=evidence, before=was, after="rejected")
     return rejection
 
 
@@ -111,11 +105,8 @@ def undo(assignment: Assignment, who: User, why: str, *, is_answer: bool = False
 
 @transaction.atomic
 def _undo(assignment: Assignment, who: User, why: str, *, is_answer: bool) -> Rejection:
-    row = (
-        Assignment.objects.select_for_update(of=("self",))
-        .select_related("worker")
-        .get(pk=assignment.pk)
-    )
+    rows = Assignment.objects.select_for_update(of=("self",)).select_related("worker")
+    row = rows.get(pk=assignment.pk)
     rejection = Rejection.objects.select_for_update().filter(assignment=row, undone_at=None).first()
     if row.status != "rejected" or rejection is None:
         raise CannotReject("This answer is not rejected.")
@@ -130,14 +121,8 @@ def _undo(assignment: Assignment, who: User, why: str, *, is_answer: bool) -> Re
     _set_counting(row, row.responses.filter(counts=False).filter(met_before=False), excluded, who)
     if not is_answer:
         tell_decision(row.worker, PAID_AFTER_ALL, f"{_answer_words(row)} {IS_PAID}")
-    note(
-        "undo rejection",
-        f"assignment:{row.pk}",
-        who=who,
-        why=why,
-        before="rejected",
-        after=rejection.was,
-    )
+    about, was = f"assignment:{row.pk}", rejection.was
+    note("undo rejection", about, who=who, why=why, before="rejected", after=was)
     nudge("settle")
     return rejection
 

@@ -92,11 +92,8 @@ def accept(assignments: Sequence[Assignment]) -> None:
 
 def _lock_questions(hits: Collection[int]) -> dict[int, list[Question]]:
     """Return HIT -> its questions, locked."""
-    pairs = (
-        HIT.questions.through.objects.filter(hit__in=hits)
-        .order_by("question_id")
-        .values_list("hit", "question")
-    )
+    through = HIT.questions.through.objects.filter(hit__in=hits).order_by("question_id")
+    pairs = through.values_list("hit", "question")
     locked = Question.objects.select_for_update(of=("self",)).filter(
         pk__in={question for _, question in pairs}
     )
@@ -196,11 +193,8 @@ def _earlier_meetings(parsed: dict[Assignment, Parsed]) -> set[Meeting]:
         question__target__in=targets,
     )
     responses = responses.exclude(assignment__in=[answer.pk for answer in parsed])
-    return set(
-        responses.values_list(
-            "assignment__worker", "question__target", "question__interface", "question__round"
-        )
-    )
+    of_question = ("question__target", "question__interface", "question__round")
+    return set(responses.values_list("assignment__worker", *of_question))
 
 
 def _meeting(worker: int, target: int, question: Question) -> Meeting:

@@ -71,11 +71,9 @@ def admission_of(worker: Worker) -> Admission:
         return Admission(why=LEAVING)
     row = Qualification.objects.filter(worker=worker, name="tutorial").first()
     if row is not None:
-        return (
-            Admission(held=True)
-            if row.wanted
-            else Admission(why=TAKEN_BACK.format(address=_full_address(feedback_path(worker))))
-        )
+        if row.wanted:
+            return Admission(held=True)
+        return Admission(why=TAKEN_BACK.format(address=_full_address(feedback_path(worker))))
     lesson = _next_tutorial(worker)
     return Admission(lesson=lesson, why="" if lesson else FAILED)
 
@@ -86,11 +84,8 @@ def _next_tutorial(worker: Worker) -> Tutorial | None:
     """
     runs = TutorialRun.objects.filter(worker=worker)
     left = teach.learnable(worker)
-    begun = [
-        name
-        for name in runs.filter(passed=None).values_list("interface", flat=True)
-        if name in left
-    ]
+    current = runs.filter(passed=None).values_list("interface", flat=True)
+    begun = [name for name in current if name in left]
     asked = Question.objects.filter(
         track__platform=worker.platform, status__in=["waiting", "published"], gold=None
     )

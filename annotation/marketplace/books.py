@@ -153,12 +153,8 @@ def total_paid_there(platform: str) -> Decimal:
         hit__platform=platform, hit__endpoint=here, platform_status="approved"
     )
     capabilities = platform_of(platform).capabilities
-    rewards = (
-        assignments.values_list("hit__reward", "hit__max_assignments")
-        .annotate(n=Count("pk"))
-        .order_by()
-    )
-    paid = sum((n * (reward + capabilities.fee(reward)) for reward, _, n in rewards), ZERO)
+    rewards = assignments.values_list("hit__reward").annotate(n=Count("pk")).order_by()
+    paid = sum((n * (reward + capabilities.fee(reward)) for reward, n in rewards), ZERO)
     paid_bonuses = Bonus.objects.filter(worker__platform=platform, endpoint=here, status="paid")
     bonuses = paid_bonuses.aggregate(sum=Sum(F("amount") + F("fee")))
     return paid + (bonuses["sum"] or ZERO)

@@ -66,14 +66,10 @@ def keep_draft(
         if _is_full(hit) and not _make_room(hit):
             return Kept(answer or {})
         now = clock.now()
-        returned = {
-            "status": "returned",
-            "status_since": now,
-            "returned_by": Assignment.ReturnedBy.LEASE,
-        }
+        # They returned it there, and have it again under another name.
         mine.filter(status="leased").update(
-            **returned
-        )  # they returned it there, and have it again under another name
+            status="returned", status_since=now, returned_by=Assignment.ReturnedBy.LEASE
+        )
         row = mine.filter(external_id=assignment, status="returned").first()
         row = row or Assignment(
             hit=hit, worker=worker, external_id=assignment, leased_until=now + lease

@@ -120,9 +120,8 @@ def online() -> int:
 
 def workers(limit: int = 200) -> list[WorkerLine]:
     """Return annotators, the most recently seen first."""
-    return _lines(
-        list(Worker.objects.order_by(F("last_seen_at").desc(nulls_last=True), "-pk")[:limit])
-    )
+    latest = Worker.objects.order_by(F("last_seen_at").desc(nulls_last=True), "-pk")
+    return _lines(list(latest[:limit]))
 
 
 def _lines(rows: list[Worker]) -> list[WorkerLine]:
@@ -130,18 +129,10 @@ def _lines(rows: list[Worker]) -> list[WorkerLine]:
     done = Assignment.objects.filter(worker__in=ids, status__in=ANSWERED)
     numbers = done.values_list("worker").annotate(Count("pk"), Avg("seconds")).order_by()
     counts: dict[int, tuple[int, float | None]] = {worker: (n, mean) for worker, n, mean in numbers}
-    signals = dict(
-        Signal.objects.filter(assignment__worker__in=ids, against=True)
-        .values_list("assignment__worker")
-        .annotate(Count("pk"))
-        .order_by()
-    )
-    owed = (
-        Payment.objects.filter(status="owed", worker__in=ids)
-        .values_list("worker")
-        .annotate(Sum("amount"))
-    )
-    debts = dict(owed.order_by())
+    against = Signal.objects.filter(assignment__worker__in=ids, against=True)
+    signals = dict(against.values_list("assignment__worker").annotate(Count("pk")).order_by())
+    owed = Payment.objects.filter(status="owed", worker__in=ids)
+    debts = dict(owed.values_list("worker").annotate(Sum("amount")).order_by())
     known = flags_of(ids)
     return [
         WorkerLine(
@@ -166,20 +157,15 @@ def record(handle: str, limit: int = 60) -> Record | None:
     assignments = Assignment.objects.filter(worker=worker, raw__isnull=False).select_related("hit")
     assignments = assignments.prefetch_related("hit__questions", "signals", "rejections__who")
     line = _lines([worker])[0]
+    log = Audit.objects.filter(about=f"worker:{handle}").select_related("who")
+    paid = Payment.objects.filter(worker=worker, status="paid").aggregate(sum=Sum("amount"))["sum"]
     return Record(
         worker=worker,
         line=line,
         flags=line.flags,
         answers=[_answer_line(row) for row in assignments.order_by("-submitted_at", "-pk")[:limit]],
-        history=list(
-            Audit.objects.filter(about=f"worker:{handle}")
-            .select_related("who")
-            .order_by("-at")[:50]
-        ),
-        paid=Payment.objects.filter(worker=worker, status="paid").aggregate(sum=Sum("amount"))[
-            "sum"
-        ]
-        or ZERO,
+        history=list(log.order_by("-at")[:50]),
+        paid=paid or ZERO,
         writable=is_reachable(worker),
         elsewhere=worker.platform not in local_names(),
     )
@@ -187,9 +173,8 @@ def record(handle: str, limit: int = 60) -> Record | None:
 
 def answer(pk: int) -> tuple[Worker, AnswerLine] | None:
     """Return a worker and their answer; None if there is no such answer."""
-    row = (
-        Assignment.objects.filter(pk=pk, raw__isnull=False).select_related("hit", "worker").first()
-    )
+    answers = Assignment.objects.filter(pk=pk, raw__isnull=False)
+    row = answers.select_related("hit", "worker").first()
     return None if row is None else (row.worker, _answer_line(row))
 
 

@@ -138,7 +138,8 @@ def pick_gold_question(questions: Sequence[Question], places: int) -> Question |
 def _next_gold(
     track: int, interface: str, *, worker: int = 0, apart: Sequence[int] = ()
 ) -> Question | None:
-    values = {"track": track, "interface": interface, "worker": worker, "apart": list(apart)}
+    values: dict[str, Any] = {"track": track, "interface": interface, "worker": worker}
+    values["apart"] = list(apart)
     with connection.cursor() as cursor:
         # One at a time for each track, so that no two of them pass what is set aside; the other
         # gets no gold now.

@@ -320,7 +320,7 @@ def flags_of(workers: Sequence[int], *, excluding: bool = False) -> dict[int, li
     policy excludes for that kind of signal.
     """
     default = json.dumps(signals_that_exclude())
-    values = {"workers": list(workers), "excluding": excluding, "default": default}
+    values: dict[str, Any] = {"workers": list(workers), "excluding": excluding, "default": default}
     flags: dict[int, list[Flag]] = defaultdict(list)
     with connection.cursor() as cursor:
         cursor.execute(FLAGS, values)

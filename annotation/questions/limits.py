@@ -103,11 +103,8 @@ def has_available_worker(asked: QuerySet[Question], track: Track) -> bool:
     given_back = Q(returned_by=Assignment.ReturnedBy.WORKER)
     met = Assignment.objects.filter(~Q(status="returned") | given_back, hit__questions__in=asked)
     here = Worker.objects.filter(platform__in=local_names(), excluded_at=None)
-    return (
-        here.filter(last_seen_at__gt=clock.now() - LATELY)
-        .exclude(pk__in=met.values("worker"))
-        .exists()
-    )
+    lately = here.filter(last_seen_at__gt=clock.now() - LATELY)
+    return lately.exclude(pk__in=met.values("worker")).exists()
 
 
 @dataclass(frozen=True)

@@ -82,16 +82,11 @@ def finish(worker_pk: int) -> bool:
     whether they were erased.
     """
     worker = Worker.objects.select_for_update(of=("self",)).get(pk=worker_pk)
-    if (
-        not is_leaving(worker)
-        or worker.assignments.filter(status__in=["submitted", "accepted"]).exists()
-    ):
+    unread = worker.assignments.filter(status__in=["submitted", "accepted"])
+    if not is_leaving(worker) or unread.exists():
         return False
-    owed = (
-        Payment.objects.select_for_update(of=("self",))
-        .filter(worker=worker)
-        .exclude(status__in=["paid", "waived", "withheld"])
-    )
+    payments = Payment.objects.select_for_update(of=("self",)).filter(worker=worker)
+    owed = payments.exclude(status__in=["paid", "waived", "withheld"])
     if owed.exclude(status="owed").exists() or (owed.exists() and not worker.waives):
         return False
     if worker.platform not in local_names():
@@ -166,11 +161,8 @@ def _erase(worker: Worker) -> None:
     mine.update(draft=None, external_id="")
     for assignment in mine.exclude(raw=None):
         raw = assignment.raw if isinstance(assignment.raw, dict) else {}
-        kept = {
-            name: answer_text
-            for name, answer_text in raw.items()
-            if name.rpartition(".")[2] != "remark" and name != UNPROVEN
-        }
+        erased = {name for name in raw if name.endswith(".remark")} | {"remark", UNPROVEN}
+        kept = {name: value for name, value in raw.items() if name not in erased}
         if kept != raw:
             Assignment.objects.filter(pk=assignment.pk).update(raw=kept)
     with connection.cursor() as cursor:

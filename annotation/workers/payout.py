@@ -146,12 +146,8 @@ def pay(
             assignment.move("paid")
     note("payout", f"payout:{payout.number}", who=who, why=reference, after=f"${total}")
     receipt = f"{settings.SITE_URL.rstrip('/')}/annotate/receipts/{payout.number}/"
-    send_message(
-        worker,
-        f"You were paid ${total}",
-        f"${total} went to {payout.sent_to} (reference {reference}). Receipt {payout.number}:"
-        f" {receipt}",
-    )
+    text = f"${total} went to {payout.sent_to} (reference {reference}). Receipt {payout.number}:"
+    send_message(worker, f"You were paid ${total}", f"{text} {receipt}")
     return payout
 
 
@@ -196,19 +192,10 @@ def undo(number: str, who: User, why: str) -> Payout:
         paid_by=who,
         undoes=payout,
     )
-    note(
-        "undo payout",
-        f"payout:{payout.number}",
-        who=who,
-        why=reason,
-        before=f"${payout.amount}",
-        after="owed",
-    )
-    send_message(
-        worker,
-        f"${payout.amount} are owed to you again",
-        f"Receipt {payout.number} was taken back: {reason}. If the money did reach you, tell us.",
-    )
+    about, before = f"payout:{payout.number}", f"${payout.amount}"
+    note("undo payout", about, who=who, why=reason, before=before, after="owed")
+    text = f"Receipt {payout.number} was taken back: {reason}. If the money did reach you, tell us."
+    send_message(worker, f"${payout.amount} are owed to you again", text)
     return undone
 
 
@@ -235,16 +222,12 @@ def receipt_lines(payout: Payout) -> list[Line]:
     up to the payout.
     """
     payments = Payment.objects.filter(payout_items__payout=payout)
-    answers = (
-        payments.filter(assignment__isnull=False)
-        .annotate(interface=Min("assignment__hit__questions__interface"))
-        .values_list("interface", "amount")
+    answers = payments.filter(assignment__isnull=False).annotate(
+        interface=Min("assignment__hit__questions__interface")
     )
+    others = payments.filter(assignment=None).values_list("why", "amount")
     sums: dict[str, tuple[int, Decimal]] = {}
-    for reason, amount in [
-        *answers,
-        *payments.filter(assignment=None).values_list("why", "amount"),
-    ]:
+    for reason, amount in [*answers.values_list("interface", "amount"), *others]:
         n, total = sums.get(reason, (0, ZERO))
         sums[reason] = n + 1, total + amount
     return [Line(reason, n, total) for reason, (n, total) in sorted(sums.items())]

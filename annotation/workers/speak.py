@@ -152,11 +152,8 @@ def write_to_all(subject: str, text: str, by: User | None) -> int:
     """
     subject, text = clean(subject, "The subject", most=120), clean(text, "The message")
     workers = Worker.objects.filter(user__is_annotator=True, user__is_active=True)
-    return len(
-        Message.objects.bulk_create(
-            Message(worker=worker, subject=subject, text=text, by=by) for worker in workers
-        )
-    )
+    messages = [Message(worker=worker, subject=subject, text=text, by=by) for worker in workers]
+    return len(Message.objects.bulk_create(messages))
 
 
 def read(worker: Worker) -> None:

@@ -85,13 +85,8 @@ def decide(pk: int, who: User, *, admit: bool, why: str = "") -> Application | N
         _admit(row, who)
     else:
         _answer(row, who, admitted=False)
-    note(
-        "volunteer",
-        f"user:{row.user_id}",
-        who=who,
-        why=why,
-        after="admitted" if admit else "turned away",
-    )
+    after = "admitted" if admit else "turned away"
+    note("volunteer", f"user:{row.user_id}", who=who, why=why, after=after)
     page = f"{settings.SITE_URL.rstrip('/')}/annotate/" if admit else ""
     paragraphs = [ADMITTED if admit else TURNED_AWAY, why, page]
     subject = "You are admitted as an annotator" if admit else "Your request to judge"

@@ -215,12 +215,10 @@ class Pair:
     @cached_property
     def common(self) -> list[PredicatePayload]:
         """The relations that are visible at first; the first nine if the track does not say."""
-        marked = [predicate for predicate in self.data["predicates"] if "rare" in predicate]
-        return (
-            [predicate for predicate in marked if not predicate["rare"]][:COMMON]
-            if marked
-            else self.data["predicates"][:COMMON]
-        )
+        predicates = self.data["predicates"]
+        if any("rare" in predicate for predicate in predicates):
+            predicates = [one for one in predicates if not one.get("rare", True)]
+        return predicates[:COMMON]
 
     @cached_property
     def rarer(self) -> list[PredicatePayload]:

@@ -78,11 +78,11 @@ def side_by_side(
         votes.update(of_other.keys())
         theirs |= of_other
     most = {key: statement for key, statement in theirs.items() if 2 * votes[key] > len(others)}
-    told = []
+    shown = []
     for key, statement in {**most, **ours, **yours}.items():
         if key in yours or not statement.optional:
-            told.append(statement)
-    ordered = sorted(told, key=lambda statement: min(statement.places, default=(-1, -1)))
+            shown.append(statement)
+    ordered = sorted(shown, key=lambda statement: min(statement.places, default=(-1, -1)))
     page = interface.render(question)
     lines = []
     for number, statement in enumerate(ordered, start=1):

@@ -69,7 +69,7 @@ CALLS: dict[str, tuple[Any, str]] = {
         "compensate",
     )
 } | {
-    "compensation made": (compensate, "_made"),
+    "compensation made": (compensate, "_make_hit"),
     "compensation's calls": (compensate, "call"),
     "types' calls": (kinds, "call"),
 }

@@ -187,7 +187,7 @@ def test_a_compensation_is_approved_once_whatever_the_platform_answers(
         (compensate, "call", 1),
         (compensate, "call", 2),
         (compensate, "call", 3),
-        (compensate, "_made", 1),
+        (compensate, "_make_hit", 1),
     ],
     ids=[
         "the whole step",
