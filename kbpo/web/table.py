@@ -199,9 +199,13 @@ def json_stream(
 
 def json_lines(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
     """Yield each row as a line of JSON."""
+
+    def write(value: Any) -> str:
+        return value.isoformat() if isinstance(value, datetime) else str(value)
+
     for row in rows:
         record = dict(zip(header, row, strict=True))
-        yield json.dumps(record, ensure_ascii=False, default=_value_as_text) + "\n"
+        yield json.dumps(record, ensure_ascii=False, default=write) + "\n"
 
 
 def start_iterating(parts: Iterable[T]) -> Iterator[T]:
@@ -209,17 +213,7 @@ def start_iterating(parts: Iterable[T]) -> Iterator[T]:
     the response starts.
     """
     rest = iter(parts)
-    return _after(list(islice(rest, 1)), rest)
-
-
-def _after(first: list[T], rest: Iterator[T]) -> Iterator[T]:
-    yield from first
-    yield from rest
-
-
-def _value_as_text(value: Any) -> str:
-    """Return a value that JSON lacks, as text."""
-    return value.isoformat() if isinstance(value, datetime) else str(value)
+    return chain(list(islice(rest, 1)), rest)
 
 
 def lines(

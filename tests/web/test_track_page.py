@@ -347,7 +347,7 @@ def test_a_run_keeps_the_price_that_it_was_confirmed_at(
     row, before = draft(), Price.objects.get(track=toy.track)
     confirm(row, toy.users["Rosa"])
     admin, address = as_user("Admin"), reverse("desk-track-describe", args=["toy"])
-    assert "The run that is judged now keeps" in admin.get(address).content.decode()
+    assert "The run being judged keeps" in admin.get(address).content.decode()
     said = terms_of(toy.track) | {"track-name": "Toy track"}
     field = f"price-{before.interface}-reward"
     assert admin.post(address, said | {field: str(3 * before.reward)}).status_code == 302

@@ -7,8 +7,9 @@ in it has been escaped.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from typing import Any, Literal, Self
 
@@ -180,16 +181,19 @@ def draw_interval(
 
 def interval_label(interval: Interval, *, kind: Kind = "final", name: str = "") -> str:
     """Return an interval in words for screen readers: “30.0, 80 % interval 28.6 to 31.4”."""
+    label = _label(name, interval, lambda value: number_text(_clip(value)))
+    return label + READ_ALOUD[kind]
+
+
+def _label(
+    name: str, interval: Interval, write: Callable[[float | None], str], unit: str = ""
+) -> str:
+    """Return an estimate with its 80 % interval in words, after the name."""
+    sentence = f"{write(interval.estimate)}{unit}"
     if not is_known(interval.estimate):
         sentence = "no estimate yet"
-    else:
-        sentence = number_text(_clip(interval.estimate))
-        if is_known(interval.low80) and is_known(interval.high80):
-            sentence += (
-                f", 80 % interval {number_text(_clip(interval.low80))} to"
-                f" {number_text(_clip(interval.high80))}"
-            )
-    sentence += READ_ALOUD[kind]
+    elif is_known(interval.low80) and is_known(interval.high80):
+        sentence += f", 80 % interval {write(interval.low80)} to {write(interval.high80)}"
     return f"{name} {sentence}" if name else sentence
 
 
@@ -199,15 +203,7 @@ def draw_coefficient(
     """Return a coefficient with its interval as SVG, clipped to its axis; its label
     reads “0.76”.
     """
-    sentence = (
-        coefficient_text(interval.estimate) if is_known(interval.estimate) else "no estimate yet"
-    )
-    if is_known(interval.low80) and is_known(interval.high80):
-        sentence += (
-            f", 80 % interval {coefficient_text(interval.low80)} to"
-            f" {coefficient_text(interval.high80)}"
-        )
-    label = f"{name} {sentence}" if name else sentence
+    label = _label(name, interval, coefficient_text)
     drawn = _glyph(interval, axis, "final", tone, (axis.low, axis.high))
     return _svg(f"iv iv-final iv-{tone}", label, _ticks(axis) + drawn)
 
@@ -217,17 +213,11 @@ def draw_difference(interval: Interval, axis: Axis, *, name: str = "") -> SafeSt
     interval contains zero.
     """
     tone = difference_tone(interval)
-    sentence = f"{number_text(interval.estimate, signed=True)} points"
-    if is_known(interval.low80) and is_known(interval.high80):
-        sentence += (
-            f", 80 % interval {number_text(interval.low80, signed=True)} to"
-            f" {number_text(interval.high80, signed=True)}"
-        )
+    label = _label(name, interval, partial(number_text, signed=True), " points")
     if tone == "quiet":
-        sentence += ", no difference shown"
+        label += ", no difference shown"
     zero = axis.position(0.0)
     ground = f'<line class="iv-zero" x1="{zero:g}%" x2="{zero:g}%" y1="1" y2="{HEIGHT - 1}"/>'
-    label = f"{name} {sentence}" if name else sentence
     return _svg(
         f"iv iv-final iv-{tone}", label, ground + _glyph(interval, axis, "final", tone, (-1.0, 1.0))
     )
@@ -302,15 +292,9 @@ def pack_ties(
         lane = next((lane for lane, free in enumerate(free_from) if free <= first), len(free_from))
         free_from[lane : lane + 1] = [last + 1]
         for row in range(first, last + 1):
-            part: Part = (
-                "start"
-                if row == first
-                else "end"
-                if row == last
-                else "middle"
-                if row in group
-                else "gap"
-            )
+            part: Part = "middle" if row in group else "gap"
+            if row in (first, last):
+                part = "start" if row == first else "end"
             parts[row].append((lane, part))
     return len(free_from), parts
 

@@ -4,7 +4,6 @@ before the first run or document.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, ClassVar, cast
 
@@ -40,26 +39,8 @@ KEPT = 200
 """Characters of what was there before that the log has in its own column; the rest stands beside"""
 
 
-@dataclass(frozen=True)
-class Change:
-    """A changed field with its old and new value."""
-
-    name: str
-    before: str
-    after: str
-
-    def note(self, track: Track, who: User) -> None:
-        """Log the change, so that earlier texts can be found."""
-        former = f" It was: {self.before}" if len(self.before) > KEPT else ""
-        note(
-            "describe",
-            f"track:{track.slug}",
-            who=who,
-            before=self.before,
-            after=self.after,
-            why=f"{self.name}, written on the track’s page.{former}",
-            track=track.slug,
-        )
+Change = tuple[str, str, str]
+"""Name of a field, its old and its new value"""
 
 
 class LinesField(forms.CharField):
@@ -215,9 +196,7 @@ class SchemaWords(forms.ModelForm):  # type: ignore[type-arg]
             part: {word["name"]: word for word in self.instance.schema[part]} for part in WORDS
         }
         return [
-            Change(
-                f"{word['name']}, {key}", word.get(key) or "", after[part][word["name"]][key] or ""
-            )
+            (f"{word['name']}, {key}", word.get(key) or "", after[part][word["name"]][key] or "")
             for part, keys in WORDS.items()
             for word in self.stored[part]
             for key in keys
@@ -269,12 +248,9 @@ def _price_note(track: Track) -> str:
     under_way = track.submissions.filter(status__in=UNDER_WAY).count()
     if not under_way:
         return "A run keeps the price that it is confirmed at until it is scored."
-    runs = (
-        "The run that is judged now keeps"
-        if under_way == 1
-        else (f"The {under_way} runs that are judged now keep")
-    )
-    return f"{runs} the price confirmed at, which the money set aside is for, until scored."
+    if under_way == 1:
+        return "The run being judged keeps its confirmed price until it is scored."
+    return f"The {under_way} runs being judged keep their confirmed prices until they are scored."
 
 
 def prices_of(track: Track) -> list[Price]:
@@ -358,9 +334,18 @@ def _save(forms_: list[Any], track: Track, who: User) -> None:
                 continue
             for name in form.changed_data:
                 before, after = form.initial.get(name), form.cleaned_data[name]
-                changes.append(Change(form[name].label, _text(before), _text(after)))
-    for change in changes:
-        change.note(track, who)
+                changes.append((form[name].label, _text(before), _text(after)))
+    for name, old, new in changes:
+        former = f" It was: {old}" if len(old) > KEPT else ""
+        note(
+            "describe",
+            f"track:{track.slug}",
+            who=who,
+            before=old,
+            after=new,
+            why=f"{name}, written on the track’s page.{former}",
+            track=track.slug,
+        )
 
 
 def _text(value: Any) -> str:

@@ -36,11 +36,8 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     """
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
     refusal, report = "", None
-    if request.method == "POST" and "switch" in request.POST:
-        _switch(track, request)
-        return redirect("desk-scores", slug=slug)
-    if request.method == "POST" and "not_tuned_of" in request.POST:
-        _state(track, request)
+    if "switch" in request.POST or "not_tuned_of" in request.POST:
+        _change_scorer(track, request)
         return redirect("desk-scores", slug=slug)
     if request.method == "POST":
         try:
@@ -67,23 +64,19 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "desk/scores.html", context, status=422 if refusal else 200)
 
 
-def _switch(track: Track, request: HttpRequest) -> None:
-    number = request.POST["switch"]
-    used = request.POST.get("used") == "1"
+def _change_scorer(track: Track, request: HttpRequest) -> None:
+    """Switch the use of a metric or judge, or record that it was not tuned. Raises Http404."""
+    sent, admin, used = request.POST, admin_of(request), request.POST.get("used") == "1"
     try:
-        row = set_used(track, int(number), admin_of(request), used=used)
+        if "switch" in sent:
+            row = set_used(track, int(sent["switch"]), admin, used=used)
+            change = "used by the model again" if used else "no longer used by the model"
+        else:
+            row = state_not_tuned(track, int(sent["not_tuned_of"]), admin)
+            change = "your statement is recorded"
     except (ValueError, OverflowError, Scorer.DoesNotExist) as error:
         raise Http404("There is no such metric or judge.") from error
-    change = "learns from it again" if used else "learns from it no longer"
-    messages.success(request, f"{row}: the model {change}. The scores are made again.")
-
-
-def _state(track: Track, request: HttpRequest) -> None:
-    try:
-        row = state_not_tuned(track, int(request.POST["not_tuned_of"]), admin_of(request))
-    except (ValueError, OverflowError, Scorer.DoesNotExist) as error:
-        raise Http404("There is no such metric or judge.") from error
-    messages.success(request, f"{row}: your statement is recorded. The scores are made again.")
+    messages.success(request, f"{row}: {change}. Scores are being recomputed.")
 
 
 def _import(track: Track, request: HttpRequest) -> None:

@@ -330,37 +330,6 @@ SAME = 1e-9
 """Ratings that differ by less are a tie"""
 
 
-@dataclass(frozen=True)
-class Score:
-    """The scores of a metric or judge for two texts."""
-
-    label: str
-    a: float
-    b: float
-
-
-@dataclass(frozen=True)
-class Side:
-    """The text of one system for an input, with its ratings."""
-
-    text: str
-    ratings: list[tuple[str, list[float]]]
-    """(criterion, each single rating on the scale that people read)"""
-
-
-@dataclass(frozen=True)
-class Pair:
-    """An input with the texts of both systems."""
-
-    key: str
-    parts: list[tuple[str, str]]
-    """(heading, text) of what systems were given, and of references"""
-    sides: list[Side]
-    difference: float | None
-    """Mean rating of the first minus that of the second, on the scale; None: not both rated"""
-    scores: list[Score]
-
-
 @dataclass(frozen=True, eq=False)
 class Table:
     """The n inputs that both systems answered, as arrays without texts."""
@@ -489,7 +458,10 @@ def _rows_with_words(kind: Kind, table: Table, query: str) -> np.ndarray:
     return rows[np.array(has_words, dtype=np.bool_)]
 
 
-def _pair(kind: Kind, table: Table, at: int, rated_as: Criterion) -> Pair:
+def _pair(kind: Kind, table: Table, at: int, rated_as: Criterion) -> dict[str, Any]:
+    """Return an input with the texts of both systems: the text, the single ratings by criterion on
+    the scale that people read, and the scores of metrics.
+    """
     instances, targets = table.instances[at].tolist(), table.targets[at].tolist()
     shown = kind.to_judge(instances)
     sides = []
@@ -500,19 +472,20 @@ def _pair(kind: Kind, table: Table, at: int, rated_as: Criterion) -> Pair:
             for one in kind.measures.criteria
             if said.get(one.name)
         ]
-        sides.append(Side(_text(shown[instance]), ratings))
+        sides.append({"text": _text(shown[instance]), "ratings": ratings})
     difference = float(table.difference[at])
-    return Pair(
-        table.keys[at],
-        _parts(kind, [shown[instance] for instance in instances]),
-        sides,
-        None if np.isnan(difference) else difference * (rated_as.high - rated_as.low),
-        [
-            Score(label, *map(float, table.scores[at, :, column]))
-            for column, (_, label) in enumerate(table.scorers)
-            if not np.isnan(table.scores[at, :, column]).any()
-        ],
-    )
+    scores = []
+    for column, (_, label) in enumerate(table.scorers):
+        first, second = map(float, table.scores[at, :, column])
+        if not math.isnan(first + second):
+            scores.append({"label": label, "a": first, "b": second})
+    return {
+        "key": table.keys[at],
+        "parts": _parts(kind, [shown[instance] for instance in instances]),
+        "sides": sides,
+        "difference": None if np.isnan(difference) else difference * (rated_as.high - rated_as.low),
+        "scores": scores,
+    }
 
 
 def _text(shown: Mapping[str, Any]) -> str:

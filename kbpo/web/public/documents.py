@@ -4,7 +4,6 @@ as the visitor may see them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from django.db.models.functions import Left
@@ -24,7 +23,6 @@ from kbpo.tracks.registry import kind_of
 from kbpo.web.components.viewer import NAME, Span
 from kbpo.web.http import public_track
 from kbpo.web.research.judged import (
-    describe_predictions,
     is_of_team,
     sees_only_public,
     shows_judgments,
@@ -58,36 +56,6 @@ def may_read(request: Asking, track: Track) -> bool:
     return track.corpus.may_be_downloaded or bool(getattr(request.user, "is_staff", False))
 
 
-@dataclass(frozen=True)
-class DocumentPage:
-    """A page of the documents of a track."""
-
-    rows: list[Any]
-    """Documents, each with how its text `begins`"""
-    after: int
-    """Where the next page begins; 0 on the last one"""
-    n: int
-    """How many documents there are, or have the words"""
-    all_found: bool
-    """Whether no more have the words than are listed"""
-
-
-def page_of_documents(track: Track, words: str, after: int, at_once: int) -> DocumentPage:
-    """Return a page of the documents in loading order, filtered by words of their text."""
-    documents = Document.objects.filter(corpus=track.corpus)
-    n, all_found = track.corpus.n_documents, True
-    if words:
-        with_words = documents.with_words(words).values_list("pk", flat=True)
-        keys = list(with_words[: MOST_FOUND + 1])
-        n, all_found = min(len(keys), MOST_FOUND), len(keys) <= MOST_FOUND
-        documents = documents.filter(pk__in=keys[:MOST_FOUND])
-    documents = documents.filter(pk__gt=after).order_by("pk").only("key", "title", "date")
-    documents = documents.annotate(begins=Left("text", BEGINS))
-    page = list(documents[: at_once + 1])
-    following = page[at_once - 1].pk if len(page) > at_once else 0
-    return DocumentPage(page[:at_once], following, n, all_found)
-
-
 def list_documents(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the documents in loading order, filtered by words of their text."""
     track = find_readable_track(request, slug)
@@ -95,15 +63,23 @@ def list_documents(request: HttpRequest, slug: str) -> HttpResponse:
     after = request.GET.get("after", "")
     if not (after.isascii() and after.isdecimal() and len(after) < 18):
         after = "0"
-    page = page_of_documents(track, words, int(after), PAGE)
+    documents = Document.objects.filter(corpus=track.corpus)
+    n, all_found = track.corpus.n_documents, True
+    if words:
+        with_words = documents.with_words(words).values_list("pk", flat=True)
+        keys = list(with_words[: MOST_FOUND + 1])
+        n, all_found = min(len(keys), MOST_FOUND), len(keys) <= MOST_FOUND
+        documents = documents.filter(pk__in=keys[:MOST_FOUND])
+    documents = documents.filter(pk__gt=int(after)).order_by("pk").only("key", "title", "date")
+    page = list(documents.annotate(begins=Left("text", BEGINS))[: PAGE + 1])
     context = {
         "track": track,
         "q": words,
-        "rows": page.rows,
-        "after": page.after,
-        "n": page.n if words else None,
-        "all_found": page.all_found,
-        "past": page.n and int(after),
+        "rows": page[:PAGE],
+        "after": page[PAGE - 1].pk if len(page) > PAGE else 0,
+        "n": n if words else None,
+        "all_found": all_found,
+        "past": n and int(after),
     }
     return render(request, "documents.html", context)
 
@@ -112,29 +88,24 @@ def show_document(request: HttpRequest, slug: str, key: str) -> HttpResponse:
     track = find_readable_track(request, slug)
     document = get_object_or_404(Document, corpus=track.corpus, key=key)
     systems = visible_runs(request, track, document)
-    claims, found = (
-        visible_claims(request, document, systems),
-        facts_of_readers(request, track, document),
-    )
+    claims = visible_claims(request, document, systems)
+    found = facts_of_readers(request, track, document)
     names = _name_spans(document, linked=may_see_readers(request.user, track))
     neighbours = Document.objects.filter(corpus=track.corpus).only("key")
-    return render(
-        request,
-        "document.html",
-        {
-            "track": track,
-            "pages": kind_of(track).pages,
-            "document": document,
-            "spans": names or _relation_spans(claims, found),
-            "names": names,
-            "claims": claims,
-            "found": found,
-            "n_systems": len(systems),
-            "closed": track.status == Track.Status.CLOSED,
-            "earlier": neighbours.filter(pk__lt=document.pk).order_by("-pk").first(),
-            "following": neighbours.filter(pk__gt=document.pk).order_by("pk").first(),
-        },
-    )
+    context = {
+        "track": track,
+        "pages": kind_of(track).pages,
+        "document": document,
+        "spans": names or _relation_spans(claims, found),
+        "names": names,
+        "claims": claims,
+        "found": found,
+        "n_systems": len(systems),
+        "closed": track.status == Track.Status.CLOSED,
+        "earlier": neighbours.filter(pk__lt=document.pk).order_by("-pk").first(),
+        "following": neighbours.filter(pk__gt=document.pk).order_by("pk").first(),
+    }
+    return render(request, "document.html", context)
 
 
 def visible_runs(request: Asking, track: Track, document: Document) -> list[Submission]:
@@ -176,7 +147,8 @@ def visible_claims(
     for submission, predictions in new.items():
         row = by_pk[submission]
         public = sees_only_public(request.user, row)
-        judged = describe_predictions(row, [pk for pk, _, _ in predictions], public=public)
+        ids = [pk for pk, _, _ in predictions]
+        judged = kind_of(row.track).describe(row.pk, ids, public=public)
         claim_of |= {
             instance: claim for (_, instance, _), claim in zip(predictions, judged, strict=True)
         }

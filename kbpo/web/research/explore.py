@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain
 from math import isnan
@@ -50,7 +50,7 @@ from kbpo.web.research.explorer import (
     verdict_labels,
     word_filters,
 )
-from kbpo.web.research.judged import add_disputes, describe_predictions, is_of_team, metric_scores
+from kbpo.web.research.judged import add_disputes, is_of_team, metric_scores
 from kbpo.web.research.slices import slice_table
 from kbpo.web.research.submissions import display_name
 from kbpo.web.table import file_of
@@ -157,8 +157,8 @@ def prediction_rows(explorer: Explorer, ids: list[int]) -> list[Judged]:
     """
     judged = explorer.judged.ids
     unjudged = set(ids) - set(judged.tolist())
-    predictions = describe_predictions(
-        explorer.submission, ids, public=explorer.public, unjudged=unjudged
+    predictions = explorer.kind.describe(
+        explorer.submission.pk, ids, public=explorer.public, unjudged=unjudged
     )
     predictions = add_disputes(explorer.submission, predictions, explorer.own, explorer.disputes)
     instances = [row.prediction.instance_id for row in predictions]
@@ -306,17 +306,15 @@ def _file(request: HttpRequest, pk: int) -> HttpResponseBase:
         choice = read_choice(filter_parameters(request), explorer.submission)
     except Unreadable as wrong:
         return HttpResponse(str(wrong), status=400, content_type="text/plain; charset=utf-8")
-    records = _records(explorer, choice)
+    records = (
+        prediction_record(row)
+        for ids in explorer.everything(choice)
+        for row in prediction_rows(explorer, ids)
+    )
     first = next(records, None)
     header = list(first or _first_record(explorer))
     lines = (list(record.values()) for record in chain([first] if first else [], records))
     return file_of(request, f"predictions-{pk}", header, lines)
-
-
-def _records(explorer: Explorer, choice: Choice) -> Iterator[dict[str, Any]]:
-    for ids in explorer.everything(choice):
-        for row in prediction_rows(explorer, ids):
-            yield prediction_record(row)
 
 
 def _first_record(explorer: Explorer) -> dict[str, Any]:

@@ -34,7 +34,6 @@ from kbpo.tracks.registry import kind_of
 from kbpo.web.research.judged import (
     is_of_team,
     is_restricted,
-    run_verdicts,
     sees_only_public,
     shows_judgments,
 )
@@ -339,7 +338,7 @@ class Explorer:
         key = f"explorer:{short_hash(version)}"
         rows: Rows | None = cache.get(key)
         if rows is None:
-            judgments = run_verdicts(submission, public=self.public)
+            judgments = self.kind.verdicts(submission.pk, public=self.public)
             order = np.argsort(np.array(judgments.prediction, dtype=np.int64), kind="stable")
             rows = replace(
                 self._read(judgments.prediction),

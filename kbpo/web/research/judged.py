@@ -6,7 +6,7 @@ open; admins and the owners of a study see all of them (`kbpo.pool.visibility`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from kbpo.sampling.models import ExpertCheck
 from kbpo.scores.models import Scorer
 from kbpo.scores.read import read_scores, scorers_of
 from kbpo.submissions.models import Prediction, Submission
-from kbpo.tracks.base import Judged, Verdicts
+from kbpo.tracks.base import Judged
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
@@ -61,25 +61,6 @@ def is_of_team(user: Any, submission: Submission) -> bool:
     return isinstance(user, User) and (user.is_staff or submission.team_id in user.team_keys)
 
 
-def run_verdicts(submission: Submission, *, public: bool) -> Verdicts:
-    """Return the verdicts on a run's predictions; with `public`, only from public judgments."""
-    return kind_of(submission.track).verdicts(submission.pk, public=public)
-
-
-def describe_predictions(
-    submission: Submission,
-    ids: Sequence[int],
-    *,
-    public: bool,
-    unjudged: Collection[int] = (),
-) -> list[Judged]:
-    """Return predictions ready for a page, in the order of `ids`; with `public`, only from public
-    judgments. For `unjudged` ones no judgment is included.
-    """
-    kind = kind_of(submission.track)
-    return kind.describe(submission.pk, ids, public=public, unjudged=unjudged)
-
-
 def metric_scores(
     track: Track, instances: NDArray[np.int64]
 ) -> tuple[list[tuple[int, str]], NDArray[np.float64]]:
@@ -107,9 +88,9 @@ def dispute(user: User, submission: Submission, prediction: int, note: str) -> E
     row = Prediction.objects.filter(pk=prediction, submission=submission).first()
     if row is None:
         raise Http404("This submission has no such prediction: its errors tell their numbers.")
-    if row.pk not in set(
-        run_verdicts(submission, public=sees_only_public(user, submission)).prediction
-    ):
+    public = sees_only_public(user, submission)
+    verdicts = kind_of(submission.track).verdicts(submission.pk, public=public)
+    if row.pk not in set(verdicts.prediction):
         raise Http404("This prediction has no judgment yet.")
     return experts.dispute(submission, row.instance.target_id, user, note)
 

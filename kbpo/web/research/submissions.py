@@ -49,9 +49,7 @@ from kbpo.web.kept import cached_part, row_values
 from kbpo.web.public.judges import sentences_on_run
 from kbpo.web.research.follow import journey_stages, stage_reached
 from kbpo.web.research.judged import (
-    describe_predictions,
     is_of_team,
-    run_verdicts,
     sees_only_public,
     shows_judgments,
 )
@@ -335,14 +333,13 @@ def live_context(
         }
         shown["more"] = order_context(submission, sample, further)
     if seen:
-        answers = run_verdicts(submission, public=not sees_all)
-        ids, right = answers.prediction, answers.value
-        newest = ids[-5:] if ids else []
+        kind, public = kind_of(submission.track), not sees_all
+        verdicts = kind.verdicts(submission.pk, public=public)
         shown |= {
-            "latest": describe_predictions(submission, newest, public=not sees_all),
-            "n_judged": len(ids),
-            "hidden": submission.track.hides_test and not sees_all,
-            "n_right": int(np.nansum(right)),
+            "latest": kind.describe(submission.pk, verdicts.prediction[-5:], public=public),
+            "n_judged": len(verdicts.prediction),
+            "hidden": submission.track.hides_test and public,
+            "n_right": int(np.nansum(verdicts.value)),
         }
     return shown
 

@@ -2,9 +2,8 @@
 shows each one.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
-from decimal import Decimal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from django import template
@@ -35,6 +34,15 @@ def people(track: Track | None) -> str:
     return people_asked(track) if track is not None else figures.DASH
 
 
+def _dash_if_none(write: Callable[..., str]) -> Callable[..., str]:
+    """Return a filter that writes a value; a dash where there is none."""
+
+    def filter_value(value: Any) -> str:
+        return figures.DASH if value is None or value == "" else write(value)
+
+    return filter_value
+
+
 @register.filter
 def number(value: float | None, n: int | None = None) -> str:
     """Return a share in per cent without the sign: “30.0”; {{ share|number:judged }} drops the
@@ -55,34 +63,15 @@ def signed(value: float | None) -> str:
     return figures.number_text(value, signed=True)
 
 
-@register.filter
-def plus_minus(value: float | Decimal | None) -> str:
-    """Return a planned half-width: “±3 %”."""
-    return figures.DASH if value is None else figures.half_width_text(value)
-
-
-@register.filter
-def count(value: int | None) -> str:
-    """Return a whole number with commas: “25,676”; a dash where there is none."""
-    return figures.DASH if value is None else figures.count_text(int(value))
-
-
-@register.filter
-def money(value: Decimal | int | str | None) -> str:
-    """Return an amount with cents: “$31.80”."""
-    return figures.DASH if value is None or value == "" else figures.money_text(value)
-
-
-@register.filter
-def dollars(value: Decimal | int | str | None) -> str:
-    """Return an amount without cents: “$32”."""
-    return figures.DASH if value is None or value == "" else figures.money_text(value, cents=False)
-
-
-@register.filter
-def duration(value: timedelta | float | None) -> str:
-    """Return a duration: “48 min”."""
-    return figures.DASH if value is None else figures.duration_text(value)
+# “±3 %”, “25,676”, “$31.80”, “$32”, “48 min”, “about 48 min”, “20 November 2026, 14:05 UTC”
+register.filter("plus_minus", _dash_if_none(figures.half_width_text))
+register.filter("count", _dash_if_none(lambda value: figures.count_text(int(value))))
+register.filter("money", _dash_if_none(figures.money_text))
+register.filter("dollars", _dash_if_none(partial(figures.money_text, cents=False)))
+register.filter("duration", _dash_if_none(figures.duration_text))
+register.filter("about", _dash_if_none(figures.about_text))
+register.filter("utc", _dash_if_none(figures.time_text))
+register.filter("utc_time", _dash_if_none(partial(figures.time_text, date=False)))
 
 
 @register.filter
@@ -97,24 +86,6 @@ def either_case(word: str | None) -> str:
         for letter in word
     )
     return "".join(each) + " *"
-
-
-@register.filter
-def about(value: timedelta | float | None) -> str:
-    """Return a rounded duration: “about 48 min”."""
-    return figures.DASH if value is None else figures.about_text(value)
-
-
-@register.filter
-def utc(value: datetime | None) -> str:
-    """Return a date and time: “20 November 2026, 14:05 UTC”."""
-    return figures.time_text(value) if value else figures.DASH
-
-
-@register.filter
-def utc_time(value: datetime | None) -> str:
-    """Return a time of day: “14:05 UTC”."""
-    return figures.time_text(value, date=False) if value else figures.DASH
 
 
 # Drawings
