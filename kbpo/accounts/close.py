@@ -33,7 +33,7 @@ def close(user: User) -> None:
     if user.is_staff:
         raise CannotChange("Admins’ accounts are closed on the server, by another admin.")
     if user.is_annotator:
-        raise CannotChange("Leave as an annotator first: it says what becomes of your money.")
+        raise CannotChange("Leave as an annotator first: that page settles your pay.")
     for team in user.teams.order_by("pk"):
         try:
             remove(team, user, user, "The account is closed.")

@@ -19,9 +19,9 @@ from kbpo.queue import Moving
 
 EVENTS = {
     "scored": "A run of your team is scored",
-    "refused": "A file of your team cannot be used, or is given up",
-    "expired": "A draft of your team is put away, because nobody confirmed it",
-    "release": "A track is closed, and its release will hold a private run of your team",
+    "refused": "A file of your team cannot be used, or its run failed",
+    "expired": "A draft of your team expired without confirmation",
+    "release": "A track is closed; its release will contain a private run of your team",
     "dispute": "A judgment that you doubted was looked at by an expert",
     "decision": "Something was decided about your own answers or pay",
 }
@@ -241,7 +241,7 @@ MOST_REQUESTS = 500
 """Requests that wait for an admin in one queue"""
 MOST_OF_A_NETWORK = 20
 """Those of them that one network made"""
-FULL = "So many people ask at the moment that no more can wait. Come back in some days."
+FULL = "Too many requests are open at the moment. Try again in a few days."
 
 
 class Waiting(models.Model):

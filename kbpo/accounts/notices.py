@@ -110,7 +110,7 @@ def add_webhook(user: User, url: str) -> Webhook:
     with transaction.atomic():
         User.objects.select_for_update(no_key=True).get(pk=user.pk)  # counts one at a time
         if user.webhooks.count() >= MOST:
-            raise CannotCall(f"You have {MOST} webhooks. Remove one that is not used any more.")
+            raise CannotCall(f"You have {MOST} webhooks. Remove one that you no longer use.")
         hook, is_new = Webhook.objects.get_or_create(user=user, url=url)
     if not is_new:
         raise CannotCall("This address is called already.")

@@ -44,7 +44,7 @@ def join(team: Team, user: User) -> None:
 def set_role(team: Team, user: User, role: str, who: User, why: str = "") -> None:
     """Set the role of a member: owner or member. Raises CannotChange."""
     if role not in ROLES:
-        raise CannotChange("Say whether they own the team or are a member.")
+        raise CannotChange("Choose a role: owner or member.")
     team = _lock(team)
     _check_member(team, user)
     if role != OWNER:
@@ -94,7 +94,7 @@ def _lock(team: Team) -> Team:
 
 def _check_member(team: Team, user: User) -> None:
     if not team.members.filter(pk=user.pk).exists():
-        raise CannotChange(f"{user.get_username()} does not belong to this team any more.")
+        raise CannotChange(f"{user.get_username()} is no longer in this team.")
 
 
 def _check_other_owner(team: Team, user: User) -> None:

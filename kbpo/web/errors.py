@@ -16,11 +16,8 @@ from psycopg2.errors import InvalidCursorName
 
 log = logging.getLogger(__name__)
 
-NO_TEXT = "It has characters that no text has (a NUL, say). Nothing was changed."
-DISK_FULL = (
-    "Our disk is full just now. What you sent was not stored, and nothing that was saved before is"
-    " lost. We were told; try again in an hour."
-)
+NO_TEXT = "The text has invalid characters, such as NUL. Nothing was changed."
+DISK_FULL = "Our disk is full. Nothing was stored or lost. Try again in an hour."
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 RETRY_AFTER = 10
 """Seconds after which a program may ask again for what was too busy"""
@@ -45,12 +42,11 @@ SENTENCES = {
     ),
     500: (
         "We could not finish this",
-        "Nothing that was saved before is lost, and we were told. Try again in a minute.",
+        "The error is logged, and nothing saved is lost. Try again in a minute.",
     ),
     503: (
         "This is taking too long",
-        "Something else is at work on the same thing, or the database is busy. What you sent was"
-        " not taken, and nothing that was saved before is lost. Try again in a minute.",
+        "The service is busy, and nothing was changed. Try again in a minute.",
     ),
 }
 

@@ -116,7 +116,7 @@ def pk_of(request: HttpRequest, name: str = "pk") -> int:
     """Return the primary key in the form. Raises Http404."""
     text = request.POST.get(name, "")
     if not (text.isascii() and text.isdecimal() and len(text) < 19):
-        raise Http404("The form does not say what it is about.")
+        raise Http404("The form names no row.")
     return int(text)
 
 

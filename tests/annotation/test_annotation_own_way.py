@@ -39,7 +39,7 @@ def test_who_stops_gives_the_question_back_and_finds_it_again_with_the_draft(
 ) -> None:
     address = take(ada)
     page = text(ada.post(address + "stop/", {"a": "0-3"}, follow=True))
-    assert "You stopped. What you had begun is kept" in page and "6 questions wait for you" in page
+    assert "You stopped. Your draft is saved" in page and "6 questions wait for you" in page
     row = Assignment.objects.get()
     assert (row.status, row.returned_by, row.draft) == ("returned", "stopped", {"a": ["0-3"]})
     Assignment.objects.update(accepted_at=row.accepted_at - timedelta(seconds=8))
@@ -97,7 +97,7 @@ def test_a_kind_is_chosen_and_kept(published: Submission, ada: Client) -> None:
     for _ in range(4):
         sentence = ada.post(sentence, GOOD)["Location"]
     page = text(ada.post(sentence, GOOD, follow=True))
-    assert "There is no more of that kind right now" in page
+    assert "No more questions of that kind" in page
     assert Worker.objects.get().wants == ""
     assert ada.get("/annotate/next/?kind=nonsense")["Location"] == take(ada) != ""
 
@@ -117,7 +117,7 @@ def test_a_form_older_than_the_login_comes_back_with_the_answer(
     answer = strict.post(address, GOOD | {"csrfmiddlewaretoken": "0" * 64})
     page = text(answer)
     assert answer.status_code == 403 and CHOSEN in page
-    assert "You logged in anew since this page was opened" in page
+    assert "You have logged in again since this page was opened" in page
     assert Assignment.objects.get().status == "leased"
     told = strict.post(address, GOOD, **JSON)
     assert told.status_code == 403 and told.json()["csrf"]
@@ -125,4 +125,4 @@ def test_a_form_older_than_the_login_comes_back_with_the_answer(
     assert strict.post(address, sent, **JSON).status_code == 200
     elsewhere = strict.post("/annotate/", {"action": "appeal", "text": "no"})
     assert elsewhere.status_code == 403
-    assert "You logged in or out after you had opened the page" in text(elsewhere)
+    assert "You logged in or out after opening the page" in text(elsewhere)

@@ -332,7 +332,7 @@ def test_admins_set_the_rules_and_publish_terms(
     assert admin.get(f"{DESK}rules/").status_code == 200
     wanted = {"track": "toy", "mode": "open", "reward": "0", "why": "x"}
     told = text_of(admin.post(f"{DESK}rules/", {"action": "intake"} | wanted, follow=True))
-    assert "Nobody comes in without an invitation yet" in told
+    assert "Volunteers are closed for the service" in told
     Intake.objects.all().delete()
     admin.post(
         f"{DESK}rules/",
@@ -373,7 +373,7 @@ def test_admins_set_the_rules_and_publish_terms(
     text = "Everything new\n" + "You read and say what you read. " * 5
     assert admin.post(f"{DESK}rules/", {"text": text}).status_code == 422
     assert admin.post(f"{DESK}rules/", {"text": "Short", "word": "publish"}).status_code == 422
-    assert "say what is new" in text_of(
+    assert "give a reason" in text_of(
         admin.post(f"{DESK}rules/", {"text": text, "word": "publish"})
     )
     assert (
@@ -406,7 +406,7 @@ def test_another_attempt_can_be_granted(published: Submission, admin: Client, ad
         "handle": worker().handle,
         "interface": "relation",
     }
-    assert "say why you let them" in text_of(admin.post(DESK, grant | {"why": " "}, follow=True))
+    assert "give a reason" in text_of(admin.post(DESK, grant | {"why": " "}, follow=True))
     assert (
         TutorialRun.objects.filter(interface="relation").count() == 2 and not Audit.objects.exists()
     )

@@ -117,7 +117,7 @@ def test_who_joins_a_team_with_a_question_in_hand_does_not_answer_it(
     HIT.objects.exclude(pk=held.hit_id).update(status="closed")
     join(teams[0].team, member)
     client.force_login(member)
-    assert "A team that you belong or belonged to" in hand_in(client, held)
+    assert "Your team pays for this question" in hand_in(client, held)
     other = lease.lease(worker_of(annotator("other")))
     assert other is not None and other.hit_id == held.hit_id
 
@@ -141,4 +141,4 @@ def test_an_expert_does_not_decide_what_his_own_team_predicts(
     page = Client()
     page.force_login(expert)
     told = page.get(f"/annotate/expert/toy/{row.pk}/", follow=True)
-    assert "your own team predicts something" in told.content.decode()
+    assert "your team are involved" in told.content.decode()

@@ -78,7 +78,7 @@ def test_a_tutorial_is_passed_explained_and_paid(
     Intake.objects.create(track=track, tutorial_reward=Decimal("0.75"))
     page = open_page(browser, live_server, **screen)
     page.get_by_label("I have read this, and I agree.").check()
-    page.get_by_role("button", name="Agree and go on").click()
+    page.get_by_role("button", name="Agree and continue").click()
     page.wait_for_url(f"**/annotate/tutorial/{interface}/")
     expect(page.locator("main")).to_contain_text("$0.75")
     page.get_by_role("button", name="Begin").click()

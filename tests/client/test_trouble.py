@@ -56,9 +56,7 @@ def test_a_token_that_has_ended_is_told_where_the_next_one_is_made(
     assert refused.stderr.endswith(f"{page} Then say it with --token or KBPO_TOKEN.\n")
     nobody = run("runs", who="")
     assert nobody.exit_code == REFUSED
-    assert nobody.stderr == (
-        f"This takes a token of yours. Make one on {page} `kbpo login` keeps it.\n"
-    )
+    assert nobody.stderr == (f"This needs a token. Make one on {page} `kbpo login` keeps it.\n")
 
 
 def test_too_many_requests_are_waited_for_and_the_wait_is_told(

@@ -169,7 +169,7 @@ def test_what_cannot_be_compared_is_told_in_a_sentence(
     for query, sentence in (
         (f"a={a}&b={elsewhere.pk}", "not on this board"),
         (f"a={a}&b={private.pk}", "not on this board"),
-        (f"a={a}&b={a}", "one and the same"),
+        (f"a={a}&b={a}", "Both are the same system"),
         ("a=x%3Cscript%3E&b=2", "is no system"),
         (f"a={'9' * 60}&b={b}", "not on this board"),
     ):

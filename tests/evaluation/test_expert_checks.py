@@ -230,7 +230,7 @@ def test_an_open_round_bars_the_next_and_so_does_having_checked_everything(crowd
     with pytest.raises(CannotDraw, match="not checked yet"):
         crowd.draw(20)
     for budget in (0, -1, 10**6):
-        with pytest.raises(CannotDraw, match="between 1 and"):
+        with pytest.raises(CannotDraw, match="from 1 to"):
             crowd.draw(budget)
 
 

@@ -190,8 +190,7 @@ def test_what_stands_on_the_board_says_what_experts_said(judged: World) -> None:
     evaluate(judged.track)
     assert f"Experts checked {n} judgments, drawn at random." in said()
     assert (
-        "on average theirs lie −" in said()
-        and "Intervals called “corrected” hold that too." in said()
+        "on average theirs lie −" in said() and "“Corrected” intervals include that, too." in said()
     )
     tables = matrices(judged.track.evaluations.latest("number"))
     assert {one["name"] for one in tables} == {

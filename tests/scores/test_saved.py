@@ -214,7 +214,7 @@ def test_a_board_of_texts_says_for_which_inputs_its_intervals_hold(studied: Worl
             compared["population"] == population and f"population={population}" in compared["page"]
         )
         page_of_both = Client().get(compared["page"].split("testserver")[-1]).content.decode()
-        assert "Each holds by itself, for" in page_of_both
+        assert "Each interval is valid by itself, for" in page_of_both
         widths[population] = [*board_widths, difference["high80"] - difference["low80"]]
     assert all(np.array(widths["like"]) > 1.1 * np.array(widths["these"]))
     assert Client().get(f"{page}?population=others").status_code == 404
@@ -309,7 +309,7 @@ def test_a_run_ends_when_its_rank_is_decided_and_only_where_the_track_says_so(
     for run in (first, second):
         run.refresh_from_db()
         assert (run.status, run.stage_reason) == ("scored", "ranked")
-    assert "rank among all runs is decided" in END_REASONS["ranked"]
+    assert "Its rank is decided" in END_REASONS["ranked"]
     told = Submission._meta.get_field("stage_reason").help_text.removeprefix("Why it stopped: ")
     assert set(told.split(", ")) == set(END_REASONS)
 

@@ -128,9 +128,9 @@ def test_a_round_goes_from_the_desk_over_the_experts_page_to_the_board(played: P
     assert desk.status == 200 and "relation" not in desk.text and "Precision" not in desk.text
     assert ">Experts<" in root.get(f"/desk/tracks/{slug}/").text
     for budget, why, sentence in (
-        ("0", WHY, "a number between 1 and"),
-        ("x", WHY, "a number between 1 and"),
-        ("99", {"why": [" "]}, "say what the check is for"),
+        ("0", WHY, "from 1 to"),
+        ("x", WHY, "from 1 to"),
+        ("99", {"why": [" "]}, "give a reason"),
     ):
         page = send(root, desk, "budget", verb=["draw"], budget=[budget], **why)
         assert page.status == 409 and sentence in page.text
@@ -176,7 +176,7 @@ def test_a_round_goes_from_the_desk_over_the_experts_page_to_the_board(played: P
     assert "what readers found" not in mine
     desk = root.get(f"/desk/tracks/{slug}/experts/")
     assert "Some passage shows it: crowd and corrected" in desk.text
-    assert "of all you would say just what people said" in desk.text
+    assert "of all judgments: the experts agree exactly" in desk.text
     assert "There is no judgment that was not checked yet." in _drawn_again(root, desk, played)
 
 
@@ -209,7 +209,7 @@ def test_a_dispute_is_answered_blind_told_to_its_team_and_moves_no_score(played:
     assert "in 10 characters or more" in short.text and not ExpertCheck.objects.exists()
     before = played.mean("centred")
     told = owner.submit(form, form.values() | {"note": ["The passage was made up by somebody."]})
-    assert "An expert is asked" in told.text and "You dispute this judgment" in told.text
+    assert "An expert will judge it again" in told.text and "You dispute this judgment" in told.text
     row = ExpertCheck.objects.get()
     assert (row.kind, row.interface) == ("dispute", "answer_correctness")
 
@@ -226,20 +226,18 @@ def test_a_dispute_is_answered_blind_told_to_its_team_and_moves_no_score(played:
     asked = root.get(f"/annotate/expert/{slug}/")
     assert "made up by somebody" not in asked.text and "answerers" not in asked.text
     trail = answered(root, asked)
-    assert "the expert says otherwise" in trail.text and "Some passage shows it" in trail.text
+    assert "the expert disagrees" in trail.text and "Some passage shows it" in trail.text
     Response.objects.filter(criterion="any_correct").update(criterion="relation")
     named = root.get(trail.path)
-    assert named.status == 200 and "the expert says otherwise" in named.text, (
-        "as a form may name it"
-    )
+    assert named.status == 200 and "the expert disagrees" in named.text, "as a form may name it"
     Response.objects.filter(criterion="relation").update(criterion="any_correct")
     row.refresh_from_db()
     assert row.agrees is False and row.value is not None
-    assert Audit.objects.filter(what="adjudicate", after="says otherwise").count() == 1
-    assert "says otherwise" in owner.get(seen).text
+    assert Audit.objects.filter(what="adjudicate", after="disagrees").count() == 1
+    assert "disagrees" in owner.get(seen).text
     told = Delivery.objects.filter(event="dispute")
     mails = told.filter(address="mine@example.org")
-    assert any("An expert says otherwise" in row.body["text"] for row in mails)
+    assert any("An expert disagrees" in row.body["text"] for row in mails)
     assert told.exclude(hook=None).count() == 1
     labels, ratings = Label.objects.count(), Response.objects.count()
     evaluate(played.track)

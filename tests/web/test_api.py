@@ -47,7 +47,7 @@ def form(toy: Toy, **changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("header", "says"),
     [
-        ({}, "a token of yours"),
+        ({}, "This needs a token"),
         ({"Authorization": "Token kbpo_nonsense"}, "no such token"),
         ({"Authorization": "Basic abc"}, "must read"),
         ({"Authorization": "Token "}, "must read"),
@@ -119,7 +119,7 @@ def test_a_run_on_the_board_is_told_to_everybody_as_its_page_tells_it(call: Call
         gone = call("Tim", "get", f"submissions/{number}/")
         assert gone.status_code == 404 and f"no run {number}," in gone.json()["detail"]
         asked = call("", "get", f"submissions/{number}/")
-        assert asked.status_code == 401 and "a token of yours" in asked.json()["detail"]
+        assert asked.status_code == 401 and "This needs a token" in asked.json()["detail"]
 
 
 def test_what_is_not_there_is_named(call: Call, toy: Toy) -> None:

@@ -99,7 +99,7 @@ def test_the_desks_main_actions(
     page.locator("#pause-why").fill("The page shows too little.")
     page.get_by_role("button", name="Pause it").click()
     expect(page.get_by_text("Paused since")).to_be_visible()
-    page.get_by_label("Why it may go on").fill("It is mended")
+    page.get_by_label("Why it may continue").fill("It is mended")
     page.get_by_role("button", name="Go on").click()
     expect(page.locator("#pause-why")).to_be_visible()
     page.locator("#stop-why").fill("Wrong prices.")
@@ -114,7 +114,7 @@ def test_the_desks_main_actions(
     page.get_by_role("button", name="Stop now").click()
     expect(page.get_by_role("button", name="Go on publishing")).to_be_visible()
     assert [halt.why for halt in halts.current_halts()] == ["Prices are wrong."]
-    page.get_by_label("Why it may go on").fill("It is mended")
+    page.get_by_label("Why it may continue").fill("It is mended")
     page.get_by_role("button", name="Go on publishing").click()
     expect(page.get_by_text("Publishing is on")).to_be_visible()
     assert faults == []

@@ -284,7 +284,7 @@ def test_a_team_disputes_and_an_expert_answers_blind(
         in as_user("Rosa").post(address, {"note": "no"}, follow=True).content.decode()
     )
     assert (
-        "An expert is asked"
+        "An expert will judge it again"
         in as_user("Rosa").post(address, {"note": note}, follow=True).content.decode()
     )
     admin = as_user("Admin")
@@ -305,7 +305,7 @@ def test_a_team_disputes_and_an_expert_answers_blind(
     assert admin.post(question, {"a": "other"}).status_code == 422
     trail = admin.post(question, {"a": "other", "b": "other", "none": "1"})["Location"]
     shown = admin.get(trail).content.decode()
-    assert note in shown and "says otherwise" in shown
+    assert note in shown and "disagrees" in shown
     admin.post(trail, {"remark": "The text says “near”."})
     page = as_user("Rosa").get(reverse("submission-explore", args=[judged.pk])).content.decode()
-    assert "says otherwise" in page and "The text says “near”." in page
+    assert "disagrees" in page and "The text says “near”." in page

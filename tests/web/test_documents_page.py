@@ -50,7 +50,7 @@ def test_an_admin_orders_documents_in_two_stages(world: World, admin: Client) ->
         assert trade in text
     said = {"size": "10", "design": "two_stage", "seed": "7"}
     unsaid = admin.post(address, said)
-    assert unsaid.status_code == 409 and "say what the documents are for" in unsaid.content.decode()
+    assert unsaid.status_code == 409 and "give a reason" in unsaid.content.decode()
     assert admin.post(address, said | {"why": "For recall."}).status_code == 302
     assert Audit.objects.get(what="draw documents").why == "For recall."
     batch = DocumentBatch.objects.get()
@@ -120,7 +120,7 @@ def test_the_board_and_the_submission_tell_what_annotators_miss(
     row.refresh_from_db()
     assert row.status == "scored"
     board = page(admin, "board", "?criterion=relation")
-    assert "Annotators miss things" in board
+    assert "readers had marked" in board
     own = admin.get(reverse("submission", args=[row.pk])).content.decode()
     assert "Recall, with what annotators miss" in own
     shown = admin.get(reverse("board-csv", args=["world"]) + "?criterion=relation").content.decode()

@@ -125,7 +125,7 @@ def test_a_budget_that_ended_is_a_state_with_its_own_sentence_and_a_way_on(
 ) -> None:
     Submission.objects.filter(pk=row.pk).update(stage_reason="budget")
     page = told(as_user("Rosa"), row)
-    assert "The money for this submission ended before" in page
+    assert "The money was spent before" in page
     assert '<details id="more-fold" open><summary class="small">Now ±' in page
 
 

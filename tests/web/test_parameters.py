@@ -52,6 +52,6 @@ def test_what_the_schema_describes_is_taken_and_other_pages_are_explained(toy: T
     told = Client().head(f"{board}?page=2")
     assert told.status_code == 400
     told = Client().get(reverse("api-metrics", args=["toy"]) + "?page=2").json()
-    assert told["fields"]["page"][0].startswith("This is no parameter here: say `limit`")
+    assert told["fields"]["page"][0].startswith("This is no parameter here: use `limit`")
     told = Client().get(reverse("api-track", args=["toy"]) + "?x=1").json()
     assert told["fields"]["x"] == ["This is no parameter here. There are none."]

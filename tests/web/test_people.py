@@ -62,7 +62,7 @@ def test_a_way_out_of_the_site_is_not_followed(toy: Toy, client: Client) -> None
 
 def test_a_wrong_password_is_a_sentence_and_too_many_are_a_pause(toy: Toy, client: Client) -> None:
     wrong = log_in(client, "rosa", "nonsense")
-    assert wrong.status_code == 422 and "do not go together" in wrong.content.decode()
+    assert wrong.status_code == 422 and "do not match" in wrong.content.decode()
     for _ in range(LOGINS_OF_NAME.most):
         log_in(client, "rosa", "nonsense")
     paused = log_in(client, "Rosa", PASSWORD)

@@ -101,7 +101,9 @@ def test_admins_see_how_everybody_will_see_a_draft(as_user: AsUser, toy: Toy) ->
     )
     edit = reverse("desk-track-describe", args=["toy"])
     told = admin.post(edit, terms_of(toy.track) | {"track-name": "Toy"}, follow=True)
-    assert told.redirect_chain == [(seen, 302)] and "until it is open" in told.content.decode()
+    assert (
+        told.redirect_chain == [(seen, 302)] and "until the track is open" in told.content.decode()
+    )
     page = told.content.decode()
     assert "Only admins see this page" in page
     assert "is a draft: it takes runs once" in page and "handed in" not in page

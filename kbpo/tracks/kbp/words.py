@@ -45,7 +45,7 @@ WORDS = Words(
     described="which systems predict a relation, how sure they are, what kind it is",
     description=(
         "On-demand evaluation of knowledge bases: people judge a sample of your predictions, and"
-        " the leaderboard says how sure each score is."
+        " the leaderboard shows each score with its interval."
     ),
 )
 

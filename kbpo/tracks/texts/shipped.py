@@ -119,7 +119,7 @@ class AnswersTrack(TextTrack):
         promise="People see the question, the answer and the passages: not which system gave it."
         " Equal answers of several systems are checked once.",
         description="On-demand evaluation of question answering: people check a sample of your"
-        " answers, and the leaderboard says how sure each score is.",
+        " answers, and the leaderboard shows each score with its interval.",
         format="JSON Lines: one answer a line, with the id of its question and, if you like, the"
         " passage that it came from.",
         fields=FIELDS | {"passage": "Which passage it came from, counted from 0; may be left out"},

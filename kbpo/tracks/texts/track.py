@@ -141,7 +141,7 @@ WORDS = Words(
     promise="People see the text alone: not which system wrote it, and no reference. Equal"
     " outputs of several systems are rated once.",
     description="On-demand evaluation of generated text: people rate a sample of your outputs,"
-    " and the leaderboard says how sure each score is.",
+    " and the leaderboard shows each score with its interval.",
     format="JSON Lines: one output a line, with the id of its input.",
     fields=FIELDS,
     described="which systems wrote a text, and how long it is",

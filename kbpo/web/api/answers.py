@@ -38,10 +38,10 @@ SENTENCES = {
     "402": "The budget does not allow it.",
     "403": "It is not yours to do, or the token may not do it.",
     "404": "There is no such thing, or it is not yours to see.",
-    "409": "It cannot be done as things stand.",
+    "409": "It conflicts with the current state.",
     "413": "The body is too large.",
     "415": "The body is of a kind that is not taken here.",
-    "422": "What was sent is understood and refused whole.",
+    "422": "The body is valid, but refused as a whole.",
     "429": "These were too many requests.",
     "503": "The service is busy; nothing was changed.",
 }

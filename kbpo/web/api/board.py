@@ -100,7 +100,7 @@ class Comparison(PublicView):
         track = public_track(slug)
         first, second = (_find_system(request, track, name) for name in ("a", "b"))
         if first == second:
-            raise ValidationError({"b": ["These are one and the same system."]})
+            raise ValidationError({"b": ["Both are the same system."]})
         view = view_for(request, track)
         asked = {name: getattr(view, name) for name in ("distribution", "criterion", "population")}
         try:
@@ -135,7 +135,7 @@ def _find_system(request: Request, track: Track, name: str) -> Submission:
     """Return the submission in a parameter. Raises ValidationError or Http404 with a sentence."""
     asked = whole_number(request, name, 0, least=1)
     if not asked:
-        raise ValidationError({name: ["Which submission? Say its number."]})
+        raise ValidationError({name: ["Name a submission by its number."]})
     systems = (
         Submission.objects.compared_by(request.user).filter(track=track).select_related("team")
     )

@@ -47,10 +47,7 @@ JUDGE_PARAMETERS = [
 class ForAdmins(IsAdminUser):
     """Allows admins only, with a sentence for others."""
 
-    message = (
-        "Only admins of this service bring scores to a track or let a judge score it. Ask one of"
-        " them to do it, or to make you an admin."
-    )
+    message = "Only admins of this service upload scores or run judges."
 
 
 class JudgeForm(RequestBody):

@@ -68,7 +68,7 @@ FILTERS = [
     OpenApiParameter("part", str, description="Which part is wrong, as the kind of track calls it"),
     OpenApiParameter("votes", str, enum=["split"], description="Those who judged were divided"),
     OpenApiParameter(
-        "who", str, enum=["alone"], description="No other system on the board says so"
+        "who", str, enum=["alone"], description="No other system on the board predicts it"
     ),
     *FACET_PARAMETERS.values(),
     *TEXT_PARAMETERS,

@@ -100,7 +100,7 @@ class UploadForm(AboutForm):
         required=False, max_length=80, help_text="Which of your teams; without it, the first one"
     )
     again = serializers.BooleanField(
-        required=False, default=False, help_text="Yes, the same file once more"
+        required=False, default=False, help_text="Upload a file that was uploaded before"
     )
 
 

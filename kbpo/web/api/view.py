@@ -121,7 +121,7 @@ def _refuse_unknown(asked: set[str], known: list[str]) -> None:
         there_are = f"There are: {', '.join(known)}." if known else "There are none."
         sentence = f"This is no parameter here. {there_are}"
         if name in PAGE_PARAMETERS and "limit" in known:  # who asks for page=2 would get the first
-            sentence = "This is no parameter here: say `limit`, and follow `next` of the answer."
+            sentence = "This is no parameter here: use `limit`, and follow `next` of the answer."
         raise ValidationError({name[:40]: [sentence]})
 
 
@@ -163,7 +163,7 @@ SHARE = r"^0?\.[0-9]{1,3}$"
 class ShareField(serializers.DecimalField):
     """A share to three digits: a number, or a text such as "0.05"."""
 
-    default_error_messages: ClassVar = {"invalid": "Say a share between 0 and 1, such as 0.05."}
+    default_error_messages: ClassVar = {"invalid": "Give a share between 0 and 1, such as 0.05."}
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_digits=4, decimal_places=3, **options)
@@ -324,7 +324,7 @@ def handle(exception: Exception, context: dict[str, Any]) -> Response | None:
 def _refusal_sentence(exception: Exception, response: Response) -> str:
     """Return the sentence of a refusal, in plain words where the framework's are not."""
     if isinstance(exception, NotAuthenticated):
-        return "This takes a token of yours. Make one on your account page."
+        return "This needs a token. Make one on your account page."
     detail = str(response.data.get("detail", ""))
     if not isinstance(exception, Throttled):
         return detail

@@ -46,17 +46,17 @@ def _change_batch(request: HttpRequest, shown: batch.Batch) -> str:
     try:
         if verb == "pause":
             halts.pause(shown.track, user, why, payer=shown.payer)
-            messages.warning(request, "Paused. Work in hand may be finished, and is paid.")
+            messages.warning(request, "Paused. Started answers may be finished and are paid.")
         elif verb == "go on":
             halts.resume(shown.track, user, why, payer=shown.payer)
-            messages.success(request, "It goes on.")
+            messages.success(request, "Publishing continues.")
         elif verb == "stop":
             if not is_armed(request, "stop"):
                 return "Nothing was stopped: type the word stop to arm the button."
             n = batch.stop_batch(shown.payer, user, why)
-            messages.warning(request, f"Stopped: {n} questions were given up.")
+            messages.warning(request, f"Stopped: {n} questions are closed without an answer.")
         else:
-            return "Say whether to pause, continue or stop it."
+            return "Choose: pause, continue or stop."
     except ValueError as refusal:
         return str(refusal)
     return ""

@@ -178,7 +178,7 @@ class AnnotationForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if cleaned.get("which") == AnnotationUpload.Which.SAMPLE and not cleaned.get("size"):
-            self.add_error("size", ValidationError("Say how many documents are drawn."))
+            self.add_error("size", ValidationError("Give the number of documents to draw."))
         return cleaned
 
 

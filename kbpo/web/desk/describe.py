@@ -152,8 +152,8 @@ class CorpusWords(forms.ModelForm):  # type: ignore[type-arg]
         }
         help_texts: ClassVar = {
             "may_be_downloaded": (
-                "Without it they are neither downloaded nor read whole. The sentence of a judged"
-                " claim is shown to everybody once the track is closed."
+                "Without it, documents can be neither downloaded nor read in full; sentences of"
+                " judged claims still become public at closing."
             ),
         }
 
@@ -169,8 +169,7 @@ class SchemaWords(forms.ModelForm):  # type: ignore[type-arg]
         widget=forms.Textarea(attrs={"rows": 16, "class": "code", "spellcheck": "false"}),
         label="Words of the schema",
         help_text=(
-            "Questions asked from now on say it so, on every track of these texts. Which types and"
-            " relations there are is fixed: what systems predict and people judged rests on it."
+            "Used in new questions on every track of these texts. Types and relations are fixed."
         ),
     )
 
@@ -220,7 +219,7 @@ class PriceForm(forms.ModelForm):  # type: ignore[type-arg]
         why = "Fixed: the track is closed." if price.track.status == "closed" else ""
         labels = {
             "reward": f"Price of one answer to {asked}, in dollars",
-            "extra": f"Besides, where an answer to {asked} takes more work, in dollars",
+            "extra": f"Extra for an answer to {asked} that takes more work, in dollars",
             "seconds": f"Expected seconds for one answer to {asked}",
         }
         least = {"reward": Decimal("0.01"), "extra": 0, "seconds": 1}
@@ -229,9 +228,10 @@ class PriceForm(forms.ModelForm):  # type: ignore[type-arg]
             field.validators.append(MinValueValidator(least[name]))
         self.fields["seconds"].validators.append(MaxValueValidator(36000))
         if not why:
-            self.fields["reward"].help_text = (
-                "It holds for what is asked from now on, and for plans that nobody has confirmed."
-                f" {_price_note(price.track)}"
+            self.fields[
+                "reward"
+            ].help_text = (
+                f"It applies to new questions and unconfirmed plans. {_price_note(price.track)}"
             )
         if not price.extra:
             del self.fields["extra"]
@@ -285,16 +285,16 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     valid = [form.is_valid() for form in forms_]  # all, so that all show their errors
     if request.method == "POST" and all(valid):
         _save(forms_, track, cast(User, request.user))
-        seen = "This is how everybody sees it."
+        seen = "Visible to everybody."
         if track.status == Track.Status.DRAFT:
-            seen = "This is how everybody will see it; until it is open, admins alone do."
+            seen = "Visible to admins only until the track is open."
         messages.success(request, f"Saved. {seen}")
         day = track.closes_on if "closes_on" in forms_[0].changed_data else None
         if day and day < clock.now().date() and track.status != Track.Status.CLOSED:
             # it may be meant
-            follows = "The track’s page announces it so."
+            follows = "The track’s page shows this date."
             if track.status == Track.Status.OPEN:
-                follows = "Runs are taken all the same until you close the track."
+                follows = "Runs are accepted until you close the track."
             past = f"The last day, {day.day} {day:%B} {day.year}, is past."
             messages.warning(request, f"{past} {follows}")
         return redirect("track", slug=slug)

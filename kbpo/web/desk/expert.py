@@ -29,12 +29,9 @@ from kbpo.web.judging.views import raw_of, show, show_whole_document
 
 NOTHING = "No judgment of this track waits for an expert."
 WHY_NOT = {
-    Outcome.LOST: "Somebody else has this one in hand now. Here is the next.",
+    Outcome.LOST: "Somebody else is answering this one. Here is the next.",
     Outcome.ALREADY: "This one was answered already. Here is the next.",
-    Outcome.NOT_YOURS: (
-        "You raised, read or answered this one yourself, or your own team predicts something about"
-        " it: somebody else must look at it."
-    ),
+    Outcome.NOT_YOURS: ("You or your team are involved in this one: somebody else must answer it."),
 }
 
 
@@ -55,8 +52,8 @@ def _redirect_to_next(
         return redirect("expert-question", slug=track.slug, pk=check.pk)
     left = waiting(track).count()
     reason = (
-        f"None of the {left} open questions is for you: others hold them, you raised or answered"
-        " them yourself, or your own team predicts something about them."
+        f"None of the {left} open questions is for you: others are answering them, or you or"
+        " your team are involved."
     )
     messages.info(request, reason if left else NOTHING)
     return redirect("desk-experts", slug=track.slug)
@@ -91,7 +88,7 @@ def question(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     address = {"slug": slug, "pk": pk}
     context = {
         "deciding": "Your own judgment",
-        "what_happens": "You see neither what others said nor why this is asked.",
+        "what_happens": "Other answers and the reason for this check are hidden.",
         "back": reverse("desk-experts", args=[slug]),
         "addresses": {
             "draft": reverse("expert-draft", kwargs=address),

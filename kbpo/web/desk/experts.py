@@ -121,11 +121,11 @@ def _end(track: Track, request: HttpRequest) -> str:
     """End the open round, and return why not, as a sentence; empty if it was ended."""
     why = why_of(request)
     if not why:
-        return "Nothing was ended: say why. It is logged."
+        return "Nothing was ended: give a reason for the log."
     if row := open_round(track):
         end_round(row, admin_of(request), why)
         messages.success(
-            request, f"Round {row.number} is ended. What was answered of it in order counts."
+            request, f"Round {row.number} is ended. Its answers in order of the draw count."
         )
     return ""
 
@@ -134,21 +134,21 @@ def _drop(track: Track, request: HttpRequest) -> str:
     disputes = {str(row.pk): row for row in experts.disputes(track)}
     row = disputes.get(request.POST.get("entry", ""))
     if row is None:
-        return "That dispute is not open any more."
+        return "That dispute is no longer open."
     try:
         experts.drop_dispute(row, admin_of(request), why_of(request))
     except CannotAsk as refusal:
         return str(refusal)
-    messages.success(request, "It is off the queue.")
+    messages.success(request, "The dispute is dropped.")
     return ""
 
 
 def _ask_for_round(track: Track, request: HttpRequest) -> str:
     why, budget = why_of(request), request.POST.get("budget", "").strip()
     if not (budget.isascii() and budget.isdecimal() and 1 <= int(budget[:9]) <= MOST):
-        return f"Say how many judgments are to be checked: a number between 1 and {MOST:,}."
+        return f"Give the number of judgments to check, from 1 to {MOST:,}."
     if not why:
-        return "Nothing was drawn: say what the check is for. It is logged."
+        return "Nothing was drawn: give a reason for the log."
     if open_round(track) is not None:
         return "The last round is still open: answer it or end it first."
     Inquiry.ask(track, WHAT, admin_of(request), budget=int(budget), why=why)
@@ -254,7 +254,7 @@ def trail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     track = get_object_or_404(Track, slug=slug)
     trail = trail_of(track, pk)
     if trail is None:
-        raise Http404("Nobody has answered this one yet.")
+        raise Http404("This check has no answer yet.")
     if request.method == "POST":
         experts.remark(trail.row, admin_of(request), request.POST.get("remark", ""))
         messages.success(request, "Saved.")
@@ -269,9 +269,7 @@ def dispute(request: HttpRequest, pk: int, prediction: int) -> HttpResponse:
     submission, note = find_run(request, pk), request.POST.get("note", "")
     try:
         judged.dispute(cast(User, request.user), submission, prediction, note)
-        messages.success(
-            request, "Noted. An expert is asked, without seeing what was judged or who doubts it."
-        )
+        messages.success(request, "An expert will judge it again, without seeing your note.")
     except CannotAsk as refusal:
         messages.error(request, str(refusal))
     return redirect(reverse("submission-explore", args=[pk]) + f"?p={prediction}")

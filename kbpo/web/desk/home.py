@@ -200,7 +200,7 @@ def retry(request: HttpRequest) -> HttpResponse:
             messages.error(request, f"{refusal} Nothing was tried again.")
             return redirect("desk")
         if not again:
-            messages.error(request, f"{row.name} has moved since you looked: nothing was changed.")
+            messages.error(request, f"{row.name} has changed meanwhile: nothing was retried.")
             return redirect("desk")
         why = failed_rows.retry_reason(why_of(request), reason)
         note(
@@ -261,7 +261,7 @@ def dismiss(request: HttpRequest) -> HttpResponse:
             note(DISMISS, about, who=user, before=made.status, why=why, track=made.track.slug)
         else:
             failed_rows.dismiss(kind, pk, user, why)
-        messages.success(request, f"{kind.capitalize()} {pk} is off the list. The log says why.")
+        messages.success(request, f"{kind.capitalize()} {pk} is dismissed; the log has the reason.")
     except CannotDismiss as refusal:
         messages.error(request, str(refusal))
     return redirect("desk")
@@ -271,7 +271,7 @@ def keep_shown_workers(request: HttpRequest) -> HttpResponse:
     """Keep all workers that the page showed as undecided: current signals do not count any more."""
     why, kept = why_of(request), 0
     if not why:
-        messages.error(request, "Nothing is decided yet: say why they stay. It is logged.")
+        messages.error(request, "Nothing was decided: give a reason for the log.")
         return redirect("desk")
     seen = request.POST.getlist("worker")
     for case in exclude.undecided_workers():
@@ -291,7 +291,7 @@ def stop(request: HttpRequest) -> HttpResponse:
     if not is_armed(request, "stop"):
         messages.error(request, "Nothing was stopped: type the word stop to arm the button.")
     elif not why:
-        messages.error(request, "Nothing was stopped: say why. Whoever waits will read it.")
+        messages.error(request, "Nothing was stopped: give a reason, which annotators can read.")
     elif request.POST.get("scope") == "all":
         n = take_down.take_down(None, admin_of(request), why)
         messages.warning(
@@ -299,7 +299,7 @@ def stop(request: HttpRequest) -> HttpResponse:
         )
     else:
         stop_publishing(None, admin_of(request), why)
-        messages.warning(request, "Publishing is stopped. What is up goes on and is paid.")
+        messages.warning(request, "Publishing is stopped. Open questions continue and are paid.")
     return redirect("desk-platforms" if request.POST.get("back") == "desk-platforms" else "desk")
 
 
@@ -308,7 +308,7 @@ def resume(request: HttpRequest) -> HttpResponse:
     user, why = admin_of(request), why_of(request)
     tracks = {halt.track for halt in current_halts() if not halt.payer}
     if tracks and not why:
-        messages.error(request, "Nothing goes on yet: say why it may. It is logged.")
+        messages.error(request, "Nothing was resumed: give a reason for the log.")
         return redirect("desk")
     lifted = sum(lift_halts(track, user, why) for track in tracks)
     messages.success(request, "Publishing goes on." if lifted else "Nothing was stopped.")
@@ -320,7 +320,7 @@ def queue_books_check(request: HttpRequest) -> HttpResponse:
     queued = check_books.ask_to_check(admin_of(request))
     messages.success(
         request,
-        "The books are checked now; look here in a moment." if queued else "It is queued already.",
+        "The books are being checked. Reload in a moment." if queued else "It is queued already.",
     )
     return redirect("desk")
 

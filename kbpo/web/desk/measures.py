@@ -79,7 +79,7 @@ def _change_signals(request: HttpRequest, track: Track) -> str:
         set_exclude_for(track, kinds, admin_of(request), why_of(request), timed=timed)
     except ValueError as refusal:
         return str(refusal)
-    messages.success(request, "Noted. It holds for what is settled from now on.")
+    messages.success(request, "Saved. It applies to answers that are settled from now on.")
     return ""
 
 
@@ -148,7 +148,7 @@ def _change_gold(request: HttpRequest, track: Track) -> str:
     verb, why, who = request.POST.get("verb", ""), why_of(request), admin_of(request)
     if verb == "retire":
         retire(_find_gold(request, [standing.gold for standing in gold_results(track)]), who, why)
-        return "It is gold no more. Answers to it stay paid."
+        return "It is no longer gold. Its answers stay paid."
     if verb == "rate":
         share = amount_of(request.POST.get("percent", ""))
         if share is None or share > 50:
@@ -168,7 +168,7 @@ def _find_gold(request: HttpRequest, golds: Sequence[Gold]) -> Gold:
     for gold in golds:
         if str(gold.pk) == request.POST.get("gold"):
             return gold
-    raise CannotMake("That gold question is not there any more.")
+    raise CannotMake("That gold question no longer exists.")
 
 
 def name_of(interface: str, what: str) -> str:

@@ -142,9 +142,7 @@ def cap(request: HttpRequest) -> HttpResponse:
     except BadCap as bad:
         messages.error(request, str(bad))
     else:
-        messages.success(
-            request, f"The cap is ${row.cap} now." if row else "There is no such cap any more."
-        )
+        messages.success(request, f"The cap is ${row.cap} now." if row else "The cap is removed.")
     return redirect(f"{reverse('desk-money')}?track={track.slug}")
 
 

@@ -42,11 +42,9 @@ def explain(request: HttpRequest) -> HttpResponse:
     """Accept the current balance as right, with a reason."""
     why = why_of(request)
     if not why or not books.accept_balance(text_of(request, "name"), admin_of(request), why):
-        messages.error(request, "Nothing was changed. Say where the difference comes from.")
+        messages.error(request, "Nothing was changed: explain the difference.")
     else:
-        messages.success(
-            request, "Noted. From now on the balance is compared with what it is today."
-        )
+        messages.success(request, "Saved. The balance is compared with today’s from now on.")
     return redirect("desk-platforms")
 
 

@@ -161,7 +161,7 @@ def _draw(track: Track, request: HttpRequest) -> str:
         return f"{field.replace('_', ' ').capitalize()}: {errors[0]}"
     cleaned = form.cleaned_data
     if not (why := why_of(request)):
-        return "Nothing was drawn: say what the documents are for. It is logged."
+        return "Nothing was drawn: give a reason for the log."
     try:
         batch = draw_documents(
             track,

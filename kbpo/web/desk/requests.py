@@ -49,10 +49,7 @@ OWED = (
 """What is to be paid, for the bank. Holds names: for admins only."""
 TAKEN_BACK = {True: "What was refused is paid.", False: "Reinstated."}
 MOST_SHOWN = 200
-NOBODY_COMES = (
-    "Nobody comes in without an invitation yet: under “The service”, say who may. Those who came"
-    " before judge on it."
-)
+NOBODY_COMES = "Volunteers are closed for the service: open them under “The service”."
 
 
 @for_admins
@@ -133,7 +130,7 @@ def answer(request: HttpRequest) -> HttpResponse:
     """Answer an appeal."""
     decision = request.POST.get("decision", "")
     if decision not in ("reinstate", "keep"):
-        messages.error(request, "Say whether you take it back.")
+        messages.error(request, "Choose: reinstate or keep the decision.")
         return redirect("desk-requests")
     try:
         row = answer_appeal(
@@ -144,7 +141,7 @@ def answer(request: HttpRequest) -> HttpResponse:
         )
         messages.success(
             request,
-            TAKEN_BACK[row.about_pay] if row.reinstated else "Answered; it stands as it is.",
+            TAKEN_BACK[row.about_pay] if row.reinstated else "Answered; the decision stays.",
         )
     except speak.CannotSay as cannot:
         messages.error(request, str(cannot))
@@ -155,7 +152,7 @@ def admit(request: HttpRequest) -> HttpResponse:
     """Accept or decline a volunteer."""
     admits, why = request.POST.get("decision") == "admit", why_of(request)
     if not admits and not why:
-        messages.error(request, "Nobody was turned away: say why. They read it.")
+        messages.error(request, "Nobody was declined: give a reason, which the person reads.")
         return redirect("desk-requests")
     row = volunteer.decide(pk_of(request), admin_of(request), admit=admits, why=why)
     if row is None:
@@ -172,9 +169,7 @@ def another_attempt(request: HttpRequest) -> HttpResponse:
     worker = get_object_or_404(Worker, handle=handle)
     run = _failed_tutorials().filter(worker=worker, interface=interface).first()
     if not (why := why_of(request)):
-        messages.error(
-            request, "They may not try it again yet: say why you let them. It is logged."
-        )
+        messages.error(request, "Nothing was changed: give a reason for the log.")
     elif run is not None and teach.forget(worker, teach.tutorials()[interface]):
         note(
             "tutorial",
@@ -222,9 +217,9 @@ def _new_terms(request: HttpRequest) -> str:
     if not 100 <= len(text) <= consent.LONGEST:
         return f"Terms have 100 to {consent.LONGEST} characters; these have {len(text)}."
     if text == holds.text.strip():
-        return "Nothing was changed: this is the text that holds."
+        return "Nothing was changed: the text is the same."
     if not why_of(request):
-        return "Nothing was changed: say what is new in it, and why. It is logged."
+        return "Nothing was changed: give a reason for the log."
     try:
         with transaction.atomic():
             row = Terms.objects.create(
@@ -238,9 +233,9 @@ def _new_terms(request: HttpRequest) -> str:
                 before=str(holds.version),
             )
     except IntegrityError:
-        return "Somebody else has just published a version. Look at it first."
+        return "Somebody else has just published a version. Check it first."
     messages.success(
-        request, f"Version {row.version} holds. Everybody is asked before their next answer."
+        request, f"Version {row.version} is published. Annotators agree before their next answer."
     )
     return ""
 
@@ -251,7 +246,7 @@ def set_intake(request: HttpRequest) -> HttpResponse:
     track = get_object_or_404(Track, slug=slug) if slug else None
     name, subject = (track.name, f"track:{track.slug}") if track else ("the service", "service")
     if not why_of(request):
-        messages.error(request, "Nothing was changed: say why. It is logged.")
+        messages.error(request, "Nothing was changed: give a reason for the log.")
         return redirect("desk-rules")
     if track is not None and request.POST.get("mode") == "":
         Intake.objects.filter(track=track).delete()

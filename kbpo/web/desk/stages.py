@@ -25,7 +25,7 @@ SUBMISSIONS = (
 )
 SCORE = ("Judge and score", "estimate", "judging", timedelta(days=7))
 
-RELEASE_AGAIN = "Nothing was published. Retry once the cause is removed."
+RELEASE_AGAIN = "Nothing was published. Remove the cause, then retry."
 """What to do about a release that was not made"""
 
 

@@ -56,14 +56,10 @@ CONSEQUENCES = {
     "open": (
         "Everybody sees its board, and teams with an account can submit to it and spend its budget."
     ),
-    "freeze": (
-        "It takes no more submissions. Those that are confirmed are judged to their end. It can be"
-        " opened again."
-    ),
+    "freeze": ("It takes no more submissions; confirmed runs are judged to the end."),
     "close": (
-        "Everything that people judged for it becomes public: each judgment, its sample and its"
-        " seeds. It takes nothing any more, which cannot be undone. Teams with private runs that"
-        " are scored are told that a release will hold these without their names."
+        "All judgments become public. This cannot be undone. Teams with private runs are "
+        "notified of the release."
     ),
 }
 MONEY = ("budget", "day", "submission", "team", "reward", "extra", "seconds")
@@ -126,10 +122,7 @@ class TrackForm(forms.Form):
     ends_when_ranked = forms.BooleanField(
         required=False,
         label="End when ranked",
-        help_text=(
-            "Judge a run no further once its rank among all runs is decided; the rest of"
-            " its money returns."
-        ),
+        help_text=("Stop judging a run once its rank is decided; unspent money returns."),
     )
     scope = forms.ChoiceField(
         choices=Track.Scope.choices,
@@ -148,8 +141,9 @@ class TrackForm(forms.Form):
         required=False,
         empty_label="nobody’s: every team may submit",
         label="Whose study it is",
-        help_text="A study belongs to one team, which alone uploads and sees all judgments at once."
-        " Its corpus has no development part.",
+        help_text=(
+            "A study belongs to one team, which alone uploads. Its corpus has no development part."
+        ),
     )
     platform = forms.ChoiceField(
         choices=platform_choices,
@@ -162,9 +156,9 @@ class TrackForm(forms.Form):
     team = _dollars("Budget of every team", required=False)
     reward = _dollars("Price of one answer", min_value=0.01, max_digits=8)
     extra = _dollars(
-        "Besides, where an answer takes more work",
+        "Extra for an answer that takes more work",
         max_digits=8,
-        help_text="It is set aside for every answer, and returns where it was not earned.",
+        help_text="Reserved for every answer, and returned if not earned.",
     )
     seconds = forms.IntegerField(
         min_value=1, max_value=36000, label="Expected seconds for one answer"
@@ -356,11 +350,11 @@ def _move(track: Track, request: HttpRequest) -> str:
         except CannotRelease as refusal:
             return str(refusal)
         messages.success(
-            request, f"Release {made.number} is being made. It will stand on this page."
+            request, f"Release {made.number} is being made. It will appear on this page."
         )
         return ""
     if verb not in VERBS:
-        return "Say whether to open, freeze or close it."
+        return "Choose: open, freeze or close."
     if verb == "close" and not is_armed(request, track.slug):
         return f"Nothing was closed: type {track.slug} to arm the button."
     if verb == "open" and track.status == Track.Status.DRAFT:
@@ -372,10 +366,7 @@ def _move(track: Track, request: HttpRequest) -> str:
             )
         lacking = ", ".join(step.name for step in unfinished(track))
         if lacking and not is_armed(request, track.slug):
-            return (
-                f"Nothing was opened: {lacking} is to do. Type {track.slug} to open it all the"
-                " same."
-            )
+            return f"Nothing was opened: {lacking} is missing. Type {track.slug} to open it anyway."
     try:
         moved = VERBS[verb](track, who, why_of(request))
     except CannotMove as refusal:

@@ -117,11 +117,11 @@ def _change(request: HttpRequest, handle: str) -> str:
     worker = get_object_or_404(Worker, handle=handle)
     user, verb, why = admin_of(request), request.POST.get("verb"), _text(request, "why")
     if verb not in ("write", "erase", "exclude", "reinstate", "keep"):
-        return "Say whether to leave them out, to keep them or to reinstate them."
+        return "Choose: exclude, keep or reinstate."
     if verb == "erase" and not is_armed(request, "erase"):
         return "Nothing was erased: type the word erase to arm the button."
     if verb in ("exclude", "reinstate", "keep") and not why:
-        return "Say why: it is recorded, and the annotator reads it."
+        return "Give a reason, which the annotator reads."
     try:
         if verb == "write":
             speak.write(worker, _text(request, "subject"), request.POST.get("text", ""), user)
@@ -135,7 +135,7 @@ def _change(request: HttpRequest, handle: str) -> str:
             said = f"Reinstated, and counting again: {exclude.reinstate(worker, user, why)}."
         else:
             exclude.keep(worker, user, why)
-            said = "They stay. What was known against them by now does not count any more."
+            said = "Kept. Earlier signals no longer count."
     except ValueError as no:
         return str(no)
     show = messages.warning if verb in ("exclude", "erase") else messages.success
@@ -189,7 +189,7 @@ def _reject(request: HttpRequest, pk: int, worker: Worker, answer: Any) -> HttpR
             if request.POST.get("sure") == "yes":
                 reject.reject(row, user, evidence)
                 messages.warning(
-                    request, "Pay is refused. The money stays set aside, and you can undo it."
+                    request, "Pay is refused. You can undo it; the money stays reserved."
                 )
                 return redirect("desk-worker", handle=worker.handle)
         except CannotReject as wrong:
@@ -260,7 +260,7 @@ def _invite(request: HttpRequest) -> str:
     role, user = request.POST.get("role", ""), admin_of(request)
     uses = request.POST.get("uses", "1")
     if role not in ("annotator", "researcher"):
-        return "Say whom the link is for: an annotator or a researcher."
+        return "Choose a role for the link: annotator or researcher."
     if not uses.isdecimal() or not 1 <= int(uses) <= MOST_USES:
         return f"A link works between 1 and {MOST_USES} times."
     team = None
@@ -273,7 +273,7 @@ def _invite(request: HttpRequest) -> str:
             )
         team = find_or_create_team(name)
     invite(role, user, team=team, uses=int(uses), why=why_of(request, "Invited from the desk."))
-    messages.success(request, "The link is made; it stands first below.")
+    messages.success(request, "The link is made; it is listed first.")
     return ""
 
 
@@ -281,7 +281,7 @@ def take_back(request: HttpRequest) -> HttpResponse:
     """Revoke an invitation."""
     why = why_of(request, "Taken back from the desk.")
     withdraw(Invitation.objects.filter(pk=pk_of(request)), admin_of(request), why)
-    messages.success(request, "The link works no more.")
+    messages.success(request, "The link is revoked.")
     return redirect("desk-people")
 
 
@@ -317,7 +317,7 @@ def reset_link(request: HttpRequest) -> HttpResponse:
     name = text_of(request, "username")
     person = User.objects.filter(username__iexact=name, is_active=True).first()
     if person is None:
-        messages.error(request, f"Nobody is called “{name[:80]}” here.")
+        messages.error(request, f"There is no user “{name[:80]}”.")
     elif person.is_staff:
         messages.error(request, "Admins set their passwords by mail, or on the server itself.")
     else:

@@ -264,10 +264,10 @@ def _change_payee(request: HttpRequest, user: User, worker: Worker) -> str:
         return str(cannot)
     speak.send_message(
         worker,
-        "Where your money goes was changed",
-        "If you did not do that, change your password and write to us at once.",
+        "Your payout address was changed",
+        "If this was not you, change your password and write to us at once.",
     )
-    messages.success(request, "Noted. The next payout goes there.")
+    messages.success(request, "Saved. The next payout goes there.")
     return ""
 
 
@@ -275,12 +275,12 @@ def work_mail(request: HttpRequest, worker: Worker) -> HttpResponse:
     """Switch mails about work on or off."""
     wanted = request.POST.get("wanted") == "yes"
     if ask_for_mail(worker, wanted=wanted):
-        messages.success(request, "We write to you when there is work, once a day at most.")
+        messages.success(request, "We will mail you when there is work, at most once a day.")
     elif wanted:
-        messages.error(request, "Add an e-mail address first: it stands below.")
+        messages.error(request, "Add an e-mail address below first.")
         return redirect("annotate_payee")
     else:
-        messages.success(request, "We do not write to you about work any more.")
+        messages.success(request, "You get no more mails about work.")
     return redirect("annotate_payee" if request.POST.get("from") == "payee" else "annotate")
 
 
@@ -367,13 +367,13 @@ def _leave(request: HttpRequest, worker: Worker) -> str:
     if not is_armed(request, "erase"):
         return "Nothing was erased: type the word erase to arm the button."
     if sums.answered + sums.approved and money not in ("pay", "waive"):
-        return "Say what becomes of the money that is not paid yet."
+        return "Choose what happens to the unpaid money."
     if money == "pay" and not payout.address_of(worker):
-        return "Say first where your money goes, or give it up: else nobody can pay you."
+        return "Enter a payout address first, or give up the money."
     if not leave.ask(worker, waives=money == "waive"):
         messages.info(
             request,
-            "You will be erased as soon as everything is read and paid. Until then you can stay.",
+            "You will be erased once everything is paid. Until then you can stay.",
         )
     return ""
 
@@ -400,7 +400,7 @@ def join_queue(request: HttpRequest) -> HttpResponse:
             refusal, wait = str(cannot), cannot.wait
         else:
             if application.admitted:
-                messages.success(request, "Welcome. Here is your own page.")
+                messages.success(request, "Welcome. This is your page.")
             return redirect("annotate" if application.admitted else "annotate_volunteer")
     context = {
         "form": form,

@@ -51,63 +51,45 @@ View = Callable[Concatenate[HttpRequest, P], HttpResponse]
 WorkerView = Callable[Concatenate[HttpRequest, Worker, P], HttpResponse]
 
 NOT_AN_ANNOTATOR = (
-    "These pages are for annotators. Ask whoever runs this service for an invitation link, "
-    "or try judging without an account."
+    "These pages are for annotators. Ask an admin for an invitation link, or try "
+    "judging without an account."
 )
 IN_THE_QUEUE = "These pages are for annotators. You asked to be one, and no admin has answered yet."
 TURNED_AWAY = "These pages are for annotators. You asked to be one, and an admin has answered."
-NOT_YOURS = "This question was given to somebody else. Your own next question is waiting for you."
-LOGGED_OUT = (
-    "You are logged out, or your session has ended. Nothing is lost: log in again, and what you"
-    " chose is sent."
-)
-LOGGED_OUT_KEPT = (
-    "You were logged out, and nothing was sent. Log in: what you chose is kept; then send it again."
-)
+NOT_YOURS = "This question was given to somebody else. Your next question is ready."
+LOGGED_OUT = "You are logged out. Log in again: your answer is kept and will be sent."
+LOGGED_OUT_KEPT = "You were logged out, and nothing was sent. Log in and send your saved answer."
 OTHER_LOGIN = (
-    "You are logged in as {name} now, and this question is in somebody else's hands. Nothing is"
-    " lost: this browser keeps what you chose. Log out, log in as before, and send it again."
+    "You are logged in as {name} now. This browser keeps your answer: log in as before "
+    "and send it again."
 )
-NOT_KEYS = "These are no shortcuts that a page offers. Those that were chosen before are kept."
-STALE = (
-    "You logged in anew since this page was opened, and nothing was sent yet. What you chose stands"
-    " here: send it once more."
-)
+NOT_KEYS = "These shortcuts are not available. The old ones are kept."
+STALE = "You have logged in again since this page was opened. Nothing was sent: send it again."
 STALE_ELSEWHERE = (
-    "You logged in or out after you had opened the page, in this window or another one, or your"
-    " browser keeps no cookies. Nothing was changed. Go back, reload the page and send it again."
+    "You logged in or out after opening the page, or cookies are blocked. Nothing was "
+    "changed. Go back, reload and send it again."
 )
 EXCLUDED = "We do not offer you more questions."
 LOST = (
-    "This question is not yours any more: its page had not reached us for too long, and somebody"
-    " else took it, or it is not asked any more. Here is the next."
+    "Your time for this question ran out, and it was given to somebody else or closed. "
+    "Here is the next."
 )
 MAY_BE_SENT = (
-    "Somebody else has this question by now, or it is not asked any more, so your answer cannot"
-    " count. If it is complete, send it: it is paid all the same."
+    "Your time for this question ran out, so your answer cannot count. Send it if it is"
+    " complete: it is paid."
 )
-LATE = (
-    "Your answer came too late to count: its page had not reached us for too long, and somebody"
-    " else took the question, or it is not asked any more. It is paid all the same. Here"
-    " is the next."
-)
+LATE = "Your answer came too late to count, but it is paid. Here is the next."
 UNPAID = (
-    "Your answer came too late to count, and the study has no money left to pay for it: its page"
-    " had not reached us for too long. Tell us, by “Feedback” on your page. Here is the next."
+    "Your answer came too late to count, and the study has no money left to pay it. "
+    "Write to us by “Feedback” on your page. Here is the next."
 )
-ANSWERED_ALREADY = "You have answered this one already."
-OF_YOUR_TEAM = (
-    "A team that you belong or belonged to pays for this question or predicts what it asks: others"
-    " judge it. "
-)
+ANSWERED_ALREADY = "You have already answered this question."
+OF_YOUR_TEAM = "Your team pays for this question or predicts its answer: others judge it. "
 NOT_TAKEN = OF_YOUR_TEAM + "An answer of yours is not taken and not paid. Here is the next."
-GIVEN_BACK = "You gave this question back. Here is the next."
+GIVEN_BACK = "You returned this question. Here is the next."
 NOTHING_OPEN = "Nothing to judge right now."
-NO_MORE = "There is no more of that kind right now. Choose another, or come back later."
-STOPPED = (
-    "You stopped. What you had begun is kept: unless somebody else takes it, you find it again when"
-    " you go on."
-)
+NO_MORE = "No more questions of that kind. Choose another, or come back later."
+STOPPED = "You stopped. Your draft is saved, unless somebody else takes the question."
 
 
 def for_annotators(view: WorkerView[P]) -> View[P]:
@@ -459,7 +441,7 @@ def give_back(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     if in_hand is None:
         return refused(request, NOT_YOURS, link=reverse("annotate_next"), action="Next question")
     if lease.give_back(in_hand.assignment):
-        messages.info(request, "You gave that question back. Here is another.")
+        messages.info(request, "You returned that question. Here is another.")
     return _redirect_to_next(request, worker)
 
 

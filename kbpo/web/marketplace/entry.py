@@ -34,8 +34,7 @@ from kbpo.web.judging.views import raw_of, show
 AGREE, BEGIN, LESSON = "agree", "begin", "lesson"
 OF_OURS = ("proof", "answer", "step", "version")
 FAILED = (
-    "The tutorial was not passed in two attempts, so we cannot offer you questions of this kind. "
-    "Please return this HIT; it costs you nothing, and says little about you."
+    "You did not pass the tutorial in two attempts. Please return this HIT; it costs you nothing."
 )
 
 

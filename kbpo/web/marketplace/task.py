@@ -60,17 +60,13 @@ NEW_NAMES = Limit("task.names", 60, 3600)
 """Workers whom we have never met that one address may name in an hour"""
 NOT_OURS = "This page was not opened by a marketplace that we know. Nothing can be sent from here."
 NOT_FOR_YOU = (
-    "This HIT is not for you. Please return it; it costs you nothing. Perhaps you have judged this"
-    " text before: then another one is new to you. If it is something else, we wrote to you"
-    " on the marketplace."
+    "This HIT is not for you: perhaps you have judged this text before. Please return "
+    "it; it costs you nothing."
 )
 """One sentence for whoever is refused: anybody may write anybody's id into an address"""
-BUSY = (
-    "Too many people have this HIT open just now. Please return it, or load this page anew"
-    " in some minutes."
-)
+BUSY = "Too many people have this HIT open. Please return it, or reload this page in some minutes."
 FULL = "Too many people have this HIT open: your answers are kept in this browser alone."
-GONE = "This HIT is not needed any more. Please return it; it costs you nothing."
+GONE = "This HIT is no longer needed. Please return it; it costs you nothing."
 ALREADY = "You have sent this HIT in already. Nothing more needs to be saved."
 
 

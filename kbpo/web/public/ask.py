@@ -42,8 +42,8 @@ class AskForm(forms.Form):
     team = forms.CharField(
         max_length=80,
         help_text=(
-            "The name of a new team; it stands on the board. Is yours here already? Then ask one of"
-            " its members for a link instead."
+            "Name of a new team, shown on the board. To join an existing team, ask a member for"
+            " a link."
         ),
     )
     system = forms.CharField(
@@ -135,7 +135,7 @@ def forgot_password(request: HttpRequest) -> HttpResponse:
         )
     messages.success(
         request,
-        "If there is an account with this address, a mail with a link is on its way to it.",
+        "If an account has this address, we have mailed a link to it.",
     )
     return redirect("login")
 

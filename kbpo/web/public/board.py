@@ -267,7 +267,7 @@ def _finding(rows: Sequence[Row]) -> str:
         return "No system has both numbers yet."
     precise = max(scored, key=lambda row: row.value(row.mean) or 0.0)
     leader, most = (row.submission.full_name for row in (rows[0], precise))
-    return f"{leader} stands first; {most} is the most precise."
+    return f"{leader} is first; {most} is the most precise."
 
 
 @expensive

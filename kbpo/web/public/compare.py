@@ -140,7 +140,7 @@ def _chosen(
     if any(text and text not in by_pk for text in asked):
         return first, second, MISSING
     if first is not None and first == second:
-        sentence = "These are one and the same system: choose another for one of them."
+        sentence = "Both are the same system: choose another."
         return first, None, sentence
     if len(marked) > 2:
         return first, second, "More than two systems were marked: these are the first two."

@@ -36,9 +36,7 @@ LONGEST_WORDS = 200
 """Characters that are searched for"""
 BEGINS = 200
 """Characters of a text that a list has"""
-NOT_DOWNLOADABLE = (
-    "Its documents are not to be downloaded here: ask whoever runs the track for them."
-)
+NOT_DOWNLOADABLE = "Its documents cannot be downloaded here: ask the organisers."
 
 
 def find_readable_track(request: Asking, slug: str) -> Track:

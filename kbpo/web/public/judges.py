@@ -14,26 +14,20 @@ from scoring.rated import FEWEST_JUDGES
 from scoring.report import Figure, Judges
 from scoring.words import ALL_JUDGED, MEANS, no_width_text
 
-SAMPLING_ONLY = "The intervals cover sampling only: the judges’ error is not in them."
-CORRECTED = (
-    "Intervals called “corrected” hold the judges’ error too; the others cover sampling only."
-)
-RATINGS = "What people differ by is in the intervals. An error that all of them make is not."
-CORRECTED_RATINGS = "Intervals called “corrected” hold that too."
-TOO_FEW = "Where no corrected number stands, too little is checked; the system’s page says so."
+SAMPLING_ONLY = "The intervals cover sampling only, not the judges’ errors."
+CORRECTED = "“Corrected” intervals include the judges’ errors; the others cover sampling only."
+RATINGS = "The intervals include differences between people, but no error that all of them make."
+CORRECTED_RATINGS = "“Corrected” intervals include that, too."
+TOO_FEW = "Scores with too few checks are not corrected; the system’s page gives the reason."
 ONE_RATER = (
-    "Numbers are for this judge: one person gave all of these ratings. If they are stricter or"
-    " milder than others, no interval knows it, and systems are not ranked."
+    "All ratings are by one person, so systems are not ranked, and intervals ignore how"
+    " strict this person is."
 )
 FEW_RATERS = (
-    "Numbers and ranks are for these judges: {} people gave the ratings, too few to speak for"
-    " others."
+    "Scores and ranks are for these judges only: {} people gave the ratings, too few to generalise."
 )
 ONE_RATER_GAVE_HALF = "One person gave more than half of the ratings, so systems are not ranked."
-UNKNOWN_RATERS = (
-    "Who gave {} is not known: many may be one person’s, and intervals that allow for strict and"
-    " mild people are too narrow then."
-)
+UNKNOWN_RATERS = "The author of {} is unknown: if many are by one person, intervals are too narrow."
 UNCHECKED = "No expert has checked any of these judgments yet."
 
 
@@ -131,7 +125,7 @@ def sentences_on_run(
 
 def _agreement_sentence(judges: Judges, subject: str) -> str:
     if judges.agree is None:
-        return "Nobody knows how far people agree: no question was answered by two."
+        return "Agreement is unknown: no question was answered by two people."
     return (
         f"Of the {count_text(judges.answers)} answers {subject} {percent_text(judges.agree)} agree"
         " with their majority."

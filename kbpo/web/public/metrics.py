@@ -227,7 +227,7 @@ def _draw_systems(shown: Board, single: Scorer, criterion: str) -> SafeString | 
         dots,
         axis,
         axis,
-        f"What {single.label} says of each system against what people say.",
+        f"Score by {single.label} and by people, for each system.",
         x_name=f"{single.label} alone, at people’s mean and spread",
         y_name=f"People, {criterion.lower()}",
         x_written=lambda share: number_text(share, decimals=0),

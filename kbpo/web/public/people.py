@@ -72,13 +72,8 @@ QUARTER = 15 * 60
 LOGINS_OF_ADDRESS = Limit("login.address", 40, QUARTER)
 LOGINS_OF_NAME = Limit("login.name", 20, QUARTER)
 """Wrong passwords. Strangers may use up a name's; its owner then gets in by a new password."""
-LOGIN_PAUSED = (
-    "Too many wrong passwords were tried. Wait a quarter of an hour, or set a new password, which"
-    " lets you in at once."
-)
-WRONG_PASSWORD = (
-    "This name and password do not go together. Both tell capital letters from small ones."
-)
+LOGIN_PAUSED = "Too many wrong passwords. Wait a quarter of an hour, or set a new password."
+WRONG_PASSWORD = "Name and password do not match. Capital letters matter."
 
 
 class LoginForm(AuthenticationForm):
@@ -208,19 +203,17 @@ def create_token(request: HttpRequest) -> HttpResponse:
         return redirect("account")
     user, name = cast(User, request.user), request.POST.get("name", "").replace("\x00", "").strip()
     if not 1 <= len(name) <= 80:
-        return _account(
-            request, refusal="Give the token a name of 1 to 80 characters: where will it be used?"
-        )
+        return _account(request, refusal="Give the token a name of 1 to 80 characters.")
     scope, days = request.POST.get("scope", ""), request.POST.get("days", "")
     if scope not in Token.Scope.values or days not in map(str, TOKEN_DAYS):
-        return _account(request, refusal="Say what the token may do, and for how long.")
+        return _account(request, refusal="Choose what the token may do, and for how long.")
     with transaction.atomic():
         User.objects.select_for_update(no_key=True).get(pk=user.pk)  # counts one at a time
         if user.tokens.filter(revoked_at=None).count() < MOST_TOKENS:
             secret = Token.issue(user, name, days=int(days), scope=scope)[1]
             return _account(request, secret=secret)
     return _account(
-        request, refusal=f"You have {MOST_TOKENS} tokens. Revoke one that is not used any more."
+        request, refusal=f"You have {MOST_TOKENS} tokens. Revoke one that you no longer use."
     )
 
 
@@ -232,7 +225,7 @@ def revoke_token(request: HttpRequest, pk: int) -> HttpResponse:
     if token.revoked_at is None:
         token.revoked_at = clock.now()
         token.save(update_fields=["revoked_at"])
-    messages.success(request, f"The token {token.name} is revoked. What uses it stops working now.")
+    messages.success(request, f"The token {token.name} is revoked.")
     return redirect("account")
 
 
@@ -476,11 +469,11 @@ def change_notices(request: HttpRequest, pk: int) -> HttpResponse:
         messages.error(request, "Nothing was done: verb is one of test, remove.")
     elif verb == "remove":
         hook.delete()
-        messages.success(request, "It is called no more.")
+        messages.success(request, "The webhook is removed.")
     elif send_test(hook) is None:
         messages.error(request, "No test was sent: there were many in the last hour.")
     else:
-        messages.success(request, "A test is on its way; what came of it stands below in a moment.")
+        messages.success(request, "A test was sent; its result will appear below.")
     return redirect("notices")
 
 

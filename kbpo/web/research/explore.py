@@ -359,7 +359,7 @@ def explore_newest(request: HttpRequest) -> HttpResponse:
 
 Fact: TypeAlias = "tuple[Found, list[Submission]]"
 """With who found it"""
-NOT_READ_YET = "What people found in whole documents is told once the track is closed."
+NOT_READ_YET = "Facts found in whole documents are shown once the track is closed."
 FINDERS = {"missed": "Others found, missed here", "nobody": "True, found by nobody"}
 MISSED_SORTS = {"text": "As in the text", "most": "Found by most first"}
 

@@ -81,9 +81,7 @@ PREDICTION_NUMBERS = ("after", "p")
 """Numbers of predictions: a page begins after one, shows one"""
 PAGING_PARAMETERS = ("limit", "offset", "format")
 """Parameters that say how much of a list is sent, and how"""
-NOT_YET = (
-    "Judgments are shown once the submission's sample is drawn, and not after it is withdrawn."
-)
+NOT_YET = "Judgments are shown once the sample is drawn, and not after a withdrawal."
 
 
 class Unreadable(Exception):

@@ -87,7 +87,7 @@ def dispute(user: User, submission: Submission, prediction: int, note: str) -> E
         raise Http404("Judgments are disputed by the submission's own team.")
     row = Prediction.objects.filter(pk=prediction, submission=submission).first()
     if row is None:
-        raise Http404("This submission has no such prediction: its errors tell their numbers.")
+        raise Http404("This submission has no such prediction.")
     public = sees_only_public(user, submission)
     verdicts = kind_of(submission.track).verdicts(submission.pk, public=public)
     if row.pk not in set(verdicts.prediction):

@@ -221,6 +221,7 @@ def order_more(request: HttpRequest, submission: Submission) -> HttpResponse:
         option = ordered.plan["options"][ordered.plan["chosen"]]
         width = half_width_text(float(ordered.plan["chosen"]))
         messages.success(
-            request, f"Ordered: {width}, at most {money_text(option['at_most'])}. Judging goes on."
+            request,
+            f"Ordered: {width}, at most {money_text(option['at_most'])}. Judging continues.",
         )
     return redirect("submission", pk=submission.pk)

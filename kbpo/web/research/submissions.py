@@ -68,30 +68,19 @@ from scoring.words import no_width_text
 
 END_REASONS = {
     "target": (
-        "The judgments that the interval ordered takes are there. Where they happen to differ more"
-        " than was to be expected, the intervals below are a little wider than that."
+        "All planned judgments are made. If they vary more than expected, the intervals are"
+        " a little wider than ordered."
     ),
-    "ranked": (
-        "Its rank among all runs is decided: the interval that was ordered is not needed for that."
-        " What was set aside for more is free again."
-    ),
-    "budget": (
-        "The money for this submission ended before the interval that was ordered was reached. What"
-        " was judged counts, and the intervals below are as wide as they are."
-    ),
+    "ranked": ("Its rank is decided, so judging stopped early. The remaining money is returned."),
+    "budget": ("The money was spent before the ordered interval was reached."),
     "all": (
-        "Everything that it says was asked, and the interval that was ordered is not reached: what"
-        " is left is what people differ by, or could not answer. Only more people a question would"
-        " narrow it."
+        "All its predictions were asked; only more people per question would narrow the interval."
     ),
     "stages": (
-        "It was drawn in as many stages as an order has, and the interval that was ordered is not"
-        " reached. What was judged counts, and what is left can be ordered."
+        "The last stage of the order is judged, but the interval is wider than ordered. "
+        "More can be ordered."
     ),
-    "exhausted": (
-        "Everything that the plan allowed to ask was asked, and the interval that was ordered is"
-        " not reached. What was judged counts, and the intervals below are as wide as they are."
-    ),
+    "exhausted": ("All questions of the plan were asked, but the interval is wider than ordered."),
 }
 """Why judging ended, in a sentence."""
 
@@ -490,7 +479,7 @@ class RunForm(forms.Form):
     name = forms.CharField(
         max_length=80,
         label="Run name",
-        help_text="It stands on the board beside your team’s name.",
+        help_text="Shown on the board beside your team’s name.",
         error_messages=dict.fromkeys(
             ("required", "max_length"), "A run needs a name of 1 to 80 characters."
         ),
@@ -499,7 +488,7 @@ class RunForm(forms.Form):
         max_length=2000,
         required=False,
         widget=forms.Textarea(attrs={"rows": 4}),
-        help_text="What the system is, in a sentence. Everybody can read it once it is scored.",
+        help_text="One sentence. Everybody can read it once the run is scored.",
     )
     paper_url = forms.URLField(
         max_length=300, required=False, assume_scheme="https", label="Address of the paper"
@@ -511,11 +500,8 @@ class RunForm(forms.Form):
         required=False,
         label="Private until we publish it",
         help_text=(
-            "Not on the board, in no comparison or rank: others see neither it nor its"
-            " scores. It is judged like any other, and counts in what the whole track spent and"
-            " what of its texts is judged. A data release of the closed track contains its"
-            " predictions and scores, since others’ numbers rest on its draws, without team, name"
-            " and description. Without the tick it is published, and that stays."
+            "Only your team sees it, and it has no rank. A data release contains it without "
+            "team and name. Publishing cannot be undone."
         ),
     )
     is_anonymous = forms.BooleanField(

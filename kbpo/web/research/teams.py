@@ -37,14 +37,12 @@ from kbpo.web.components.figures import plural
 from kbpo.web.http import act, is_armed, pk_of, why_of
 
 INVITATION_DAYS = 14
-USED_UP = (
-    "This invitation does not work any more: it was used up or has run out. Ask for a new one."
-)
+USED_UP = "This invitation is used up or expired. Ask for a new one."
 
 
 BUSY = (
-    "You are the last member of {team}, which has runs under way or money set aside. Wait until"
-    " they are scored, withdraw them, or invite somebody and make them an owner first."
+    "You are the last member of {team}, which has runs under way or reserved money. "
+    "Wait, withdraw the runs, or make somebody else an owner first."
 )
 UNDER_WAY = ("confirmed", "judging")
 """Statuses of runs under way"""
@@ -54,9 +52,7 @@ ONLY_OWNERS = "Only owners of the team give roles and remove members."
 class JoinForm(SignUpForm):
     """The form for a new account; researchers also accept how their files are used."""
 
-    terms = forms.BooleanField(
-        error_messages={"required": "Say that you agree; without it we cannot make an account."}
-    )
+    terms = forms.BooleanField(error_messages={"required": "Please agree: an account needs it."})
 
     def __init__(self, *args: Any, role: str = "researcher", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -89,7 +85,7 @@ def join_team(request: HttpRequest, code: str) -> HttpResponse:
         if not has_account:
             login(request, user)
         if invitation.role == "annotator":
-            messages.success(request, "Welcome. Here is your own page.")
+            messages.success(request, "Welcome. This is your page.")
             return redirect("annotate")
         if (team := invitation.team) is None:
             return redirect("account")
@@ -262,7 +258,7 @@ def change_member(request: HttpRequest, team: Team) -> HttpResponse:
             check_may_leave(team, user)
         if verb == "remove":
             ended = teams.remove(team, person, user, why_of(request))
-            notice = f"{person.get_username()} does not belong to {team.name} any more."
+            notice = f"{person.get_username()} is no longer in {team.name}."
             notice += " Open links ended with it: make new ones." if ended else ""
         else:
             teams.set_role(team, person, verb or "", user, why_of(request))
@@ -301,7 +297,7 @@ def revoke_invitation(request: HttpRequest, team: Team) -> HttpResponse:
     withdraw(
         invitations, cast(User, request.user), why_of(request, "Taken back from the team’s page.")
     )
-    messages.success(request, "The link works no more.")
+    messages.success(request, "The link is revoked.")
     return redirect("team", slug=team.slug)
 
 
