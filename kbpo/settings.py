@@ -177,7 +177,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "kbpo.web.http.contact",
+                "kbpo.web.http.add_contact",
             ],
         },
     }

@@ -12,4 +12,4 @@ urlpatterns = [
 handler400 = "kbpo.web.errors.bad_request"
 handler403 = "kbpo.web.errors.forbidden"
 handler404 = "kbpo.web.errors.not_found"
-handler500 = "kbpo.web.errors.failed"
+handler500 = "kbpo.web.errors.server_error"

@@ -169,7 +169,7 @@ def store(row: ExpertCheck, expert: User, raw: dict[str, Any], values: dict[int,
     for entry in [mine, *disputes_too.exclude(pk=row.pk)]:
         close(entry, raw, values, expert, agrees=agreed)
         _notify_disputant(entry)
-    about, after = f"target:{row.target_id}", "agrees" if agreed else "says otherwise"
+    about, after = f"target:{row.target_id}", "agrees" if agreed else "disagrees"
     log("adjudicate", about, who=expert, track=row.track.slug, after=after)
     if mine.round is not None:
         end_if_done(mine.round)
@@ -186,7 +186,7 @@ def _notify_disputant(row: ExpertCheck) -> None:
         return
     run = f"{submission.own_name} on {row.track.name}"
     subject = f"An expert looked at a judgment of {run}"
-    became = f"An expert {'agrees with it' if row.agrees else 'says otherwise'}."
+    became = f"An expert {'agrees with it' if row.agrees else 'disagrees'}."
     if row.status == "dropped":
         subject = f"A dispute about {run} was put aside"
         became = f"It was put aside, and no expert looks at it: {row.remark}"

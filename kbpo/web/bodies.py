@@ -16,7 +16,7 @@ from django.http.response import HttpResponseBase
 from django.urls import Resolver404, ResolverMatch, resolve
 
 from kbpo.accounts.models import User
-from kbpo.web.errors import page, retry_later
+from kbpo.web.errors import error_page, retry_later
 
 MEGABYTE = 1 << 20
 FORM_FIELDS_LIMIT = MEGABYTE
@@ -59,17 +59,17 @@ class BodyLimitMiddleware:
         """
         size = body_size(request)
         if request.path.startswith(JUDGING):
-            return page(request, 413, TOO_LONG) if size > LONGEST_ANSWER else None
+            return error_page(request, 413, TOO_LONG) if size > LONGEST_ANSWER else None
         name = receiving_page(request, request.resolver_match)
         may_send, most = bool(name) and _may_send_files(request, name), 0
         if may_send:
             most = settings.UPLOAD_LIMIT_MB * MEGABYTE + FORM_FIELDS_LIMIT
         if size > max(int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE), most):
-            return page(request, 413)
+            return error_page(request, 413)
         if not size or not name or name.startswith(API) or may_send:
             return None
         if request.user.is_authenticated:
-            return page(request, 403)
+            return error_page(request, 403)
         return redirect_to_login(request.get_full_path())
 
 

@@ -63,7 +63,7 @@ MODEL_NAMES = {"submissions": "run", "tracks": "track"}
 """What the last part of an address of the API names, by the part before it"""
 
 
-def page(request: HttpRequest, status: int, sentence: str = "") -> HttpResponse:
+def error_page(request: HttpRequest, status: int, sentence: str = "") -> HttpResponse:
     """Return the error page, or JSON under /api/ and for scripts."""
     title, advice = SENTENCES[status]
     if request.path.startswith("/api/"):
@@ -77,7 +77,7 @@ def page(request: HttpRequest, status: int, sentence: str = "") -> HttpResponse:
 
 def retry_later(request: HttpRequest, sentence: str) -> HttpResponse:
     """Return a 503 page that says when to try again."""
-    answer = page(request, 503, sentence)
+    answer = error_page(request, 503, sentence)
     answer["Retry-After"] = str(RETRY_AFTER)
     return answer
 
@@ -98,23 +98,23 @@ def is_script(request: HttpRequest) -> bool:
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return page(request, 400)
+    return error_page(request, 400)
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return page(request, 403, str(exception) if str(exception) else "")
+    return error_page(request, 403, str(exception) if str(exception) else "")
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     sentence = exception.args[0] if exception.args and isinstance(exception.args[0], str) else ""
-    return page(request, 404, sentence if sentence and "match" not in sentence else "")
+    return error_page(request, 404, sentence if sentence and "match" not in sentence else "")
 
 
-def failed(request: HttpRequest) -> HttpResponse:
+def server_error(request: HttpRequest) -> HttpResponse:
     """Return the page of a bug, or of a busy service if the database timed out."""
     error = sys.exc_info()[1]
     answer = None if error is None else _response_to(request, error)
-    return page(request, 500) if answer is None else answer
+    return error_page(request, 500) if answer is None else answer
 
 
 def has_invalid_text(error: BaseException) -> bool:
@@ -131,13 +131,13 @@ def _response_to(request: HttpRequest, error: BaseException) -> HttpResponse | N
     may be a bug.
     """
     if is_busy(error):
-        answer = busy(request, error)
+        answer = busy_page(request, error)
     elif isinstance(error, OSError) and error.errno in NO_ROOM:
         _log(logging.ERROR, 503, request, error)
         answer = retry_later(request, DISK_FULL)
     elif has_invalid_text(error):
         _log(logging.WARNING, 400, request, error)
-        answer = page(request, 400, NO_TEXT)
+        answer = error_page(request, 400, NO_TEXT)
     else:
         return None
     answer._has_been_logged = True  # type: ignore[attr-defined]
@@ -168,7 +168,7 @@ def _original_exception(error: BaseException) -> BaseException:
     return error if hidden is None else hidden
 
 
-def busy(request: HttpRequest, error: BaseException) -> HttpResponse:
+def busy_page(request: HttpRequest, error: BaseException) -> HttpResponse:
     """Return a 503 page. It makes no database query, not even for the user."""
     error = _original_exception(error)
     _log(logging.WARNING, 503, request, error)

@@ -19,7 +19,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
 from kbpo.web.errors import Crowded
-from kbpo.web.http import address_of
+from kbpo.web.http import client_address
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
@@ -34,7 +34,7 @@ SLOTS = threading.BoundedSemaphore(AT_ONCE)
 
 
 @contextmanager
-def slot(seconds: float) -> Iterator[None]:
+def hold_slot(seconds: float) -> Iterator[None]:
     """Hold one of the process's slots for an expensive computation.
 
     Raises `Crowded` if none is free within `seconds`. Only processes that serve requests are
@@ -56,7 +56,7 @@ def expensive(view: View[P]) -> View[P]:
 
     @wraps(view)
     def limited(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
-        with slot(WAIT):
+        with hold_slot(WAIT):
             return view(request, *args, **kwargs)
 
     return limited
@@ -71,23 +71,23 @@ def export(view: View[P]) -> View[P]:
     def limited(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         if not settings.ANSWERS_REQUESTS:
             return view(request, *args, **kwargs)
-        key = _key(request)
-        if not _begins(key):
+        key = _session_key(request)
+        if not _register_export(key):
             raise Crowded("Another export of this session is in flight")
         try:
-            with slot(WAIT):
+            with hold_slot(WAIT):
                 answer = view(request, *args, **kwargs)
         except BaseException:
-            _ends(key)
+            _unregister_export(key)
             raise
         if answer.streaming:
             stream = cast(StreamingHttpResponse, answer)
             stream.streaming_content = _compute_in_slots(
                 cast(Iterable[bytes], stream.streaming_content)
             )
-            answer._resource_closers.append(partial(_ends, key))  # type: ignore[attr-defined]
+            answer._resource_closers.append(partial(_unregister_export, key))  # type: ignore[attr-defined]
         else:
-            _ends(key)
+            _unregister_export(key)
         return answer
 
     return limited
@@ -104,14 +104,14 @@ def _compute_in_slots(parts: Iterable[bytes]) -> Iterator[bytes]:
         yield part
 
 
-def _key(request: HttpRequest) -> str:
+def _session_key(request: HttpRequest) -> str:
     """Return the identity of the session: the token, the session key, or the address."""
     session: Any = request.session
-    who = request.headers.get("Authorization") or session.session_key or address_of(request)
+    who = request.headers.get("Authorization") or session.session_key or client_address(request)
     return f"export:{sha256(who.encode(errors='replace')).hexdigest()}"
 
 
-def _begins(key: str) -> bool:
+def _register_export(key: str) -> bool:
     """Return whether the session has no other export. It waits a moment, since a client may request
     the next file before we finish the last.
     """
@@ -126,7 +126,7 @@ def _begins(key: str) -> bool:
     return True
 
 
-def _ends(key: str) -> None:
+def _unregister_export(key: str) -> None:
     with suppress(Exception):
         cache.delete(key)
 
@@ -139,5 +139,5 @@ class LimitedHasher(PBKDF2PasswordHasher):
     """Django's default hasher: the hashes are the same."""
 
     def encode(self, password: str, salt: str, iterations: int | None = None) -> str:
-        with slot(PATIENCE):
+        with hold_slot(PATIENCE):
             return super().encode(password, salt, iterations)

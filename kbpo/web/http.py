@@ -35,14 +35,14 @@ def for_admins(
     @never_cache
     @login_required
     def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        if not admin_of(request).is_staff:
+        if not current_admin(request).is_staff:
             raise PermissionDenied("This page is for the admins of this service.")
         return view(request, *args, **kwargs)
 
     return guarded
 
 
-def admin_of(request: HttpRequest) -> User:
+def current_admin(request: HttpRequest) -> User:
     """Return `request.user` with the type User. The function checks nothing: it is for views that
     require log-in.
     """
@@ -60,7 +60,7 @@ def public_track(slug: str, *, drafts: bool = False) -> Track:
     return track
 
 
-def address_of(request: HttpRequest) -> str:
+def client_address(request: HttpRequest) -> str:
     """Return the client's address; of one of version 6 its network (/64), which one person has.
 
     Each of `PROXIES` proxies appends to `X-Forwarded-For` who spoke to it. What stands further left
@@ -73,9 +73,9 @@ def address_of(request: HttpRequest) -> str:
     return _network(visitor) or _network(peer) or peer
 
 
-def network_of(request: HttpRequest) -> str:
+def client_network(request: HttpRequest) -> str:
     """Return the network of the client's address, of one provider: /24 for IPv4, /48 for IPv6."""
-    address = address_of(request)
+    address = client_address(request)
     try:
         network = ip_network(address)
     except ValueError:
@@ -95,24 +95,24 @@ def _network(text: str) -> str:
     return f"{IPv6Address(int(address) >> 64 << 64)}/64"
 
 
-def is_armed(request: HttpRequest, word: str) -> bool:
+def has_typed_word(request: HttpRequest, word: str) -> bool:
     """Return whether the confirmation word was typed, in any case (see
     `templates/components/word.html`).
     """
     return request.POST.get("word", "").strip().lower() == word.lower()
 
 
-def text_of(request: HttpRequest, name: str, most: int = 500) -> str:
+def form_text(request: HttpRequest, name: str, most: int = 500) -> str:
     """Return the text of a form field, cut to `most` characters."""
     return request.POST.get(name, "").replace("\x00", "").strip()[:most]
 
 
-def why_of(request: HttpRequest, default: str = "") -> str:
+def form_reason(request: HttpRequest, default: str = "") -> str:
     """Return the reason in the form, for the log; the default without one."""
-    return text_of(request, "why") or default
+    return form_text(request, "why") or default
 
 
-def pk_of(request: HttpRequest, name: str = "pk") -> int:
+def form_pk(request: HttpRequest, name: str = "pk") -> int:
     """Return the primary key in the form. Raises Http404."""
     text = request.POST.get(name, "")
     if not (text.isascii() and text.isdecimal() and len(text) < 19):
@@ -120,7 +120,7 @@ def pk_of(request: HttpRequest, name: str = "pk") -> int:
     return int(text)
 
 
-def act(
+def run_action(
     request: HttpRequest,
     actions: Mapping[str, Callable[Concatenate[HttpRequest, P], R]],
     *args: P.args,
@@ -135,7 +135,7 @@ def act(
     return action(request, *args, **kwargs)
 
 
-def at_one_moment(
+def in_snapshot(
     view: Callable[Concatenate[HttpRequest, P], R],
 ) -> Callable[Concatenate[HttpRequest, P], R]:
     """Return the view with all its queries in one read-only snapshot. Requests that write are not
@@ -146,14 +146,14 @@ def at_one_moment(
     def read(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> R:
         if request.method not in ("GET", "HEAD"):
             return view(request, *args, **kwargs)
-        with one_moment():
+        with read_snapshot():
             return view(request, *args, **kwargs)
 
     return read
 
 
 @contextmanager
-def one_moment() -> Iterator[None]:
+def read_snapshot() -> Iterator[None]:
     """Run a block in one read-only snapshot of the database (REPEATABLE READ), and cache repeated
     reads in it (`caching_reads`). Inside another transaction reads are cached, but the transaction
     stays as it is.
@@ -187,12 +187,12 @@ class PolicyMiddleware:
         return response
 
 
-def contact(request: HttpRequest) -> dict[str, str | bool]:
+def add_contact(request: HttpRequest) -> dict[str, str | bool]:
     """Return the contact address for the footer, and whether the site sends mail."""
     return {"contact": settings.CONTACT, "sends_mail": goes_out()}
 
 
-def amount_of(text: str, most: int = 100_000) -> Decimal | None:
+def parse_amount(text: str, most: int = 100_000) -> Decimal | None:
     """Return an amount that somebody typed, to the cent; None if it is none, below zero or above
     `most`.
     """

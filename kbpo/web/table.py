@@ -109,7 +109,7 @@ class Table:
         kept = [column for column in self.columns if column.in_files]
         values = ([column.get_value(row) for column in kept] for row in self._iterate_rows())
         header = [column.name for column in kept]
-        return export(lambda request: file_of(request, self.name, header, values))(request)
+        return export(lambda request: table_file(request, self.name, header, values))(request)
 
     def _iterate_rows(self) -> Iterator[Any]:
         """Yield all rows, prepared in blocks."""
@@ -123,7 +123,7 @@ PART = 2000
 """Rows that are read at once for a file"""
 
 
-def file_of(
+def table_file(
     request: HttpRequest, name: str, header: Sequence[str], rows: Iterable[Sequence[Any]]
 ) -> StreamingHttpResponse:
     """Return rows as a streamed file in the format of `?format=`. Raises SuspiciousOperation."""
@@ -163,7 +163,7 @@ def csv_response(
     """Return a complete CSV file for download."""
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{filename}"'
-    response.writelines(lines(header, rows))
+    response.writelines(csv_lines(header, rows))
     return response
 
 
@@ -178,7 +178,7 @@ def csv_stream(
     rows = start_iterating(rows)
     kind = "tab-separated-values" if tabs else "csv"
     response = StreamingHttpResponse(
-        lines(header, rows, dialect="excel-tab" if tabs else "excel"),
+        csv_lines(header, rows, dialect="excel-tab" if tabs else "excel"),
         content_type=f"text/{kind}; charset=utf-8",
     )
     response["Content-Disposition"] = f'attachment; filename="{filename}"'
@@ -216,16 +216,16 @@ def start_iterating(parts: Iterable[T]) -> Iterator[T]:
     return chain(list(islice(rest, 1)), rest)
 
 
-def lines(
+def csv_lines(
     header: Sequence[str], rows: Iterable[Sequence[Any]], dialect: str = "excel"
 ) -> Iterator[str]:
     """Yield the lines of the file, the header first."""
     writer = csv.writer(Echo(), dialect=dialect)
     for row in chain([header], rows):
-        yield writer.writerow([cell_of(value) for value in row])
+        yield writer.writerow([csv_cell(value) for value in row])
 
 
-def cell_of(cell: Any) -> Any:
+def csv_cell(cell: Any) -> Any:
     """Return the cell; text that a spreadsheet would take for a formula gets a quote before it."""
     if isinstance(cell, datetime):
         return cell.isoformat()

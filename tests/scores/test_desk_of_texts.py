@@ -54,7 +54,7 @@ def test_experts_are_not_asked_about_preferences_and_who_wants_to_is_told_why(
     assert "/desk/tracks/answers/gold/" in tools
     assert "/desk/tracks/answers/experts/" not in tools
     Inquiry.ask(world.track, experts.WHAT, world.admin, budget=3, why="To see.")
-    assert experts.draw(Inquiry.objects.get()) == {"refused": why}
+    assert experts.draw_requested_round(Inquiry.objects.get()) == {"refused": why}
     target = Instance.objects.get(pk=world.numbers("A")[0]).target_id
     with pytest.raises(CannotAsk, match="no expert can say that it is wrong"):
         dispute(world.runs["A"], target, world.admin, "This is far better than that.")

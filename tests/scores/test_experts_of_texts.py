@@ -28,7 +28,7 @@ from kbpo.sampling.models import (
     SampleBatch,
 )
 from kbpo.submissions.models import Submission
-from kbpo.web.desk.experts import matrices
+from kbpo.web.desk.experts import crowd_expert_tables
 from kbpo.web.public.judges import judges_as_json, sentences_on_board
 from kbpo.web.research.judged import NOT_DISPUTED
 from scoring.report import Figure, Judges
@@ -192,7 +192,7 @@ def test_what_stands_on_the_board_says_what_experts_said(judged: World) -> None:
     assert (
         "on average theirs lie −" in said() and "“Corrected” intervals include that, too." in said()
     )
-    tables = matrices(judged.track.evaluations.latest("number"))
+    tables = crowd_expert_tables(judged.track.evaluations.latest("number"))
     assert {one["name"] for one in tables} == {
         "Overall",
         "Redundancy",

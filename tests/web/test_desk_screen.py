@@ -68,19 +68,19 @@ def test_the_desk_says_when_clock_workers_disk_or_backup_need_somebody(
     toy: Toy, as_user: As, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.MEDIA_ROOT = str(tmp_path)
-    signs = {sign.name: sign for sign in health.signs([])}
+    signs = {sign.name: sign for sign in health.health_checks([])}
     assert (signs["Clock"].says, signs["Clock"].well) == ("it never ran", False)
     assert (signs["Last backup"].says, signs["Last backup"].well) == ("none was noted", True)
     served.beat()
     mark = tmp_path / health.BACKUP_MARK
     mark.touch()
-    signs = {sign.name: sign for sign in health.signs([])}
+    signs = {sign.name: sign for sign in health.health_checks([])}
     assert all(sign.well for sign in signs.values()), signs
     os.utime(mark, (time.time() - 3 * 86400,) * 2)
     Heartbeat.objects.update(at=clock.now() - timedelta(minutes=10))
     cache.set(health.COUNT_KEPT, 0, 60)
     monkeypatch.setattr(health, "LEAST_FREE", 1.1)
-    signs = {sign.name: sign for sign in health.signs([])}
+    signs = {sign.name: sign for sign in health.health_checks([])}
     assert [name for name, sign in signs.items() if not sign.well] == [
         "Clock",
         "Workers",

@@ -17,7 +17,7 @@ from annotation.workers.models import Application, Intake
 from kbpo import clock
 from kbpo.accounts.limits import Limit
 from kbpo.accounts.models import LimitCount
-from kbpo.web.http import address_of
+from kbpo.web.http import client_address
 from kbpo.web.public import ask, people
 from tests.conftest import PASSWORD, Toy
 
@@ -69,7 +69,7 @@ def test_the_address_is_what_our_own_proxy_says(
 ) -> None:
     settings.PROXIES = proxies
     request = RequestFactory().get("/", headers={"X-Forwarded-For": header})
-    assert address_of(request) == address
+    assert client_address(request) == address
 
 
 def test_one_address_does_not_try_many_names(toy: Toy, settings: Any) -> None:

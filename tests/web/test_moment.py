@@ -15,10 +15,10 @@ from kbpo.instances.merge import values_of
 from kbpo.instances.models import Target
 from kbpo.tracks.kbp.merge import merge_labels
 from kbpo.web import http
-from kbpo.web.http import at_one_moment
+from kbpo.web.http import in_snapshot
 
 pytestmark = pytest.mark.django_db(transaction=True)
-ONE_MOMENT = http.one_moment
+ONE_MOMENT = http.read_snapshot
 """As the service has it, without what tests watch besides"""
 
 
@@ -28,7 +28,7 @@ def arrive(name: str) -> None:
     connection.close()
 
 
-@at_one_moment
+@in_snapshot
 def counts(request: HttpRequest) -> HttpResponse:
     """A page that tells the same twice, between which something else comes in."""
     first = Team.objects.count()
@@ -45,7 +45,7 @@ def test_what_a_page_tells_twice_is_one_number_whatever_comes_in_meanwhile() -> 
     assert not connection.in_atomic_block
 
 
-@at_one_moment
+@in_snapshot
 def founds(request: HttpRequest) -> HttpResponse:
     """A page that writes, whoever asks for it."""
     Team.objects.create(name="New", slug="new")
@@ -55,7 +55,7 @@ def founds(request: HttpRequest) -> HttpResponse:
 def test_a_page_that_is_read_at_one_moment_cannot_write(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two who looked at a run at once the database refused one: both had written a row."""
     asked = RequestFactory()
-    monkeypatch.setattr(http, "one_moment", ONE_MOMENT)
+    monkeypatch.setattr(http, "read_snapshot", ONE_MOMENT)
     with pytest.raises(InternalError, match="read-only transaction"):
         founds(asked.get("/"))
     assert not Team.objects.exists() and not connection.in_atomic_block
@@ -63,7 +63,7 @@ def test_a_page_that_is_read_at_one_moment_cannot_write(monkeypatch: pytest.Monk
     assert Team.objects.count() == 1
 
 
-@at_one_moment
+@in_snapshot
 def judged(request: HttpRequest) -> HttpResponse:
     """A page that tells twice what a target was judged to be, between which it is judged anew."""
     target = Target.objects.filter(kind="pair").earliest("pk")

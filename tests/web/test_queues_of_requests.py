@@ -12,7 +12,7 @@ from django.urls import reverse
 from annotation.workers.models import Application, Intake
 from kbpo.accounts import models
 from kbpo.accounts.models import AccountRequest
-from kbpo.web.http import network_of
+from kbpo.web.http import client_network
 
 pytestmark = pytest.mark.django_db
 
@@ -73,4 +73,4 @@ def test_a_network_does_not_fill_the_queue_and_a_newcomer_gets_in(knock: Any) ->
 )
 def test_networks(address: str, network: str) -> None:
     request = RequestFactory().get("/", headers={"X-Forwarded-For": address})
-    assert network_of(request) == network
+    assert client_network(request) == network

@@ -18,7 +18,7 @@ from rest_framework.throttling import BaseThrottle
 from kbpo import clock
 from kbpo.accounts.limits import Limit
 from kbpo.accounts.models import Token, User
-from kbpo.web.http import address_of
+from kbpo.web.http import client_address
 
 
 class TokenAuthentication(BaseAuthentication):
@@ -87,7 +87,7 @@ class RateLimit(BaseThrottle):
             self.who = str(request.user.pk)
             self.limit = Limit("api.user", settings.API_RATE, MINUTE)
         else:
-            self.who = address_of(request)
+            self.who = client_address(request)
             self.limit = Limit("api.address", settings.API_RATE_OF_STRANGERS, MINUTE)
         return self.limit.count(self.who)
 

@@ -16,11 +16,11 @@ from annotation.quality import agreement
 from kbpo.money.purpose import Purpose
 from kbpo.web.components.drawing import axis_over
 from kbpo.web.desk.measures import agreement_lines
-from kbpo.web.http import admin_of, for_admins, is_armed, why_of
+from kbpo.web.http import current_admin, for_admins, form_reason, has_typed_word
 
 
 @for_admins
-def one(request: HttpRequest, payer: Purpose) -> HttpResponse:
+def show_batch(request: HttpRequest, payer: Purpose) -> HttpResponse:
     """Return the page of a batch. A POST pauses, continues or stops it."""
     shown = batch.batch(payer)
     if shown is None:
@@ -42,7 +42,7 @@ def one(request: HttpRequest, payer: Purpose) -> HttpResponse:
 
 def _change_batch(request: HttpRequest, shown: batch.Batch) -> str:
     """Change the batch, and return why not, as a sentence; empty if it was changed."""
-    user, verb, why = admin_of(request), request.POST.get("verb", ""), why_of(request)
+    user, verb, why = current_admin(request), request.POST.get("verb", ""), form_reason(request)
     try:
         if verb == "pause":
             halts.pause(shown.track, user, why, payer=shown.payer)
@@ -51,7 +51,7 @@ def _change_batch(request: HttpRequest, shown: batch.Batch) -> str:
             halts.resume(shown.track, user, why, payer=shown.payer)
             messages.success(request, "Publishing continues.")
         elif verb == "stop":
-            if not is_armed(request, "stop"):
+            if not has_typed_word(request, "stop"):
                 return "Nothing was stopped: type the word stop to arm the button."
             n = batch.stop_batch(shown.payer, user, why)
             messages.warning(request, f"Stopped: {n} questions are closed without an answer.")
@@ -73,4 +73,4 @@ class PurposeConverter(StringConverter):
 
 
 register_converter(PurposeConverter, "purpose")
-urlpatterns = [path("desk/batches/<purpose:payer>/", one, name="desk-batch")]
+urlpatterns = [path("desk/batches/<purpose:payer>/", show_batch, name="desk-batch")]

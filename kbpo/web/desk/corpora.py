@@ -24,7 +24,7 @@ from kbpo.sampling.documents.draw import waiting_documents
 from kbpo.sampling.models import AnnotationUpload
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
-from kbpo.web.http import admin_of, for_admins, pk_of
+from kbpo.web.http import current_admin, for_admins, form_pk
 
 LISTED = 20
 """Uploads on a page"""
@@ -129,7 +129,7 @@ def _store_corpus(cleaned: dict[str, Any], request: HttpRequest) -> None:
         mentions=cleaned["mentions"] or "",
         mentions_name=_original_name(cleaned["mentions"]),
     )
-    note("upload corpus", f"corpus upload:{row.pk}", who=admin_of(request), after=row.name)
+    note("upload corpus", f"corpus upload:{row.pk}", who=current_admin(request), after=row.name)
     nudge(row.step)
 
 
@@ -144,7 +144,7 @@ def _load_or_drop(
     """Order the load of an upload, or drop it, as the form says. Raises SuspiciousOperation for any
     other verb.
     """
-    verb, pk = request.POST.get("verb", ""), pk_of(request)
+    verb, pk = request.POST.get("verb", ""), form_pk(request)
     if verb not in ("load", "drop"):
         raise SuspiciousOperation("An upload is loaded or dropped.")
     row = (order_load if verb == "load" else discard)(model, pk)
@@ -153,7 +153,7 @@ def _load_or_drop(
         return
     action = f"{verb} {what}" if track is None else f"{verb} {what}s"
     slug = "" if track is None else track.slug
-    note(action, f"{what} upload:{pk}", who=admin_of(request), after=str(row), track=slug)
+    note(action, f"{what} upload:{pk}", who=current_admin(request), after=str(row), track=slug)
     messages.success(request, f"{row}: {'loading now' if verb == 'load' else 'dropped'}.")
 
 
@@ -189,7 +189,7 @@ def show_annotations(request: HttpRequest, slug: str) -> HttpResponse:
     """
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
     if "verb" in request.POST:
-        get_object_or_404(AnnotationUpload, track=track, pk=pk_of(request))
+        get_object_or_404(AnnotationUpload, track=track, pk=form_pk(request))
         _load_or_drop(request, AnnotationUpload, "annotation", track)
         return redirect("desk-annotations", slug=slug)
     which = AnnotationUpload.Which
@@ -226,7 +226,9 @@ def _store_annotations(track: Track, cleaned: dict[str, Any], request: HttpReque
         is_public=cleaned["public"],
     )
     subject = f"annotation upload:{row.pk}"
-    note("upload annotations", subject, who=admin_of(request), after=row.which, track=track.slug)
+    note(
+        "upload annotations", subject, who=current_admin(request), after=row.which, track=track.slug
+    )
     nudge(row.step)
 
 

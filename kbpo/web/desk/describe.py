@@ -119,13 +119,13 @@ class TrackTerms(forms.ModelForm):  # type: ignore[type-arg]
             MinValueValidator(1),
             MaxValueValidator(MOST_PEOPLE),
         ]
-        why = why_frozen(instance)
+        why = terms_refusal(instance)
         for field in self.fields.values():
             field.disabled = bool(why)  # whatever is sent, it stays
             field.help_text = why or field.help_text
 
 
-def why_frozen(track: Track) -> str:
+def terms_refusal(track: Track) -> str:
     """Return why the terms are fixed, as a sentence; empty before the first run or document."""
     if track.status == Track.Status.CLOSED:
         return "Fixed: the track is closed."
@@ -267,7 +267,7 @@ def prices_of(track: Track) -> list[Price]:
 
 
 @for_admins
-def show(request: HttpRequest, slug: str) -> HttpResponse:
+def edit_track(request: HttpRequest, slug: str) -> HttpResponse:
     """Return the forms. A POST saves all of them or none."""
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
     sent = request.POST or None
@@ -354,4 +354,4 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-urlpatterns = [path("desk/tracks/<slug:slug>/describe/", show, name="desk-track-describe")]
+urlpatterns = [path("desk/tracks/<slug:slug>/describe/", edit_track, name="desk-track-describe")]

@@ -24,7 +24,7 @@ from kbpo.experts import queue
 from kbpo.experts.queue import HOLD, Outcome, waiting
 from kbpo.sampling.models import ExpertCheck
 from kbpo.tracks.models import Track
-from kbpo.web.http import admin_of, for_admins, why_of
+from kbpo.web.http import current_admin, for_admins, form_reason
 from kbpo.web.judging.views import raw_of, show, show_whole_document
 
 NOTHING = "No judgment of this track waits for an expert."
@@ -39,7 +39,7 @@ WHY_NOT = {
 @for_admins
 def next_question(request: HttpRequest, slug: str) -> HttpResponse:
     """Redirect to the expert's next question, or to the page of experts if there is none."""
-    return _redirect_to_next(request, admin_of(request), get_object_or_404(Track, slug=slug))
+    return _redirect_to_next(request, current_admin(request), get_object_or_404(Track, slug=slug))
 
 
 def _redirect_to_next(
@@ -64,7 +64,7 @@ def question(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Return a question (GET), or store the answer (POST), and go to the trail of a dispute or the
     next question.
     """
-    user = admin_of(request)
+    user = current_admin(request)
     track = get_object_or_404(Track, slug=slug)
     checks = ExpertCheck.objects.select_related("track", "target", "round")
     row = checks.filter(track=track, pk=pk).first()
@@ -103,7 +103,7 @@ def question(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     return show(request, question_of(row), row.draft, context, status=422 if error else 200)
 
 
-def _find(slug: str, pk: int) -> ExpertCheck:
+def _find_check(slug: str, pk: int) -> ExpertCheck:
     checks = ExpertCheck.objects.select_related("track", "target")
     return get_object_or_404(checks, track__slug=slug, pk=pk)
 
@@ -112,8 +112,8 @@ def _find(slug: str, pk: int) -> ExpertCheck:
 @for_admins
 def draft(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Store a draft, and hold the question."""
-    user = admin_of(request)
-    outcome = queue.hold(_find(slug, pk), user, judged_by(user), raw_of(request.POST))
+    user = current_admin(request)
+    outcome = queue.hold(_find_check(slug, pk), user, judged_by(user), raw_of(request.POST))
     if outcome is not Outcome.STORED:
         return JsonResponse({"error": WHY_NOT[outcome]}, status=409)
     return JsonResponse(
@@ -125,11 +125,11 @@ def draft(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @for_admins
 def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Return the whole document with the marks of the question."""
-    return show_whole_document(request, question_of(_find(slug, pk)))
+    return show_whole_document(request, question_of(_find_check(slug, pk)))
 
 
 @for_admins
-def known_gold(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def make_gold_from_known(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Return the page on which an admin edits the known answer of a question that nobody has been
     asked on this track. A POST makes it a gold question.
     """
@@ -138,11 +138,11 @@ def known_gold(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     questions = questions_about(track, [pk], made=made) if is_open(track, pk) else []
     if not questions:
         raise Http404
-    return _decide(request, questions[0], known_answer(questions[0]))
+    return _make_gold(request, questions[0], known_answer(questions[0]))
 
 
 @for_admins
-def gold(request: HttpRequest, pk: int) -> HttpResponse:
+def make_gold_from_answer(request: HttpRequest, pk: int) -> HttpResponse:
     """Return the page on which an admin edits an answer to a settled question. A POST makes it a
     gold question.
     """
@@ -152,10 +152,10 @@ def gold(request: HttpRequest, pk: int) -> HttpResponse:
     )
     earliest = assignments.order_by("pk").first()
     given = part(source, earliest.raw) if earliest and isinstance(earliest.raw, dict) else None
-    return _decide(request, source, given)
+    return _make_gold(request, source, given)
 
 
-def _decide(request: HttpRequest, source: Question, answer: object) -> HttpResponse:
+def _make_gold(request: HttpRequest, source: Question, answer: object) -> HttpResponse:
     """Return the page of the question with an answer to begin with (GET), or make the gold question
     (POST).
     """
@@ -168,10 +168,10 @@ def _decide(request: HttpRequest, source: Question, answer: object) -> HttpRespo
     }
     if request.method != "POST":
         return show(request, source, answer, context)
-    raw, why = raw_of(request.POST), why_of(request)
+    raw, why = raw_of(request.POST), form_reason(request)
     raw.pop("why", None)  # a reason is no part of the answer
     try:
-        made = make_gold(source, raw, admin_of(request), why)
+        made = make_gold(source, raw, current_admin(request), why)
     except (BadAnswer, CannotMake) as bad:
         return show(request, source, raw, context | {"error": str(bad), "why": why}, status=422)
     messages.success(

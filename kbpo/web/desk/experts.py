@@ -32,7 +32,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
-from kbpo.web.http import admin_of, for_admins, why_of
+from kbpo.web.http import current_admin, for_admins, form_reason
 from kbpo.web.research import judged
 from kbpo.web.research.submissions import find_run
 from scoring.corrected import METHOD
@@ -52,9 +52,9 @@ def waiting_for_experts() -> int:
 
 
 @for_admins
-def show_all(request: HttpRequest) -> HttpResponse:
+def show_queue(request: HttpRequest) -> HttpResponse:
     """Return the tracks with open checks and disputes."""
-    user, queue = admin_of(request), []
+    user, queue = current_admin(request), []
     for track in Track.objects.exclude(status="draft").order_by("-pk"):
         waits = ExpertCheck.objects.filter(track=track, status="open")
         counted = waits.aggregate(n=Count("pk"), since=Min("raised_at"))
@@ -69,7 +69,7 @@ def show_all(request: HttpRequest) -> HttpResponse:
 
 
 @for_admins
-def show(request: HttpRequest, slug: str) -> HttpResponse:
+def show_track_checks(request: HttpRequest, slug: str) -> HttpResponse:
     """Return the page of a track. A POST orders a round, ends the open one, or drops a dispute."""
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
     kind = kind_of(track)
@@ -77,7 +77,9 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         raise Http404(kind.words.unchecked)
     refusal = ""
     if request.method == "POST":
-        change = {"end": _end, "drop": _drop}.get(request.POST.get("verb", ""), _ask_for_round)
+        change = {"end": _end_round, "drop": _drop_dispute}.get(
+            request.POST.get("verb", ""), _ask_for_round
+        )
         refusal = change(track, request)
         if not refusal:
             return redirect("desk-experts", slug=slug)
@@ -104,9 +106,9 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "least": LEAST,
         "evaluation": latest,
         "matrices": sorted(
-            matrices(latest), key=lambda matrix: matrix["criterion"] != track.criterion
+            crowd_expert_tables(latest), key=lambda matrix: matrix["criterion"] != track.criterion
         ),
-        "scores": scores(track, latest),
+        "scores": corrected_scores(track, latest),
         "weighted": kind.measures.distributions[track.distribution].label.lower(),
         "criterion": kind.measures.criterion(track.criterion).label.lower(),
         "words": kind.words,
@@ -117,26 +119,26 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "desk/experts.html", context, status=409 if refusal else 200)
 
 
-def _end(track: Track, request: HttpRequest) -> str:
+def _end_round(track: Track, request: HttpRequest) -> str:
     """End the open round, and return why not, as a sentence; empty if it was ended."""
-    why = why_of(request)
+    why = form_reason(request)
     if not why:
         return "Nothing was ended: give a reason for the log."
     if row := open_round(track):
-        end_round(row, admin_of(request), why)
+        end_round(row, current_admin(request), why)
         messages.success(
             request, f"Round {row.number} is ended. Its answers in order of the draw count."
         )
     return ""
 
 
-def _drop(track: Track, request: HttpRequest) -> str:
+def _drop_dispute(track: Track, request: HttpRequest) -> str:
     disputes = {str(row.pk): row for row in experts.disputes(track)}
     row = disputes.get(request.POST.get("entry", ""))
     if row is None:
         return "That dispute is no longer open."
     try:
-        experts.drop_dispute(row, admin_of(request), why_of(request))
+        experts.drop_dispute(row, current_admin(request), form_reason(request))
     except CannotAsk as refusal:
         return str(refusal)
     messages.success(request, "The dispute is dropped.")
@@ -144,30 +146,30 @@ def _drop(track: Track, request: HttpRequest) -> str:
 
 
 def _ask_for_round(track: Track, request: HttpRequest) -> str:
-    why, budget = why_of(request), request.POST.get("budget", "").strip()
+    why, budget = form_reason(request), request.POST.get("budget", "").strip()
     if not (budget.isascii() and budget.isdecimal() and 1 <= int(budget[:9]) <= MOST):
         return f"Give the number of judgments to check, from 1 to {MOST:,}."
     if not why:
         return "Nothing was drawn: give a reason for the log."
     if open_round(track) is not None:
         return "The last round is still open: answer it or end it first."
-    Inquiry.ask(track, WHAT, admin_of(request), budget=int(budget), why=why)
+    Inquiry.ask(track, WHAT, current_admin(request), budget=int(budget), why=why)
     return ""
 
 
 def tick() -> int:
     """Draw the rounds that admins asked for, and return how many requests were answered."""
-    return work(Inquiry, "asked", _answer)
+    return work(Inquiry, "asked", _answer_inquiry)
 
 
-def _answer(inquiry: Inquiry) -> None:
+def _answer_inquiry(inquiry: Inquiry) -> None:
     began = time.monotonic()
-    answer = draw(inquiry)
+    answer = draw_requested_round(inquiry)
     seconds = time.monotonic() - began
     inquiry.move("answered", answer=answer, made_at=clock.now(), seconds=seconds)
 
 
-def draw(inquiry: Inquiry) -> dict[str, Any]:
+def draw_requested_round(inquiry: Inquiry) -> dict[str, Any]:
     """Draw an ordered round, and return its number and size, or why it cannot be drawn."""
     track, terms = inquiry.track, inquiry.terms
     if why_not := kind_of(track).words.unchecked:  # asked for before the page knew
@@ -180,7 +182,7 @@ def draw(inquiry: Inquiry) -> dict[str, Any]:
     return {"round": row.number, "drawn": row.checks.count()}
 
 
-def matrices(evaluation: Evaluation | None) -> list[dict[str, Any]]:
+def crowd_expert_tables(evaluation: Evaluation | None) -> list[dict[str, Any]]:
     """Return a table of crowd against experts for each criterion; for ratings, how often they agree
     and how far they differ.
     """
@@ -215,7 +217,7 @@ def matrices(evaluation: Evaluation | None) -> list[dict[str, Any]]:
     ]
 
 
-def scores(track: Track, evaluation: Evaluation | None) -> dict[str, Any]:
+def corrected_scores(track: Track, evaluation: Evaluation | None) -> dict[str, Any]:
     """Return the guaranteed figure of each corrected system, before and after the correction, on
     one axis.
     """
@@ -247,7 +249,7 @@ def scores(track: Track, evaluation: Evaluation | None) -> dict[str, Any]:
 
 
 @for_admins
-def trail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def show_trail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Return the votes and the expert's answer about one judgment. A POST adds the
     expert's remark.
     """
@@ -256,7 +258,7 @@ def trail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if trail is None:
         raise Http404("This check has no answer yet.")
     if request.method == "POST":
-        experts.remark(trail.row, admin_of(request), request.POST.get("remark", ""))
+        experts.remark(trail.row, current_admin(request), request.POST.get("remark", ""))
         messages.success(request, "Saved.")
         return redirect("desk-trail", slug=slug, pk=pk)
     return render(request, "desk/trail.html", {"track": track, "trail": trail, "row": trail.row})
@@ -276,9 +278,9 @@ def dispute(request: HttpRequest, pk: int, prediction: int) -> HttpResponse:
 
 
 urlpatterns = [
-    path("desk/quality/", show_all, name="desk-quality"),
-    path("desk/tracks/<slug:slug>/experts/", show, name="desk-experts"),
-    path("desk/tracks/<slug:slug>/experts/<int:pk>/", trail, name="desk-trail"),
+    path("desk/quality/", show_queue, name="desk-quality"),
+    path("desk/tracks/<slug:slug>/experts/", show_track_checks, name="desk-experts"),
+    path("desk/tracks/<slug:slug>/experts/<int:pk>/", show_trail, name="desk-trail"),
     path(
         "submissions/<int:pk>/judged/<int:prediction>/dispute/", dispute, name="submission-dispute"
     ),

@@ -17,7 +17,7 @@ from kbpo.tracks.registry import FORM
 from kbpo.tracks.texts.declared import CannotDeclare, declare, form_of
 from kbpo.tracks.texts.forms import payload_of
 from kbpo.tracks.texts.models import DeclaredForm
-from kbpo.web.http import admin_of, for_admins
+from kbpo.web.http import current_admin, for_admins
 from kbpo.web.judging.views import show as show_question
 
 EXAMPLE = Path(__file__).with_name("example_form.yaml")
@@ -30,19 +30,21 @@ SAMPLE = (
 
 
 @for_admins
-def show(request: HttpRequest) -> HttpResponse:
+def show_forms(request: HttpRequest) -> HttpResponse:
     """Return the forms and a field for a new one. A POST stores it, or shows what is wrong."""
     wrong: tuple[str, ...] = ()
     text = EXAMPLE.read_text(encoding="utf-8")
     if request.method == "POST":
-        text, wrong = _text_of(request)
+        text, wrong = _read_form_text(request)
         if not wrong:
             try:
                 row = declare(text)
             except CannotDeclare as problem:
                 wrong = problem.sentences
             else:
-                note("declare form", f"form:{row.name}", who=admin_of(request), after=row.title)
+                note(
+                    "declare form", f"form:{row.name}", who=current_admin(request), after=row.title
+                )
                 messages.success(request, f"{row.title} is declared. A track can ask by it now.")
                 return redirect("desk-form", name=row.name)
     context: dict[str, Any] = {
@@ -53,7 +55,7 @@ def show(request: HttpRequest) -> HttpResponse:
     return render(request, "desk/forms.html", context, status=422 if wrong else 200)
 
 
-def _text_of(request: HttpRequest) -> tuple[str, tuple[str, ...]]:
+def _read_form_text(request: HttpRequest) -> tuple[str, tuple[str, ...]]:
     """Return the text that was uploaded or typed, and why it cannot be read."""
     file = request.FILES.get("file")
     if file is None:
@@ -67,10 +69,10 @@ def _text_of(request: HttpRequest) -> tuple[str, tuple[str, ...]]:
 
 
 @for_admins
-def one(request: HttpRequest, name: str) -> HttpResponse:
+def show_form(request: HttpRequest, name: str) -> HttpResponse:
     """Return a form with its tracks; with `?preview` its page."""
     if "preview" in request.GET:
-        return _preview(request, name)
+        return _preview_form(request, name)
     row = get_object_or_404(DeclaredForm, name=name)
     context = {
         "row": row,
@@ -81,7 +83,7 @@ def one(request: HttpRequest, name: str) -> HttpResponse:
     return render(request, "desk/form.html", context)
 
 
-def _preview(request: HttpRequest, name: str) -> HttpResponse:
+def _preview_form(request: HttpRequest, name: str) -> HttpResponse:
     """Return the page that annotators see, with the first text of the tutorial."""
     try:
         form = form_of(name)
@@ -100,6 +102,6 @@ def _preview(request: HttpRequest, name: str) -> HttpResponse:
 
 
 urlpatterns = [
-    path("desk/forms/", show, name="desk-forms"),
-    path("desk/forms/<slug:name>/", one, name="desk-form"),
+    path("desk/forms/", show_forms, name="desk-forms"),
+    path("desk/forms/<slug:name>/", show_form, name="desk-form"),
 ]

@@ -46,7 +46,7 @@ NOT_OURS = ("people", "an admin")
 
 
 @dataclass(frozen=True)
-class Sign:
+class Check:
     """A line of the health list: name, state in words, and whether it is fine."""
 
     name: str
@@ -54,9 +54,9 @@ class Sign:
     well: bool = True
 
 
-def signs(stages: Iterable[Stage]) -> list[Sign]:
+def health_checks(stages: Iterable[Stage]) -> list[Check]:
     """Return the state of clock, workers, queue, disk and backups."""
-    return [_clock(), _workers(), _queue(stages), _disk(), _backup()]
+    return [_check_clock(), _check_workers(), _check_queue(stages), _check_disk(), _check_backup()]
 
 
 def beat_age() -> timedelta | None:
@@ -102,52 +102,52 @@ def backup_age() -> timedelta | None:
         return None
 
 
-def _clock() -> Sign:
+def _check_clock() -> Check:
     age = beat_age()
     if age is None:
-        return Sign("Clock", "it never ran", well=False)
-    return Sign("Clock", f"ticked {duration_text(age)} ago", well=age < STILL)
+        return Check("Clock", "it never ran", well=False)
+    return Check("Clock", f"ticked {duration_text(age)} ago", well=age < STILL)
 
 
-def _workers() -> Sign:
+def _check_workers() -> Check:
     if not has_redis():
-        return Sign("Workers", "Redis does not answer; work waits", well=False)
+        return Check("Workers", "Redis does not answer; work waits", well=False)
     n = cache.get(COUNT_KEPT)
     if n is None:
         n = count_workers()
         cache.set(COUNT_KEPT, n, COUNTED)
-    return Sign("Workers", f"{n} at work" if n else "none answers", n > 0)
+    return Check("Workers", f"{n} at work" if n else "none answers", n > 0)
 
 
-def _queue(stages: Iterable[Stage]) -> Sign:
+def _check_queue(stages: Iterable[Stage]) -> Check:
     ours = [one for one in stages if one.step not in NOT_OURS and one.name != SCORE[0]]
     waiting = [stage for stage in ours if stage.waiting and stage.oldest]
     if not waiting:
-        return Sign("Queue", "empty")
+        return Check("Queue", "empty")
     oldest = max(row.oldest for row in waiting if row.oldest is not None)
     n = sum(stage.waiting for stage in waiting)
     says = f"{count_text(n)} wait{'s' if n == 1 else ''}, the oldest {duration_text(oldest)}"
-    return Sign("Queue", says, well=not any(stage.late for stage in waiting))
+    return Check("Queue", says, well=not any(stage.late for stage in waiting))
 
 
-def _disk() -> Sign:
+def _check_disk() -> Check:
     disk = shutil.disk_usage(uploads_folder())
     free = disk.free / disk.total
-    return Sign("Disk", f"{disk.free / 1e9:.0f} GB free, {free:.0%}", well=free >= LEAST_FREE)
+    return Check("Disk", f"{disk.free / 1e9:.0f} GB free, {free:.0%}", well=free >= LEAST_FREE)
 
 
-def _backup() -> Sign:
+def _check_backup() -> Check:
     age = backup_age()
     if age is None:
         unsaved = Submission.objects.filter(scored_at__lt=clock.now() - FIRST_BACKUP).exists()
         late = ", and runs were scored days ago" if unsaved else ""
-        return Sign("Last backup", f"none was noted{late}", well=not unsaved)
-    return Sign("Last backup", f"{duration_text(age)} ago", well=age < BACKUP_EVERY)
+        return Check("Last backup", f"none was noted{late}", well=not unsaved)
+    return Check("Last backup", f"{duration_text(age)} ago", well=age < BACKUP_EVERY)
 
 
 @never_cache
 @require_safe
-def healthz(request: HttpRequest) -> HttpResponse:
+def answer_health_check(request: HttpRequest) -> HttpResponse:
     """Return 200 if the database answers, else 503."""
     with connection.cursor() as cursor:  # where it does not answer, that is a 503 by itself
         cursor.execute("SELECT 1")
@@ -180,13 +180,13 @@ def serve_metrics(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-def favicon(request: HttpRequest) -> HttpResponse:
+def redirect_to_icon(request: HttpRequest) -> HttpResponse:
     """Redirect to the icon, from the address where browsers look for it."""
     return redirect(static("favicon.svg"))
 
 
 urlpatterns = [
-    path("favicon.ico", favicon, name="favicon"),
-    path("healthz", healthz, name="healthz"),
+    path("favicon.ico", redirect_to_icon, name="favicon"),
+    path("healthz", answer_health_check, name="healthz"),
     path("metrics", serve_metrics, name="service-metrics"),
 ]

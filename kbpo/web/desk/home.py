@@ -39,10 +39,19 @@ from kbpo.submissions.withdraw import CannotChange
 from kbpo.tracks.models import Track
 from kbpo.web.components.figures import plural
 from kbpo.web.desk.experts import waiting_for_experts
-from kbpo.web.desk.health import signs
+from kbpo.web.desk.health import health_checks
 from kbpo.web.desk.stages import failures, runs, stages
 from kbpo.web.desk.workers import annotator_table
-from kbpo.web.http import act, admin_of, at_one_moment, for_admins, is_armed, pk_of, text_of, why_of
+from kbpo.web.http import (
+    current_admin,
+    for_admins,
+    form_pk,
+    form_reason,
+    form_text,
+    has_typed_word,
+    in_snapshot,
+    run_action,
+)
 from kbpo.web.research.submissions import resume_failed
 
 A_WEEK = timedelta(days=7)
@@ -55,19 +64,19 @@ NEARLY = Decimal("0.8")
 
 
 @for_admins
-@at_one_moment
-def show(request: HttpRequest) -> HttpResponse:
+@in_snapshot
+def show_desk(request: HttpRequest) -> HttpResponse:
     """Return what needs an admin: late stages, failures, money; with `?part=live` the part that
     refreshes itself. A POST runs the action of its form.
     """
     if request.method == "POST":
-        return act(request, ACTIONS)
+        return run_action(request, ACTIONS)
     template = "desk/live.html" if request.GET.get("part") == "live" else "desk/desk.html"
     return render(request, template, _context())
 
 
 def _context() -> dict[str, Any]:
-    steps, failed, spent = stages(), failures(), money()
+    steps, failed, spent = stages(), failures(), money_summary()
     book_disagreements = journey.book_disagreements()
     late = [row for row in steps if row.late]
     halts = [halt for halt in current_halts() if not halt.payer]
@@ -75,7 +84,7 @@ def _context() -> dict[str, Any]:
     announced = Track.objects.filter(status=Track.Status.OPEN, closes_on__isnull=False)
     overdue = [track for track in announced.order_by("closes_on") if track.is_overdue]
     outlasting = _runs_of_closed_tracks()
-    health = signs(steps)
+    health = health_checks(steps)
     unwell = [sign for sign in health if not sign.well]
     check = spent["check"].row
     wrong = check and (check.trouble or check.findings)
@@ -148,7 +157,7 @@ def _runs_of_closed_tracks() -> list[dict[str, Any]]:
     ]
 
 
-def money() -> dict[str, Any]:
+def money_summary() -> dict[str, Any]:
     """Return today's spending, reservations, and nearly used caps."""
     today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     everything = balance()
@@ -188,12 +197,12 @@ def _retry_now(submission: Submission) -> bool:
     return row is not None
 
 
-def retry(request: HttpRequest) -> HttpResponse:
+def retry_row(request: HttpRequest) -> HttpResponse:
     """Retry a row at once."""
-    kind, pk = text_of(request, "kind"), pk_of(request)
+    kind, pk = form_text(request, "kind"), form_pk(request)
     if kind == "submission":
         row = get_object_or_404(Submission, pk=pk)
-        user, before, reason = admin_of(request), row.status, row.reason
+        user, before, reason = current_admin(request), row.status, row.reason
         try:
             again = resume_failed(row, user) if before == "failed" else _retry_now(row)
         except (CannotChange, OverBudget) as refusal:
@@ -202,7 +211,7 @@ def retry(request: HttpRequest) -> HttpResponse:
         if not again:
             messages.error(request, f"{row.name} has changed meanwhile: nothing was retried.")
             return redirect("desk")
-        why = failed_rows.retry_reason(why_of(request), reason)
+        why = failed_rows.retry_reason(form_reason(request), reason)
         note(
             "retry",
             row.purpose,
@@ -215,10 +224,10 @@ def retry(request: HttpRequest) -> HttpResponse:
         messages.success(request, f"{row.name} is tried again.")
         return redirect("desk")
     if kind == "release":
-        _release_again(request, get_object_or_404(Release, pk=pk))
+        _retry_release(request, get_object_or_404(Release, pk=pk))
         return redirect("desk")
     try:
-        status = failed_rows.retry(kind, pk, admin_of(request), why_of(request))
+        status = failed_rows.retry(kind, pk, current_admin(request), form_reason(request))
         messages.success(request, f"{kind.capitalize()} {pk} is {status} again.")
     except (CannotRetry, KeyError) as refusal:
         messages.error(
@@ -228,26 +237,26 @@ def retry(request: HttpRequest) -> HttpResponse:
     return redirect("desk")
 
 
-def _release_again(request: HttpRequest, row: Release) -> None:
+def _retry_release(request: HttpRequest, row: Release) -> None:
     """Retry a release in progress, or order another one."""
     if row.status == Release.Status.ORDERED:
         row.retry()
         nudge("release")
-        note("retry", f"track:{row.track.slug}", who=admin_of(request), track=row.track.slug)
+        note("retry", f"track:{row.track.slug}", who=current_admin(request), track=row.track.slug)
         messages.success(request, f"Release {row.number} of {row.track.name} is tried again.")
         return
     try:
-        made = order(row.track, admin_of(request))
+        made = order(row.track, current_admin(request))
     except CannotRelease as refusal:
         messages.error(request, str(refusal))
         return
     messages.success(request, f"Release {made.number} of {row.track.name} is being made.")
 
 
-def dismiss(request: HttpRequest) -> HttpResponse:
+def dismiss_failure(request: HttpRequest) -> HttpResponse:
     """Take a failure off the list, and log why."""
-    kind, pk = text_of(request, "kind"), pk_of(request)
-    user, why = admin_of(request), why_of(request)
+    kind, pk = form_text(request, "kind"), form_pk(request)
+    user, why = current_admin(request), form_reason(request)
     try:
         if kind == "submission":
             row = get_object_or_404(Submission, pk=pk)
@@ -269,7 +278,7 @@ def dismiss(request: HttpRequest) -> HttpResponse:
 
 def keep_shown_workers(request: HttpRequest) -> HttpResponse:
     """Keep all workers that the page showed as undecided: current signals do not count any more."""
-    why, kept = why_of(request), 0
+    why, kept = form_reason(request), 0
     if not why:
         messages.error(request, "Nothing was decided: give a reason for the log.")
         return redirect("desk")
@@ -277,7 +286,7 @@ def keep_shown_workers(request: HttpRequest) -> HttpResponse:
     for case in exclude.undecided_workers():
         if case.worker.handle in seen:
             try:
-                exclude.keep(Worker.objects.get(pk=case.worker.pk), admin_of(request), why)
+                exclude.keep(Worker.objects.get(pk=case.worker.pk), current_admin(request), why)
                 kept += 1
             except ValueError as meanwhile:
                 messages.error(request, f"{case.worker.handle[:6]}: {meanwhile}")
@@ -285,27 +294,27 @@ def keep_shown_workers(request: HttpRequest) -> HttpResponse:
     return redirect("desk")
 
 
-def stop(request: HttpRequest) -> HttpResponse:
+def stop_publishing_everywhere(request: HttpRequest) -> HttpResponse:
     """Stop publishing everywhere, or take down everything that is open, if the word was typed."""
-    why = why_of(request)
-    if not is_armed(request, "stop"):
+    why = form_reason(request)
+    if not has_typed_word(request, "stop"):
         messages.error(request, "Nothing was stopped: type the word stop to arm the button.")
     elif not why:
         messages.error(request, "Nothing was stopped: give a reason, which annotators can read.")
     elif request.POST.get("scope") == "all":
-        n = take_down.take_down(None, admin_of(request), why)
+        n = take_down.take_down(None, current_admin(request), why)
         messages.warning(
             request, f"Everything is stopped; {plural(n, 'open question')} taken down."
         )
     else:
-        stop_publishing(None, admin_of(request), why)
+        stop_publishing(None, current_admin(request), why)
         messages.warning(request, "Publishing is stopped. Open questions continue and are paid.")
     return redirect("desk-platforms" if request.POST.get("back") == "desk-platforms" else "desk")
 
 
-def resume(request: HttpRequest) -> HttpResponse:
+def resume_publishing(request: HttpRequest) -> HttpResponse:
     """Lift all stops except those of single batches."""
-    user, why = admin_of(request), why_of(request)
+    user, why = current_admin(request), form_reason(request)
     tracks = {halt.track for halt in current_halts() if not halt.payer}
     if tracks and not why:
         messages.error(request, "Nothing was resumed: give a reason for the log.")
@@ -317,7 +326,7 @@ def resume(request: HttpRequest) -> HttpResponse:
 
 def queue_books_check(request: HttpRequest) -> HttpResponse:
     """Queue a check of the books."""
-    queued = check_books.ask_to_check(admin_of(request))
+    queued = check_books.ask_to_check(current_admin(request))
     messages.success(
         request,
         "The books are being checked. Reload in a moment." if queued else "It is queued already.",
@@ -326,11 +335,11 @@ def queue_books_check(request: HttpRequest) -> HttpResponse:
 
 
 ACTIONS = {
-    "retry": retry,
-    "dismiss": dismiss,
+    "retry": retry_row,
+    "dismiss": dismiss_failure,
     "keep-all": keep_shown_workers,
-    "stop": stop,
-    "resume": resume,
+    "stop": stop_publishing_everywhere,
+    "resume": resume_publishing,
     "check-books": queue_books_check,
 }
-urlpatterns = [path("desk/", show, name="desk")]
+urlpatterns = [path("desk/", show_desk, name="desk")]

@@ -91,7 +91,7 @@ def _own_ratings(track: Track, *, public: bool = False) -> Iterator[SingleRating
 
 
 @for_admins
-def judgments(request: HttpRequest, slug: str) -> HttpResponseBase:
+def show_judgments(request: HttpRequest, slug: str) -> HttpResponseBase:
     """Return the format of files; with `?format=tsv` all judgments. A POST imports a file."""
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
     if "format" in request.GET and not why_no_ratings(track):
@@ -134,4 +134,6 @@ def why_no_ratings(track: Track) -> str:
     return ""
 
 
-urlpatterns = [path("desk/tracks/<slug:slug>/judgments/", judgments, name="desk-track-judgments")]
+urlpatterns = [
+    path("desk/tracks/<slug:slug>/judgments/", show_judgments, name="desk-track-judgments")
+]

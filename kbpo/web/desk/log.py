@@ -54,7 +54,7 @@ TEXT: CharField[str, str] = CharField()
 NOBODY = "the service"
 
 
-def entries(*, book: str = "", about: str = "", track: str = "", who: str = "") -> Any:
+def log_entries(*, book: str = "", about: str = "", track: str = "", who: str = "") -> Any:
     """Return the entries of both logs, newest first, as mappings of COLUMNS."""
     states = Audit.objects.all()
     money = Ledger.objects.all()
@@ -65,7 +65,7 @@ def entries(*, book: str = "", about: str = "", track: str = "", who: str = "") 
     if who:
         person: dict[str, Any] = {"who": None} if who == NOBODY else {"who__username": who}
         states, money = states.filter(**person), money.filter(**person)
-    books = [_states(states), _money(money)]
+    books = [_state_changes(states), _money_movements(money)]
     if book in ("states", "money"):
         return books[0 if book == "states" else 1].order_by("-at_")
     return books[0].union(books[1], all=True).order_by("-at_")
@@ -81,7 +81,7 @@ def _filter_by_purpose(about: str, movements: QuerySet[Ledger]) -> QuerySet[Ledg
         return movements.none()
 
 
-def _states(audits: QuerySet[Audit]) -> Any:
+def _state_changes(audits: QuerySet[Audit]) -> Any:
     return audits.order_by().values(
         at_=F("at"),
         what_=F("what"),
@@ -95,7 +95,7 @@ def _states(audits: QuerySet[Audit]) -> Any:
     )
 
 
-def _money(movements: QuerySet[Ledger]) -> Any:
+def _money_movements(movements: QuerySet[Ledger]) -> Any:
     return movements.order_by().values(
         at_=F("created_at"),
         what_=F("kind"),
@@ -110,18 +110,18 @@ def _money(movements: QuerySet[Ledger]) -> Any:
 
 
 @for_admins
-def show(request: HttpRequest) -> HttpResponseBase:
+def show_log(request: HttpRequest) -> HttpResponseBase:
     """Return the log, a hundred entries a page, or all of them as a file."""
     asked = {
         name: request.GET.get(name, "").replace("\x00", "")[:120]
         for name in ("book", "about", "track", "who")
     }
     asked["book"] = asked["book"] if asked["book"] in ("states", "money") else ""
-    table = Table("log", COLUMNS, entries(**asked), request, PAGE)
+    table = Table("log", COLUMNS, log_entries(**asked), request, PAGE)
     if "format" in request.GET:
         return table.file(request)
     context = {"table": table, "asked": asked, "tracks": Track.objects.order_by("name")}
     return render(request, "desk/log.html", context)
 
 
-urlpatterns = [path("desk/log/", show, name="desk-log")]
+urlpatterns = [path("desk/log/", show_log, name="desk-log")]

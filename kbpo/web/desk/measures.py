@@ -36,12 +36,12 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components.drawing import Interval, axis_over
 from kbpo.web.expensive import export as limited_export
-from kbpo.web.http import admin_of, amount_of, for_admins, why_of
+from kbpo.web.http import current_admin, for_admins, form_reason, parse_amount
 from kbpo.web.table import csv_stream, json_stream
 
 
 @for_admins
-def track(request: HttpRequest, slug: str) -> HttpResponse:
+def show_quality(request: HttpRequest, slug: str) -> HttpResponse:
     """Return the agreement of a track. A POST sets the signals that exclude, or the aggregation
     method.
     """
@@ -76,7 +76,7 @@ def _change_signals(request: HttpRequest, track: Track) -> str:
     timed = "timed" in request.POST if "times" in request.POST else None
     kinds = request.POST.getlist("kind")
     try:
-        set_exclude_for(track, kinds, admin_of(request), why_of(request), timed=timed)
+        set_exclude_for(track, kinds, current_admin(request), form_reason(request), timed=timed)
     except ValueError as refusal:
         return str(refusal)
     messages.success(request, "Saved. It applies to answers that are settled from now on.")
@@ -85,12 +85,12 @@ def _change_signals(request: HttpRequest, track: Track) -> str:
 
 def _switch_aggregation(request: HttpRequest, track: Track) -> str:
     """Aggregate the track's answers by another method; return a sentence if that is refused."""
-    method, why = request.POST["method"], why_of(request)
+    method, why = request.POST["method"], form_reason(request)
     if method not in Policy.Aggregation.values:
         return "Choose how answers are aggregated."
     if not why:
         return "Give a reason: it is kept in the log."
-    revision = revise.switch_aggregation(track, method, admin_of(request), why)
+    revision = revise.switch_aggregation(track, method, current_admin(request), why)
     messages.success(request, f"Saved. {len(revision.labels)} labels changed.")
     for reason in revision.reasons:
         messages.warning(request, f"The majority stays: {reason}")
@@ -99,7 +99,7 @@ def _switch_aggregation(request: HttpRequest, track: Track) -> str:
 
 @for_admins
 @limited_export
-def export(request: HttpRequest, slug: str, what: str, form: str) -> HttpResponseBase:
+def download_export(request: HttpRequest, slug: str, what: str, form: str) -> HttpResponseBase:
     """Return the answers or labels of a track as a file."""
     track = get_object_or_404(Track, slug=slug)
     header, rows_of = EXPORTS[what]
@@ -108,7 +108,7 @@ def export(request: HttpRequest, slug: str, what: str, form: str) -> HttpRespons
 
 
 @for_admins
-def gold(request: HttpRequest, slug: str) -> HttpResponse:
+def show_gold(request: HttpRequest, slug: str) -> HttpResponse:
     """Return the gold questions of a track, and candidates. A POST sets the rate or the money, or
     retires a gold question.
     """
@@ -126,8 +126,10 @@ def gold(request: HttpRequest, slug: str) -> HttpResponse:
         "policy": policy,
         "golds": gold_results(track),
         "money": money_left(track),
-        "candidates": [(candidate, _title(candidate)) for candidate in gold_candidates(track, 20)],
-        "known": [(one.target_id, _title(one)) for one in imported_questions(track)],
+        "candidates": [
+            (candidate, _candidate_title(candidate)) for candidate in gold_candidates(track, 20)
+        ],
+        "known": [(one.target_id, _candidate_title(one)) for one in imported_questions(track)],
         "refusal": refusal,
         "percent": f"{100 * policy.gold_rate:g}",
         "key": secrets.token_hex(8),
@@ -135,7 +137,7 @@ def gold(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "desk/gold.html", context, status=422 if refusal else 200)
 
 
-def _title(candidate: Any) -> str:
+def _candidate_title(candidate: Any) -> str:
     """Return the subject of a candidate; for whole documents also what is asked, since each has two
     questions.
     """
@@ -145,18 +147,18 @@ def _title(candidate: Any) -> str:
 
 def _change_gold(request: HttpRequest, track: Track) -> str:
     """Run the action, and return what was done as a sentence. Raises CannotMake, OverBudget."""
-    verb, why, who = request.POST.get("verb", ""), why_of(request), admin_of(request)
+    verb, why, who = request.POST.get("verb", ""), form_reason(request), current_admin(request)
     if verb == "retire":
         retire(_find_gold(request, [standing.gold for standing in gold_results(track)]), who, why)
         return "It is no longer gold. Its answers stay paid."
     if verb == "rate":
-        share = amount_of(request.POST.get("percent", ""))
+        share = parse_amount(request.POST.get("percent", ""))
         if share is None or share > 50:
             raise CannotMake("Give a share between 0 and 50 %.")
         set_rate(track, float(share / 100), who, why)
         return f"{share:g} % of the questions are gold from now on."
     if verb == "money":
-        amount = amount_of(request.POST.get("amount", ""))
+        amount = parse_amount(request.POST.get("amount", ""))
         if amount is None or not 0 < amount <= 10_000:
             raise CannotMake("Give an amount of dollars above 0, to the cent.")
         set_aside(track, amount, who, why, key=request.POST.get("key", "")[:32])
@@ -171,7 +173,7 @@ def _find_gold(request: HttpRequest, golds: Sequence[Gold]) -> Gold:
     raise CannotMake("That gold question no longer exists.")
 
 
-def name_of(interface: str, what: str) -> str:
+def unit_name(interface: str, what: str) -> str:
     """Return the name of a kind of unit."""
     called = interface_of(interface).agreement.names.get(what)
     return called or f"{interface}, {what}".replace("_", " ").capitalize()
@@ -181,7 +183,7 @@ def agreement_lines(measured: Sequence[Measured]) -> list[dict[str, Any]]:
     """Return each measure with its name and the interval of α."""
     return [
         {
-            "name": name_of(agreement.interface, agreement.what),
+            "name": unit_name(agreement.interface, agreement.what),
             "told": agreement,
             "published": interface_of(agreement.interface).agreement.published.get(agreement.what),
             "interval": Interval(
@@ -197,11 +199,11 @@ def agreement_lines(measured: Sequence[Measured]) -> list[dict[str, Any]]:
 
 
 urlpatterns = [
-    path("desk/tracks/<slug:slug>/quality/", track, name="desk-track-quality"),
+    path("desk/tracks/<slug:slug>/quality/", show_quality, name="desk-track-quality"),
     re_path(
         rf"^desk/tracks/(?P<slug>[-\w]+)/(?P<what>{'|'.join(EXPORTS)})\.(?P<form>csv|jsonl)$",
-        export,
+        download_export,
         name="desk-export",
     ),
-    path("desk/tracks/<slug:slug>/gold/", gold, name="desk-gold"),
+    path("desk/tracks/<slug:slug>/gold/", show_gold, name="desk-gold"),
 ]

@@ -23,7 +23,7 @@ from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.web.components.figures import money_text
-from kbpo.web.http import admin_of, amount_of, at_one_moment, for_admins, why_of
+from kbpo.web.http import current_admin, for_admins, form_reason, in_snapshot, parse_amount
 from kbpo.web.table import Column, Table, code, link
 
 ZERO = Decimal("0.00")
@@ -46,20 +46,20 @@ MOST_SHOWN = 500
 
 
 @for_admins
-@at_one_moment
-def show(request: HttpRequest) -> HttpResponseBase:
+@in_snapshot
+def show_money(request: HttpRequest) -> HttpResponseBase:
     """Return all amounts by track, by purpose and by worker, and the caps. The file has the finest
     parts: the amounts of a purpose add up to its reservation. A POST sets a cap.
     """
     if request.method == "POST":
-        return cap(request)
+        return change_cap(request)
     chosen = request.GET.get("track", "")
     track = get_object_or_404(Track, slug=chosen) if chosen else None
     amounts = cents.money_by_state(track.pk if track else None)
     numbers = {part.purpose.number for part in amounts if part.purpose.kind == "submission"}
     submissions = Submission.objects.select_related("team").in_bulk(numbers)
     if "format" in request.GET:
-        of = Column("for", value=lambda row: _purpose(row, submissions)[0])
+        of = Column("for", value=lambda row: _purpose_name(row, submissions)[0])
         return Table("money", [*CENTS[:2], of, *CENTS[2:]], amounts).file(request)
     named = Track.objects.order_by("name").values_list("slug", "name")
     prices = Price.objects.all() if track is None else Price.objects.filter(track=track)
@@ -71,9 +71,11 @@ def show(request: HttpRequest) -> HttpResponseBase:
             for slug, name in [("", "All tracks"), *named]
         ],
         "states": STATES,
-        "by_track": _table("Track", amounts, lambda amount: (amount.track_name, "")),
-        "by_purpose": _table("For", amounts, lambda amount: _purpose(amount, submissions)),
-        "by_worker": _table(
+        "by_track": _sums_table("Track", amounts, lambda amount: (amount.track_name, "")),
+        "by_purpose": _sums_table(
+            "For", amounts, lambda amount: _purpose_name(amount, submissions)
+        ),
+        "by_worker": _sums_table(
             "Worker",
             [row for row in amounts if row.worker],
             lambda amount: (code(amount.worker[:8]), ""),
@@ -87,7 +89,7 @@ def show(request: HttpRequest) -> HttpResponseBase:
     return render(request, "desk/money.html", context)
 
 
-def _purpose(amount: Cents, submissions: dict[int, Submission]) -> tuple[str, str]:
+def _purpose_name(amount: Cents, submissions: dict[int, Submission]) -> tuple[str, str]:
     """Return the display name of the purpose of an amount and the address of its page. The address
     is empty if the purpose has no page.
     """
@@ -97,7 +99,7 @@ def _purpose(amount: Cents, submissions: dict[int, Submission]) -> tuple[str, st
     return KINDS.get(kind, str(amount.purpose)), ""
 
 
-def _table(what: str, amounts: Iterable[Cents], name_of: Any) -> Table:
+def _sums_table(what: str, amounts: Iterable[Cents], name_of: Any) -> Table:
     """Return a table of sums by name and state, the largest first."""
     sums: dict[tuple[str, str], dict[str, Decimal]] = defaultdict(lambda: defaultdict(lambda: ZERO))
     for part in amounts:
@@ -123,21 +125,21 @@ def _state_column(state: str) -> Column:
     )
 
 
-def cap(request: HttpRequest) -> HttpResponse:
+def change_cap(request: HttpRequest) -> HttpResponse:
     """Set, change or remove a cap."""
     sent = request.POST
     track = get_object_or_404(Track, slug=sent.get("track", ""))
     text = sent.get("cap", "").strip()
     try:
-        value = amount_of(text, 10**12)
+        value = parse_amount(text, 10**12)
         if text and value is None:
             raise BadCap(f"“{text[:40]}” is no amount in dollars.")
         row = set_cap(
             track,
             sent.get("scope", ""),
             value,
-            who=admin_of(request),
-            why=why_of(request),
+            who=current_admin(request),
+            why=form_reason(request),
         )
     except BadCap as bad:
         messages.error(request, str(bad))
@@ -146,4 +148,4 @@ def cap(request: HttpRequest) -> HttpResponse:
     return redirect(f"{reverse('desk-money')}?track={track.slug}")
 
 
-urlpatterns = [path("desk/money/", show, name="desk-money")]
+urlpatterns = [path("desk/money/", show_money, name="desk-money")]

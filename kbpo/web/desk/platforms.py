@@ -13,16 +13,26 @@ from django.urls import path
 from annotation.budget import halts
 from annotation.marketplace import books, give
 from kbpo.tracks.models import Track
-from kbpo.web.http import act, admin_of, amount_of, for_admins, text_of, why_of
+from kbpo.web.http import (
+    current_admin,
+    for_admins,
+    form_reason,
+    form_text,
+    parse_amount,
+    run_action,
+)
 
 
 @for_admins
-def show(request: HttpRequest) -> HttpResponse:
+def show_platforms(request: HttpRequest) -> HttpResponse:
     """Return the marketplaces with their balance, HITs and disagreements with our books. A POST
     runs the action of its form.
     """
     if request.method == "POST":
-        return act(request, {"explain": explain, "grant": grant, "admit": admit})
+        return run_action(
+            request,
+            {"explain": accept_balance, "grant": grant_payment, "admit": set_worker_qualification},
+        )
     return render(request, "desk/platforms.html", _context())
 
 
@@ -38,17 +48,17 @@ def _context() -> dict[str, Any]:
     }
 
 
-def explain(request: HttpRequest) -> HttpResponse:
+def accept_balance(request: HttpRequest) -> HttpResponse:
     """Accept the current balance as right, with a reason."""
-    why = why_of(request)
-    if not why or not books.accept_balance(text_of(request, "name"), admin_of(request), why):
+    why = form_reason(request)
+    if not why or not books.accept_balance(form_text(request, "name"), current_admin(request), why):
         messages.error(request, "Nothing was changed: explain the difference.")
     else:
         messages.success(request, "Saved. The balance is compared with today’s from now on.")
     return redirect("desk-platforms")
 
 
-def grant(request: HttpRequest) -> HttpResponse:
+def grant_payment(request: HttpRequest) -> HttpResponse:
     """Grant a bonus for an answer, or a compensation."""
     sent = {
         name: request.POST.get(name, "").strip()
@@ -58,7 +68,7 @@ def grant(request: HttpRequest) -> HttpResponse:
     try:
         if track is None:
             raise ValueError("Choose the track that pays.")
-        amount = amount_of(sent["amount"])
+        amount = parse_amount(sent["amount"])
         if amount is None or not 0 < amount <= 1000:
             raise ValueError("An amount lies between one cent and a thousand dollars.")
         notice = give.grant_to(
@@ -66,7 +76,7 @@ def grant(request: HttpRequest) -> HttpResponse:
             track,
             amount,
             sent["why"][:900],
-            admin_of(request),
+            current_admin(request),
             answer=sent["answer"],
             key=sent["key"][:64],
         )
@@ -82,12 +92,12 @@ def grant(request: HttpRequest) -> HttpResponse:
     return redirect("desk-platforms")
 
 
-def admit(request: HttpRequest) -> HttpResponse:
+def set_worker_qualification(request: HttpRequest) -> HttpResponse:
     """Give a worker the qualification for HITs, or revoke it."""
     held = request.POST.get("held") == "yes"
     try:
         notice = give.set_qualification(
-            text_of(request, "worker"), admin_of(request), why_of(request), held=held
+            form_text(request, "worker"), current_admin(request), form_reason(request), held=held
         )
     except ValueError as no:
         messages.error(request, str(no))
@@ -96,4 +106,4 @@ def admit(request: HttpRequest) -> HttpResponse:
     return redirect("desk-platforms")
 
 
-urlpatterns = [path("desk/platforms/", show, name="desk-platforms")]
+urlpatterns = [path("desk/platforms/", show_platforms, name="desk-platforms")]

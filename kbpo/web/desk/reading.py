@@ -30,7 +30,7 @@ from kbpo.sampling.documents.draw import (
 from kbpo.sampling.documents.draw import order_documents as draw_documents
 from kbpo.sampling.models import DocumentBatch, DocumentSample
 from kbpo.tracks.models import Track
-from kbpo.web.http import admin_of, amount_of, for_admins, why_of
+from kbpo.web.http import current_admin, for_admins, form_reason, parse_amount
 from kbpo.web.table import Column, Table
 
 CENTS = Decimal(100)
@@ -88,7 +88,7 @@ class DrawForm(forms.Form):
 
 
 @for_admins
-def show(request: HttpRequest, slug: str) -> HttpResponseBase:
+def show_reading(request: HttpRequest, slug: str) -> HttpResponseBase:
     """Return the draws and orders of a track; with `?format=csv` all drawn documents with their
     probability. A POST draws documents, or orders them at the price that was shown.
     """
@@ -101,7 +101,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponseBase:
     asked = request.POST if request.method == "POST" else request.GET
     form = OrderForm(asked if "n" in asked else None)
     if request.method == "POST" and ("more" in request.POST or "design" in request.POST):
-        refusal = (_add_money if "more" in request.POST else _draw)(track, request)
+        refusal = (_add_money if "more" in request.POST else _draw_documents)(track, request)
         if not refusal:
             return redirect("desk-reading", slug=slug)
         form = OrderForm()
@@ -109,7 +109,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponseBase:
         try:
             plan = plan_documents(track, form.cleaned_data["n"], **form.terms())
             if request.method == "POST":
-                _order(track, form, request)
+                _order_reading(track, form, request)
                 return redirect("desk-reading", slug=slug)
         except (CannotOrder, OverBudget) as error:
             refusal = str(error)
@@ -153,14 +153,14 @@ def _draws_context(track: Track, request: HttpRequest) -> dict[str, Any]:
     }
 
 
-def _draw(track: Track, request: HttpRequest) -> str:
+def _draw_documents(track: Track, request: HttpRequest) -> str:
     """Draw documents, and return why not, as a sentence; empty if they were drawn."""
     form = DrawForm(request.POST)
     if not form.is_valid():
         field, errors = next(iter(form.errors.items()))
         return f"{field.replace('_', ' ').capitalize()}: {errors[0]}"
     cleaned = form.cleaned_data
-    if not (why := why_of(request)):
+    if not (why := form_reason(request)):
         return "Nothing was drawn: give a reason for the log."
     try:
         batch = draw_documents(
@@ -171,7 +171,7 @@ def _draw(track: Track, request: HttpRequest) -> str:
             uniform_share=UNIFORM_SHARE
             if cleaned["uniform_share"] is None
             else cleaned["uniform_share"],
-            user=admin_of(request),
+            user=current_admin(request),
             why=why,
         )
     except CannotDraw as problem:
@@ -180,12 +180,12 @@ def _draw(track: Track, request: HttpRequest) -> str:
     return ""
 
 
-def _order(track: Track, form: OrderForm, request: HttpRequest) -> None:
+def _order_reading(track: Track, form: OrderForm, request: HttpRequest) -> None:
     """Order documents. Raises CannotOrder or OverBudget."""
-    shown = amount_of(request.POST.get("at_most", ""), 10**9)
+    shown = parse_amount(request.POST.get("at_most", ""), 10**9)
     if shown is None:
         raise CannotOrder("Look at the price first, then order.")
-    admin, why = admin_of(request), why_of(request)
+    admin, why = current_admin(request), form_reason(request)
     order = order_documents(
         track, form.cleaned_data["n"], shown, who=admin, why=why, **form.terms()
     )
@@ -200,7 +200,9 @@ def _add_money(track: Track, request: HttpRequest) -> str:
     if not number.isascii() or not number.isdigit() or len(number) > 18:
         return "There is no such order."
     try:
-        added = add_money_to(track, int(number), who=admin_of(request), why=why_of(request))
+        added = add_money_to(
+            track, int(number), who=current_admin(request), why=form_reason(request)
+        )
     except (CannotOrder, OverBudget) as error:
         return str(error)
     messages.success(
@@ -209,4 +211,4 @@ def _add_money(track: Track, request: HttpRequest) -> str:
     return ""
 
 
-urlpatterns = [path("desk/tracks/<slug:slug>/reading/", show, name="desk-reading")]
+urlpatterns = [path("desk/tracks/<slug:slug>/reading/", show_reading, name="desk-reading")]

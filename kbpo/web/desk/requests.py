@@ -33,7 +33,16 @@ from kbpo.accounts.models import AccountRequest
 from kbpo.tracks.models import Track
 from kbpo.web.components.figures import plural
 from kbpo.web.desk.workers import doubted_answers
-from kbpo.web.http import act, admin_of, amount_of, for_admins, is_armed, pk_of, text_of, why_of
+from kbpo.web.http import (
+    current_admin,
+    for_admins,
+    form_pk,
+    form_reason,
+    form_text,
+    has_typed_word,
+    parse_amount,
+    run_action,
+)
 from kbpo.web.judging.own_pages import show_receipt
 from kbpo.web.table import Column, Table
 
@@ -53,10 +62,10 @@ NOBODY_COMES = "Volunteers are closed for the service: open them under “The se
 
 
 @for_admins
-def overview(request: HttpRequest) -> HttpResponse:
+def show_requests(request: HttpRequest) -> HttpResponse:
     """Return appeals, applications, feedback and annotators. A POST runs the action of its form."""
     if request.method == "POST":
-        return act(request, ANSWERS)
+        return run_action(request, ANSWERS)
     counts = Feedback.objects.aggregate(
         n=Count("pk"),
         clear=Count("pk", filter=Q(clear=True)),
@@ -102,9 +111,9 @@ def _annotators() -> list[dict[str, Any]]:
     return [{"worker": row, "n": row.n, "owed": owed.get(row.pk)} for row in workers]
 
 
-def write(request: HttpRequest) -> HttpResponse:
+def send_message(request: HttpRequest) -> HttpResponse:
     """Send a message to one annotator (by hash or login), or to all."""
-    sent, admin = request.POST, admin_of(request)
+    sent, admin = request.POST, current_admin(request)
     to, subject, text = sent.get("to", "").strip(), sent.get("subject", ""), sent.get("text", "")
     try:
         if sent.get("all"):
@@ -126,7 +135,7 @@ def write(request: HttpRequest) -> HttpResponse:
     return redirect("desk-requests")
 
 
-def answer(request: HttpRequest) -> HttpResponse:
+def decide_appeal(request: HttpRequest) -> HttpResponse:
     """Answer an appeal."""
     decision = request.POST.get("decision", "")
     if decision not in ("reinstate", "keep"):
@@ -134,8 +143,8 @@ def answer(request: HttpRequest) -> HttpResponse:
         return redirect("desk-requests")
     try:
         row = answer_appeal(
-            pk_of(request),
-            admin_of(request),
+            form_pk(request),
+            current_admin(request),
             request.POST.get("text", ""),
             reinstate=decision == "reinstate",
         )
@@ -148,13 +157,13 @@ def answer(request: HttpRequest) -> HttpResponse:
     return redirect("desk-requests")
 
 
-def admit(request: HttpRequest) -> HttpResponse:
+def decide_volunteer(request: HttpRequest) -> HttpResponse:
     """Accept or decline a volunteer."""
-    admits, why = request.POST.get("decision") == "admit", why_of(request)
+    admits, why = request.POST.get("decision") == "admit", form_reason(request)
     if not admits and not why:
         messages.error(request, "Nobody was declined: give a reason, which the person reads.")
         return redirect("desk-requests")
-    row = volunteer.decide(pk_of(request), admin_of(request), admit=admits, why=why)
+    row = volunteer.decide(form_pk(request), current_admin(request), admit=admits, why=why)
     if row is None:
         messages.info(request, "That was decided already.")
     else:
@@ -163,18 +172,18 @@ def admit(request: HttpRequest) -> HttpResponse:
     return redirect("desk-requests")
 
 
-def another_attempt(request: HttpRequest) -> HttpResponse:
+def allow_another_attempt(request: HttpRequest) -> HttpResponse:
     """Allow another attempt after a tutorial was failed."""
-    interface, handle = text_of(request, "interface"), text_of(request, "handle")
+    interface, handle = form_text(request, "interface"), form_text(request, "handle")
     worker = get_object_or_404(Worker, handle=handle)
     run = _failed_tutorials().filter(worker=worker, interface=interface).first()
-    if not (why := why_of(request)):
+    if not (why := form_reason(request)):
         messages.error(request, "Nothing was changed: give a reason for the log.")
     elif run is not None and teach.forget(worker, teach.tutorials()[interface]):
         note(
             "tutorial",
             f"worker:{worker.handle}",
-            who=admin_of(request),
+            who=current_admin(request),
             why=why,
             after=f"another attempt: {interface}, version {run.version}",
         )
@@ -185,11 +194,11 @@ def another_attempt(request: HttpRequest) -> HttpResponse:
 
 
 @for_admins
-def rules(request: HttpRequest) -> HttpResponse:
+def show_rules(request: HttpRequest) -> HttpResponse:
     """Return the rules and the terms. A POST publishes new terms, or sets rules."""
     if request.POST.get("action") == "intake":
         return set_intake(request)
-    refusal = _new_terms(request) if request.method == "POST" else ""
+    refusal = _publish_terms(request) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
         return redirect("desk-rules")
     tracks = (
@@ -202,34 +211,34 @@ def rules(request: HttpRequest) -> HttpResponse:
         "terms": consent.current_terms(),
         "versions": Terms.objects.select_related("made_by").order_by("-version"),
         "refusal": refusal,
-        "why": why_of(request),
+        "why": form_reason(request),
         "text": request.POST.get("text") if refusal else consent.current_terms().text,
     }
     return render(request, "annotators/desk/rules.html", context, status=422 if refusal else 200)
 
 
-def _new_terms(request: HttpRequest) -> str:
+def _publish_terms(request: HttpRequest) -> str:
     """Publish new terms, and return why not, as a sentence; empty if they were published."""
     text = request.POST.get("text", "").replace("\x00", "").replace("\r\n", "\n").strip()
     holds = consent.current_terms()
-    if not is_armed(request, "publish"):
+    if not has_typed_word(request, "publish"):
         return "Nothing was changed: type the word publish to arm the button."
     if not 100 <= len(text) <= consent.LONGEST:
         return f"Terms have 100 to {consent.LONGEST} characters; these have {len(text)}."
     if text == holds.text.strip():
         return "Nothing was changed: the text is the same."
-    if not why_of(request):
+    if not form_reason(request):
         return "Nothing was changed: give a reason for the log."
     try:
         with transaction.atomic():
             row = Terms.objects.create(
-                version=holds.version + 1, text=text, made_by=admin_of(request)
+                version=holds.version + 1, text=text, made_by=current_admin(request)
             )
             note(
                 "terms",
                 f"terms:{row.version}",
-                who=admin_of(request),
-                why=why_of(request),
+                who=current_admin(request),
+                why=form_reason(request),
                 before=str(holds.version),
             )
     except IntegrityError:
@@ -245,17 +254,23 @@ def set_intake(request: HttpRequest) -> HttpResponse:
     slug = request.POST.get("track", "")
     track = get_object_or_404(Track, slug=slug) if slug else None
     name, subject = (track.name, f"track:{track.slug}") if track else ("the service", "service")
-    if not why_of(request):
+    if not form_reason(request):
         messages.error(request, "Nothing was changed: give a reason for the log.")
         return redirect("desk-rules")
     if track is not None and request.POST.get("mode") == "":
         Intake.objects.filter(track=track).delete()
-        note("intake", subject, who=admin_of(request), why=why_of(request), after="as the service")
+        note(
+            "intake",
+            subject,
+            who=current_admin(request),
+            why=form_reason(request),
+            after="as the service",
+        )
         messages.success(request, f"{name} follows the service again.")
         return redirect("desk-rules")
     mode = request.POST.get("mode", "")
-    reward = amount_of(request.POST.get("reward", ""), 9_999)
-    least = amount_of(request.POST.get("minimum", "5.00"))
+    reward = parse_amount(request.POST.get("reward", ""), 9_999)
+    least = parse_amount(request.POST.get("minimum", "5.00"))
     if mode not in Intake.Volunteers.values or reward is None or least is None:
         messages.error(
             request, "Nothing was changed: choose who may come in, and give dollars such as 0.75."
@@ -275,20 +290,20 @@ def set_intake(request: HttpRequest) -> HttpResponse:
     before = payout.schedule()
     Intake.objects.update_or_create(track=track, defaults=fields)
     rules = ", ".join(f"{field} {value}" for field, value in fields.items())
-    note("intake", subject, who=admin_of(request), why=why_of(request), after=rules)
+    note("intake", subject, who=current_admin(request), why=form_reason(request), after=rules)
     messages.success(request, f"The rules of {name} are changed.")
     if track is not None and mode != Intake.Volunteers.CLOSED == takes_volunteers():
         messages.warning(request, NOBODY_COMES)
     if payout.schedule() != before:
         n = speak.write_to_all(
-            "How you are paid has changed", payout.schedule().sentence(), admin_of(request)
+            "How you are paid has changed", payout.schedule().sentence(), current_admin(request)
         )
         messages.info(request, f"{plural(n, 'annotator')} got a message about it.")
     return redirect("desk-rules")
 
 
 @for_admins
-def payouts(request: HttpRequest) -> HttpResponseBase:
+def show_payouts(request: HttpRequest) -> HttpResponseBase:
     """Return what annotators are owed, and the payouts; with `?format=csv` what is to be paid now,
     for the bank. A POST marks a payout as paid, or undoes it.
     """
@@ -296,7 +311,7 @@ def payouts(request: HttpRequest) -> HttpResponseBase:
         return Table("owed", OWED, [row for row in payout.owed() if row.due]).file(request)
     refusal = ""
     if request.method == "POST":
-        refusal = _undo(request) if request.POST.get("undo") else _pay(request)
+        refusal = _undo_payout(request) if request.POST.get("undo") else _mark_paid(request)
         if not refusal:
             return redirect("desk-payouts")
     balances = payout.owed()
@@ -316,11 +331,15 @@ def payouts(request: HttpRequest) -> HttpResponseBase:
     return render(request, "annotators/desk/payouts.html", context, status=409 if refusal else 200)
 
 
-def _pay(request: HttpRequest) -> str:
+def _mark_paid(request: HttpRequest) -> str:
     """Mark a payout as paid, and return why not, as a sentence; empty if it was marked."""
     sent = request.POST
     worker = Worker.objects.filter(handle=sent.get("worker", "")).first()
-    amount, upto, key = amount_of(sent.get("amount", "")), sent.get("upto", ""), sent.get("key", "")
+    amount, upto, key = (
+        parse_amount(sent.get("amount", "")),
+        sent.get("upto", ""),
+        sent.get("key", ""),
+    )
     if worker is None or amount is None or not upto.isdecimal() or not 8 <= len(key) <= 64:
         return (
             "Nothing was marked: the form did not arrive as it was sent. Try again from"
@@ -333,7 +352,7 @@ def _pay(request: HttpRequest) -> str:
             amount=amount,
             reference=sent.get("reference", ""),
             key=key,
-            who=admin_of(request),
+            who=current_admin(request),
         )
     except payout.CannotPay as cannot:
         return str(cannot)
@@ -341,10 +360,12 @@ def _pay(request: HttpRequest) -> str:
     return ""
 
 
-def _undo(request: HttpRequest) -> str:
+def _undo_payout(request: HttpRequest) -> str:
     """Undo a payout, and return why not, as a sentence; empty if it was undone."""
     try:
-        undone = payout.undo(request.POST["undo"], admin_of(request), request.POST.get("why", ""))
+        undone = payout.undo(
+            request.POST["undo"], current_admin(request), request.POST.get("why", "")
+        )
     except payout.CannotPay as cannot:
         return str(cannot)
     messages.warning(
@@ -355,20 +376,20 @@ def _undo(request: HttpRequest) -> str:
 
 
 @for_admins
-def receipt(request: HttpRequest, number: str) -> HttpResponse:
+def show_payout_receipt(request: HttpRequest, number: str) -> HttpResponse:
     """Return a receipt."""
     return show_receipt(request, get_object_or_404(Payout, number=number, undoes=None))
 
 
 ANSWERS = {
-    "write": write,
-    "appeal": answer,
-    "volunteer": admit,
-    "another-attempt": another_attempt,
+    "write": send_message,
+    "appeal": decide_appeal,
+    "volunteer": decide_volunteer,
+    "another-attempt": allow_another_attempt,
 }
 urlpatterns = [
-    path("desk/requests/", overview, name="desk-requests"),
-    path("desk/requests/rules/", rules, name="desk-rules"),
-    path("desk/requests/payouts/", payouts, name="desk-payouts"),
-    path("desk/requests/payouts/<str:number>/", receipt, name="desk-receipt"),
+    path("desk/requests/", show_requests, name="desk-requests"),
+    path("desk/requests/rules/", show_rules, name="desk-rules"),
+    path("desk/requests/payouts/", show_payouts, name="desk-payouts"),
+    path("desk/requests/payouts/<str:number>/", show_payout_receipt, name="desk-receipt"),
 ]

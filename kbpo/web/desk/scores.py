@@ -23,14 +23,14 @@ from kbpo.scores.models import Computing, Scorer
 from kbpo.submissions.names import run_names
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from kbpo.web.http import admin_of, for_admins
+from kbpo.web.http import current_admin, for_admins
 
 SHOWN = 20
 """Problems of a file that the page shows"""
 
 
 @for_admins
-def show(request: HttpRequest, slug: str) -> HttpResponse:
+def show_scores(request: HttpRequest, slug: str) -> HttpResponse:
     """Return the metrics and judges. A POST switches one on or off, records that one was not tuned
     on judgments, or imports a file.
     """
@@ -41,7 +41,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         return redirect("desk-scores", slug=slug)
     if request.method == "POST":
         try:
-            _import(track, request)
+            _import_scores(track, request)
             return redirect("desk-scores", slug=slug)
         except BadFile as bad:
             report, refusal = bad.report, "Nothing was stored: the file has errors."
@@ -66,7 +66,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _change_scorer(track: Track, request: HttpRequest) -> None:
     """Switch the use of a metric or judge, or record that it was not tuned. Raises Http404."""
-    sent, admin, used = request.POST, admin_of(request), request.POST.get("used") == "1"
+    sent, admin, used = request.POST, current_admin(request), request.POST.get("used") == "1"
     try:
         if "switch" in sent:
             row = set_used(track, int(sent["switch"]), admin, used=used)
@@ -79,7 +79,7 @@ def _change_scorer(track: Track, request: HttpRequest) -> None:
     messages.success(request, f"{row}: {change}. Scores are being recomputed.")
 
 
-def _import(track: Track, request: HttpRequest) -> None:
+def _import_scores(track: Track, request: HttpRequest) -> None:
     """Import a file of scores. Raises BadFile, or CannotTake."""
     file = request.FILES.get("file")
     if file is None:
@@ -92,11 +92,11 @@ def _import(track: Track, request: HttpRequest) -> None:
         track,
         cast(BinaryIO, file.file),
         named,
-        admin_of(request),
+        current_admin(request),
         not_tuned="not_tuned" in request.POST,
     )
     for scorer, taken in outcomes.items():
         messages.success(request, f"{scorer}: {taken.sentence}")
 
 
-urlpatterns = [path("desk/tracks/<slug:slug>/scores/", show, name="desk-scores")]
+urlpatterns = [path("desk/tracks/<slug:slug>/scores/", show_scores, name="desk-scores")]

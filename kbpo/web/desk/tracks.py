@@ -47,7 +47,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.recall import TrackWithRecall, recall_of
 from kbpo.tracks.registry import KINDS, class_of, kind_of, kinds, n_inputs
 from kbpo.web.components.figures import count_text, half_width_text, percent_text, plural, time_text
-from kbpo.web.http import admin_of, for_admins, is_armed, why_of
+from kbpo.web.http import current_admin, for_admins, form_reason, has_typed_word
 from kbpo.web.table import Column, Table, link, tag
 
 VERBS = {"open": open_track, "freeze": freeze_track, "close": close_track}
@@ -239,7 +239,7 @@ CORPORA = (
 
 
 @for_admins
-def listing(request: HttpRequest) -> HttpResponse:
+def list_tracks(request: HttpRequest) -> HttpResponse:
     """Return all tracks and corpora."""
     corpora = list(Corpus.objects.annotate(n=Count("tracks")).order_by("name"))
     counted = [class_of(kind).n_inputs_of(corpora) for kind in KINDS]
@@ -257,7 +257,7 @@ def listing(request: HttpRequest) -> HttpResponse:
 
 
 @for_admins
-def new(request: HttpRequest) -> HttpResponse:
+def new_track(request: HttpRequest) -> HttpResponse:
     """Return the form for a new track. The default kind is the first one that fits the corpus."""
     if not Corpus.objects.exists():
         return redirect("desk-tracks")
@@ -268,7 +268,11 @@ def new(request: HttpRequest) -> HttpResponse:
         usable = (name for name in KINDS if any(class_of(name).n_inputs_of(corpora).values()))
         kind = next(usable, "kbp")
     form = TrackForm(request.POST or None, kind=kind, initial={"corpus": slug})
-    if request.method == "POST" and form.is_valid() and (track := form.create(admin_of(request))):
+    if (
+        request.method == "POST"
+        and form.is_valid()
+        and (track := form.create(current_admin(request)))
+    ):
         messages.success(request, f"{track.name} is made, as a draft. Open it when it is right.")
         return redirect("desk-track", slug=track.slug)
     by_name = Corpus.objects.order_by("name")
@@ -288,13 +292,13 @@ def new(request: HttpRequest) -> HttpResponse:
 
 
 @for_admins
-def one(request: HttpRequest, slug: str) -> HttpResponse:
+def show_track(request: HttpRequest, slug: str) -> HttpResponse:
     """Return the page of a track. A POST moves it to another state."""
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
-    refusal = _move(track, request) if request.method == "POST" else ""
+    refusal = _change_status(track, request) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
         return redirect("desk-track", slug=slug)
-    lacking = unfinished(track)
+    lacking = steps_before_opening(track)
     moves = [
         {
             "verb": verb,
@@ -339,11 +343,11 @@ def one(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "desk/track.html", context, status=409 if refusal else 200)
 
 
-def _move(track: Track, request: HttpRequest) -> str:
+def _change_status(track: Track, request: HttpRequest) -> str:
     """Move the track, and return why not, as a sentence; empty if it was moved. A draft is opened
     only if a run could be paid and, with open steps, only after a confirmation.
     """
-    verb, who = request.POST.get("verb", ""), admin_of(request)
+    verb, who = request.POST.get("verb", ""), current_admin(request)
     if verb == "release":
         try:
             made = order(track, who)
@@ -355,7 +359,7 @@ def _move(track: Track, request: HttpRequest) -> str:
         return ""
     if verb not in VERBS:
         return "Choose: open, freeze or close."
-    if verb == "close" and not is_armed(request, track.slug):
+    if verb == "close" and not has_typed_word(request, track.slug):
         return f"Nothing was closed: type {track.slug} to arm the button."
     if verb == "open" and track.status == Track.Status.DRAFT:
         cap = Budget.objects.filter(track=track, scope=Budget.Scope.TRACK).first()
@@ -364,11 +368,11 @@ def _move(track: Track, request: HttpRequest) -> str:
                 f"Nothing was opened: nothing is left of its budget of ${cap.cap} in all, so that"
                 " no run could be paid. Raise it on the page Money first."
             )
-        lacking = ", ".join(step.name for step in unfinished(track))
-        if lacking and not is_armed(request, track.slug):
+        lacking = ", ".join(step.name for step in steps_before_opening(track))
+        if lacking and not has_typed_word(request, track.slug):
             return f"Nothing was opened: {lacking} is missing. Type {track.slug} to open it anyway."
     try:
-        moved = VERBS[verb](track, who, why_of(request))
+        moved = VERBS[verb](track, who, form_reason(request))
     except CannotMove as refusal:
         return str(refusal)
     messages.success(request, f"{moved.name} is {moved.get_status_display().lower()} now.")
@@ -406,14 +410,19 @@ class Step:
 def checklist_of(track: Track) -> list[Step]:
     """Return the steps of a track in order; of a closed one only those without payments."""
     if track.status == Track.Status.CLOSED:
-        return [_documents(track), _page(track), *_checks(track), _release(track)]
+        return [
+            _documents_step(track),
+            _page_step(track),
+            *_check_steps(track),
+            _release_step(track),
+        ]
     return [
-        _documents(track),
-        _page(track),
-        *_reading(track),
-        _gold(track),
-        _open(track),
-        *_checks(track),
+        _documents_step(track),
+        _page_step(track),
+        *_reading_steps(track),
+        _gold_step(track),
+        _open_step(track),
+        *_check_steps(track),
     ]
 
 
@@ -427,7 +436,7 @@ def open_steps(steps: list[Step]) -> list[Step]:
     return [step for step in steps if step.needed and not step.done and not step.under_way]
 
 
-def unfinished(track: Track) -> list[Step]:
+def steps_before_opening(track: Track) -> list[Step]:
     """Return the open steps of a draft before it is opened; empty for other tracks."""
     if track.status != Track.Status.DRAFT:
         return []
@@ -438,13 +447,13 @@ def _track_address(page: str, track: Track) -> str:
     return reverse(page, args=[track.slug])
 
 
-def _documents(track: Track) -> Step:
+def _documents_step(track: Track) -> Step:
     kind = kind_of(track)
     n, name = n_inputs(track), kind.words.inputs.capitalize()
     return Step(name, n > 0, f"{n:,} of {track.corpus.name}", reverse("desk-corpora"), "Corpora")
 
 
-def _page(track: Track) -> Step:
+def _page_step(track: Track) -> Step:
     missing = [
         name
         for name, text in (
@@ -461,7 +470,7 @@ def _page(track: Track) -> Step:
     )
 
 
-def _reading(track: Track) -> Iterator[Step]:
+def _reading_steps(track: Track) -> Iterator[Step]:
     """Yield the step of documents read in full, where recall is estimated from them."""
     if recall_of(track) is None:
         return
@@ -496,7 +505,7 @@ def _reading(track: Track) -> Iterator[Step]:
     )
 
 
-def _gold(track: Track) -> Step:
+def _gold_step(track: Track) -> Step:
     n, rate = len(gold_results(track)), policy_of(track).gold_rate
     says = f"{n:,} dealt out, as {percent_text(float(rate))} of the questions"
     if rate and money_left(track) <= 0:
@@ -511,13 +520,13 @@ def _gold(track: Track) -> Step:
     )
 
 
-def _open(track: Track) -> Step:
+def _open_step(track: Track) -> Step:
     done = track.status != Track.Status.DRAFT
     says = f"It is {track.get_status_display().lower() if done else 'a draft'}"
     return Step(OPEN, done, says, "#moves", "Open it" if not done else "Move it")
 
 
-def _checks(track: Track) -> Iterator[Step]:
+def _check_steps(track: Track) -> Iterator[Step]:
     if kind_of(track).words.unchecked:
         return
     rounds = ExpertRound.objects.filter(track=track).count()
@@ -529,7 +538,7 @@ def _checks(track: Track) -> Iterator[Step]:
     yield Step("Expert checks", rounds > 0 and not left, says, address, verb, needed=False)
 
 
-def _release(track: Track) -> Step:
+def _release_step(track: Track) -> Step:
     """Return the step of the latest data release of a closed track."""
     newest = track.releases.order_by("-number").first()
     says = "None is made yet"
@@ -547,7 +556,7 @@ def _release(track: Track) -> Step:
 
 
 urlpatterns = [
-    path("desk/tracks/", listing, name="desk-tracks"),
-    path("desk/tracks/new/", new, name="desk-track-new"),
-    path("desk/tracks/<slug:slug>/", one, name="desk-track"),
+    path("desk/tracks/", list_tracks, name="desk-tracks"),
+    path("desk/tracks/new/", new_track, name="desk-track-new"),
+    path("desk/tracks/<slug:slug>/", show_track, name="desk-track"),
 ]

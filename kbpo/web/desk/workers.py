@@ -27,7 +27,15 @@ from kbpo.accounts.audit import note
 from kbpo.accounts.mail import goes_out
 from kbpo.accounts.models import MOST_REQUESTS, AccountRequest, Invitation, Team, User
 from kbpo.web.components.figures import DASH, count_text, money_text
-from kbpo.web.http import act, admin_of, for_admins, is_armed, pk_of, text_of, why_of
+from kbpo.web.http import (
+    current_admin,
+    for_admins,
+    form_pk,
+    form_reason,
+    form_text,
+    has_typed_word,
+    run_action,
+)
 from kbpo.web.research.teams import invite, links, usable_invitations, withdraw
 from kbpo.web.table import Column, Table, code, link, tag
 
@@ -42,7 +50,7 @@ def _worker_cell(line: Any) -> SafeString:
     return format_html('{} <span class="quiet">{}</span> {}', who, line.platform, online)
 
 
-def _agreement(line: Any) -> SafeString | str:
+def _agreement_cell(line: Any) -> SafeString | str:
     held = line.agreement
     if not held:
         return DASH
@@ -53,7 +61,7 @@ def _agreement(line: Any) -> SafeString | str:
     )
 
 
-def _state(line: Any) -> SafeString:
+def _state_cell(line: Any) -> SafeString:
     if line.excluded_reason:
         reason = Truncator(line.excluded_reason).chars(90)
         return format_html("<span>{} {}</span>", tag("excluded", "warn"), reason)
@@ -73,9 +81,9 @@ COLUMNS = (
         cell=lambda line: f"{line.seconds:.0f}" if line.seconds else DASH,
         is_number=True,
     ),
-    Column("agreement", "With most of the others", cell=_agreement, is_number=True),
+    Column("agreement", "With most of the others", cell=_agreement_cell, is_number=True),
     Column("owed", "Owed", cell=lambda line: money_text(line.owed), is_number=True),
-    Column("state", "State", cell=_state),
+    Column("state", "State", cell=_state_cell),
 )
 
 
@@ -85,16 +93,16 @@ def annotator_table(n: int) -> Table:
 
 
 @for_admins
-def listing(request: HttpRequest) -> HttpResponse:
+def list_workers(request: HttpRequest) -> HttpResponse:
     """Return all annotators, last seen first."""
     context = {"table": annotator_table(500), "online": describe.online()}
     return render(request, "desk/workers.html", context)
 
 
 @for_admins
-def one(request: HttpRequest, handle: str) -> HttpResponse:
+def show_worker(request: HttpRequest, handle: str) -> HttpResponse:
     """Return the page of an annotator. A POST changes their state or writes to them."""
-    refusal = _change(request, handle) if request.method == "POST" else ""
+    refusal = _change_worker(request, handle) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
         # an erased worker has another hash, which nobody is told
         remains = describe.record(handle, 1) is not None
@@ -112,13 +120,13 @@ def one(request: HttpRequest, handle: str) -> HttpResponse:
     return render(request, "desk/worker.html", context, status=422 if refusal else 200)
 
 
-def _change(request: HttpRequest, handle: str) -> str:
+def _change_worker(request: HttpRequest, handle: str) -> str:
     """Run the action, and return why not, as a sentence; empty if it was done."""
     worker = get_object_or_404(Worker, handle=handle)
-    user, verb, why = admin_of(request), request.POST.get("verb"), _text(request, "why")
+    user, verb, why = current_admin(request), request.POST.get("verb"), _text(request, "why")
     if verb not in ("write", "erase", "exclude", "reinstate", "keep"):
         return "Choose: exclude, keep or reinstate."
-    if verb == "erase" and not is_armed(request, "erase"):
+    if verb == "erase" and not has_typed_word(request, "erase"):
         return "Nothing was erased: type the word erase to arm the button."
     if verb in ("exclude", "reinstate", "keep") and not why:
         return "Give a reason, which the annotator reads."
@@ -144,7 +152,7 @@ def _change(request: HttpRequest, handle: str) -> str:
 
 
 @for_admins
-def answer(request: HttpRequest, pk: int) -> HttpResponse:
+def show_answer(request: HttpRequest, pk: int) -> HttpResponse:
     """Return an answer beside the right one and those of others; with `?refuse` the form for a
     rejection. A POST rejects it, or undoes that.
     """
@@ -152,14 +160,14 @@ def answer(request: HttpRequest, pk: int) -> HttpResponse:
     if pair is None:
         raise Http404("There is no such answer.")
     if request.POST.get("action") == "undo":
-        return _undo(request, pk, pair[0])
+        return _undo_rejection(request, pk, pair[0])
     if request.method == "POST" or "refuse" in request.GET:
         return _reject(request, pk, *pair)
-    context = {"worker": pair[0], "answer": pair[1], "read": compare_answer(_answer_of(pk))}
+    context = {"worker": pair[0], "answer": pair[1], "read": compare_answer(_find_answer(pk))}
     return render(request, "desk/answer.html", context)
 
 
-def _answer_of(pk: int) -> Assignment:
+def _find_answer(pk: int) -> Assignment:
     assignments = Assignment.objects.select_related("hit", "worker")
     return get_object_or_404(assignments, pk=pk, raw__isnull=False)
 
@@ -180,8 +188,8 @@ def doubted_answers(worker: Worker) -> list[dict[str, Any]]:
 
 def _reject(request: HttpRequest, pk: int, worker: Worker, answer: Any) -> HttpResponse:
     """Return the steps of a rejection: evidence, consequences, confirmation."""
-    user, evidence, refusal, sure = admin_of(request), _text(request, "evidence"), "", False
-    row = _answer_of(pk)
+    user, evidence, refusal, sure = current_admin(request), _text(request, "evidence"), "", False
+    row = _find_answer(pk)
     if request.method == "POST":
         try:
             reject.check(row, evidence)
@@ -205,10 +213,10 @@ def _reject(request: HttpRequest, pk: int, worker: Worker, answer: Any) -> HttpR
     return render(request, "desk/reject.html", context, status=422 if refusal else 200)
 
 
-def _undo(request: HttpRequest, pk: int, worker: Worker) -> HttpResponse:
+def _undo_rejection(request: HttpRequest, pk: int, worker: Worker) -> HttpResponse:
     """Undo a rejection."""
     try:
-        reject.undo(_answer_of(pk), admin_of(request), _text(request, "why"))
+        reject.undo(_find_answer(pk), current_admin(request), _text(request, "why"))
         messages.success(request, "The rejection is undone: the answer counts and is paid.")
     except CannotReject as wrong:
         messages.error(request, str(wrong))
@@ -216,7 +224,7 @@ def _undo(request: HttpRequest, pk: int, worker: Worker) -> HttpResponse:
 
 
 def _text(request: HttpRequest, name: str) -> str:
-    return text_of(request, name, 2000)
+    return form_text(request, name, 2000)
 
 
 MOST_USES = 200
@@ -225,10 +233,10 @@ REQUESTS = 20
 
 
 @for_admins
-def people(request: HttpRequest) -> HttpResponse:
+def show_people(request: HttpRequest) -> HttpResponse:
     """Return teams, links and requests. A POST makes a link, or runs the action of its form."""
     if "action" in request.POST:
-        return act(request, ACTIONS)
+        return run_action(request, ACTIONS)
     refusal = _invite(request) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
         return redirect("desk-people")
@@ -238,7 +246,7 @@ def people(request: HttpRequest) -> HttpResponse:
         "refusal": refusal,
         "sent": request.POST,
         "annotators": User.objects.filter(is_annotator=True, is_active=True).count(),
-        "requests": _requests(),
+        "requests": _open_account_requests(),
         "n_requests": AccountRequest.objects.filter(decided_at=None).count(),
         "most_requests": MOST_REQUESTS,
         "reset_link": request.session.pop("reset_link", None),
@@ -246,7 +254,7 @@ def people(request: HttpRequest) -> HttpResponse:
     return render(request, "desk/people.html", context, status=422 if refusal else 200)
 
 
-def _requests() -> list[dict[str, Any]]:
+def _open_account_requests() -> list[dict[str, Any]]:
     """Return the first account requests, with the existing team of the same name."""
     asked = AccountRequest.objects.select_related("user").filter(decided_at=None).order_by("pk")
     requests = list(asked[:REQUESTS])
@@ -257,7 +265,7 @@ def _requests() -> list[dict[str, Any]]:
 
 def _invite(request: HttpRequest) -> str:
     """Make an invitation link, and return why not, as a sentence; empty if it was made."""
-    role, user = request.POST.get("role", ""), admin_of(request)
+    role, user = request.POST.get("role", ""), current_admin(request)
     uses = request.POST.get("uses", "1")
     if role not in ("annotator", "researcher"):
         return "Choose a role for the link: annotator or researcher."
@@ -265,33 +273,35 @@ def _invite(request: HttpRequest) -> str:
         return f"A link works between 1 and {MOST_USES} times."
     team = None
     if role == "researcher":
-        name = " ".join(text_of(request, "team").split())
+        name = " ".join(form_text(request, "team").split())
         if not any(letter.isalnum() for letter in name) or len(name) > 80:
             return (
                 "A researcher submits for a team: give its name, of 1 to 80 characters, with"
                 " letters or digits."
             )
         team = find_or_create_team(name)
-    invite(role, user, team=team, uses=int(uses), why=why_of(request, "Invited from the desk."))
+    invite(
+        role, user, team=team, uses=int(uses), why=form_reason(request, "Invited from the desk.")
+    )
     messages.success(request, "The link is made; it is listed first.")
     return ""
 
 
-def take_back(request: HttpRequest) -> HttpResponse:
+def revoke_invitation(request: HttpRequest) -> HttpResponse:
     """Revoke an invitation."""
-    why = why_of(request, "Taken back from the desk.")
-    withdraw(Invitation.objects.filter(pk=pk_of(request)), admin_of(request), why)
+    why = form_reason(request, "Taken back from the desk.")
+    withdraw(Invitation.objects.filter(pk=form_pk(request)), current_admin(request), why)
     messages.success(request, "The link is revoked.")
     return redirect("desk-people")
 
 
 def answer_request(request: HttpRequest) -> HttpResponse:
     """Accept or decline an account request."""
-    asked = get_object_or_404(AccountRequest, pk=pk_of(request))
-    admin = admin_of(request)
+    asked = get_object_or_404(AccountRequest, pk=form_pk(request))
+    admin = current_admin(request)
     verdict = request.POST.get("verdict")
     if verdict == "decline":
-        decline(asked, admin, why_of(request, "No reason was given."))
+        decline(asked, admin, form_reason(request, "No reason was given."))
         notice = "is told that there is no account at the moment."
         if not goes_out():
             notice = (
@@ -312,9 +322,9 @@ def answer_request(request: HttpRequest) -> HttpResponse:
     return redirect("desk-people")
 
 
-def reset_link(request: HttpRequest) -> HttpResponse:
+def make_reset_link(request: HttpRequest) -> HttpResponse:
     """Make a link for a new password, shown to the admin once."""
-    name = text_of(request, "username")
+    name = form_text(request, "username")
     person = User.objects.filter(username__iexact=name, is_active=True).first()
     if person is None:
         messages.error(request, f"There is no user “{name[:80]}”.")
@@ -328,17 +338,17 @@ def reset_link(request: HttpRequest) -> HttpResponse:
             "name": person.username,
             "url": request.build_absolute_uri(address),
         }
-        why = why_of(request, "Asked for by hand.")
-        note("make reset link", f"user:{person.pk}", who=admin_of(request), why=why)
+        why = form_reason(request, "Asked for by hand.")
+        note("make reset link", f"user:{person.pk}", who=current_admin(request), why=why)
     return redirect("desk-people")
 
 
-ACTIONS = {"take-back": take_back, "answer": answer_request, "reset-link": reset_link}
+ACTIONS = {"take-back": revoke_invitation, "answer": answer_request, "reset-link": make_reset_link}
 
 
 urlpatterns = [
-    path("desk/annotators/", listing, name="desk-workers"),
-    path("desk/annotators/<str:handle>/", one, name="desk-worker"),
-    path("desk/answers/<int:pk>/", answer, name="desk-answer"),
-    path("desk/people/", people, name="desk-people"),
+    path("desk/annotators/", list_workers, name="desk-workers"),
+    path("desk/annotators/<str:handle>/", show_worker, name="desk-worker"),
+    path("desk/answers/<int:pk>/", show_answer, name="desk-answer"),
+    path("desk/people/", show_people, name="desk-people"),
 ]

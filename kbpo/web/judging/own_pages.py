@@ -32,7 +32,7 @@ from kbpo.accounts.models import User
 from kbpo.accounts.sign_up import SignUpForm
 from kbpo.money.spend import ZERO
 from kbpo.tracks.models import Track
-from kbpo.web.http import act, address_of, is_armed, network_of
+from kbpo.web.http import client_address, client_network, has_typed_word, run_action
 from kbpo.web.judging.views import for_annotators, interface_title
 
 STATES = {
@@ -56,7 +56,7 @@ def home(request: HttpRequest, worker: Worker) -> HttpResponse:
     runs the action of its form.
     """
     if request.method == "POST":
-        return act(request, {"appeal": appeal, "work-mail": work_mail}, worker)
+        return run_action(request, {"appeal": appeal, "work-mail": work_mail}, worker)
     held = Assignment.objects.filter(
         worker=worker, status="leased", leased_until__gt=clock.now()
     ).first()
@@ -364,7 +364,7 @@ def _leave(request: HttpRequest, worker: Worker) -> str:
         return ""
     money = request.POST.get("money", "none")
     sums = payout.earnings(worker)
-    if not is_armed(request, "erase"):
+    if not has_typed_word(request, "erase"):
         return "Nothing was erased: type the word erase to arm the button."
     if sums.answered + sums.approved and money not in ("pay", "waive"):
         return "Choose what happens to the unpaid money."
@@ -423,8 +423,8 @@ def join_queue(request: HttpRequest) -> HttpResponse:
 
 
 def _sign_up(request: HttpRequest, user: User | None, form: SignUpForm | None) -> Application:
-    network = network_of(request)
-    volunteer.check(address_of(request), network)
+    network = client_network(request)
+    volunteer.check(client_address(request), network)
     if user is None:
         assert form is not None
         user = form.save()

@@ -42,7 +42,7 @@ from annotation.workers.worker import keys_of, set_keys, worker_of
 from kbpo import clock
 from kbpo.corpus.models import Document
 from kbpo.tracks.models import guidelines_of
-from kbpo.web.errors import is_script, page
+from kbpo.web.errors import error_page, is_script
 
 RENEWS_BEFORE = timedelta(days=7)
 
@@ -146,7 +146,7 @@ def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
             return JsonResponse({"error": STALE, "csrf": get_token(request)}, status=403)
         if (kept := _page_of_stale_form(request, match.kwargs["token"])) is not None:
             return kept
-    return page(request, 403, STALE_ELSEWHERE)
+    return error_page(request, 403, STALE_ELSEWHERE)
 
 
 def _page_of_stale_form(request: HttpRequest, token: str) -> HttpResponse | None:

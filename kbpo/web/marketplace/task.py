@@ -36,7 +36,7 @@ from annotation.quality.gold import questions_shown
 from kbpo import clock
 from kbpo.accounts.limits import Limit
 from kbpo.money.spend import ZERO
-from kbpo.web.http import address_of
+from kbpo.web.http import client_address
 from kbpo.web.judging.views import raw_of, show, show_whole_document
 from kbpo.web.marketplace.entry import (
     LONGEST_ID,
@@ -105,7 +105,7 @@ def _act(request: HttpRequest, go: Go, questions: list[Question]) -> HttpRespons
     """
     if _exceeds_new_workers(request, go):
         answer = refuse(request, BUSY, 429)
-        answer["Retry-After"] = str(NEW_NAMES.wait(address_of(request)))
+        answer["Retry-After"] = str(NEW_NAMES.wait(client_address(request)))
         return answer
     kept = keep_draft(go.hit, go.assignment, go.handle, None, external_id=go.external_id)
     interface = questions[0].interface
@@ -134,7 +134,7 @@ def _exceeds_new_workers(request: HttpRequest, go: Go) -> bool:
     """
     if settings.LOCAL or Worker.objects.filter(handle=go.handle).exists():
         return False
-    return not NEW_NAMES.count(address_of(request))
+    return not NEW_NAMES.count(client_address(request))
 
 
 def _why_not(go: Go, worker: Worker | None) -> str:

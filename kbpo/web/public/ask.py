@@ -20,7 +20,7 @@ from kbpo.accounts.limits import Limit
 from kbpo.accounts.mail import goes_out, send
 from kbpo.accounts.models import User
 from kbpo.accounts.sign_up import NewPassword
-from kbpo.web.http import address_of, network_of
+from kbpo.web.http import client_address, client_network
 from kbpo.web.public.people import LOGINS_OF_NAME
 
 REQUESTS_OF_ADDRESS = Limit("ask.ask", 20, 3600)
@@ -75,12 +75,12 @@ def ask_for_account(request: HttpRequest) -> HttpResponse:
     form = AskForm(request.POST or None, user=user)
     if request.method != "POST" or not form.is_valid():
         return _form(request, form, 422 if request.method == "POST" else 200)
-    if not REQUESTS_OF_ADDRESS.count(address_of(request)):
+    if not REQUESTS_OF_ADDRESS.count(client_address(request)):
         answer = _form(request, form, 429, TOO_MANY)
-        answer["Retry-After"] = str(REQUESTS_OF_ADDRESS.wait(address_of(request)))
+        answer["Retry-After"] = str(REQUESTS_OF_ADDRESS.wait(client_address(request)))
         return answer
     try:
-        ask(**form.cleaned_data, network=network_of(request), user=user)
+        ask(**form.cleaned_data, network=client_network(request), user=user)
     except CannotAsk as refusal:
         return _form(request, form, 503, str(refusal))
     return render(request, "people/asked.html", {"email": form.cleaned_data["email"]})
@@ -120,10 +120,10 @@ def forgot_password(request: HttpRequest) -> HttpResponse:
     if request.method != "POST" or not form.is_valid():
         status = 422 if request.method == "POST" else 200
         return render(request, "people/forgotten.html", {"form": form}, status=status)
-    if not RESETS_OF_ADDRESS.count(address_of(request)):
+    if not RESETS_OF_ADDRESS.count(client_address(request)):
         context = {"form": form, "refusal": TOO_MANY}
         answer = render(request, "people/forgotten.html", context, status=429)
-        answer["Retry-After"] = str(RESETS_OF_ADDRESS.wait(address_of(request)))
+        answer["Retry-After"] = str(RESETS_OF_ADDRESS.wait(client_address(request)))
         return answer
     if RESET_MAILS.count(form.cleaned_data["email"]):
         form.save(

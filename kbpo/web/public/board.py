@@ -43,7 +43,7 @@ from kbpo.web.components import drawing, plots
 from kbpo.web.components.drawing import Interval
 from kbpo.web.components.figures import percent_text, range_text
 from kbpo.web.expensive import expensive
-from kbpo.web.http import at_one_moment
+from kbpo.web.http import in_snapshot
 from kbpo.web.public.board_view import (
     PEOPLE,
     SWITCHES,
@@ -160,7 +160,7 @@ def _cache_key(request: HttpRequest) -> str:
     return f"board:{sha256(repr(parts).encode()).hexdigest()}"
 
 
-@at_one_moment
+@in_snapshot
 def _draw_page(request: HttpRequest, slug: str, number: int | None) -> HttpResponse:
     track = find_track(slug)
     if track is None:
@@ -271,7 +271,7 @@ def _finding(rows: Sequence[Row]) -> str:
 
 
 @expensive
-@at_one_moment
+@in_snapshot
 def board_csv(request: HttpRequest, slug: str) -> HttpResponse:
     """Return the board as CSV: one row for each system, with unrounded figures."""
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
@@ -315,7 +315,7 @@ def embedded_board(request: HttpRequest, slug: str) -> HttpResponse:
     return response
 
 
-@at_one_moment
+@in_snapshot
 def _draw_embedded(request: HttpRequest, slug: str) -> HttpResponse:
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
     view = view_or_404(request, track)

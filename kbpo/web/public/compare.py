@@ -33,7 +33,7 @@ from kbpo.web.components import drawing, plots
 from kbpo.web.components.drawing import Interval
 from kbpo.web.components.figures import count_text, number_text
 from kbpo.web.expensive import expensive
-from kbpo.web.http import at_one_moment
+from kbpo.web.http import in_snapshot
 from kbpo.web.public.board_view import View, switches, view_or_404
 from kbpo.web.public.documents import Asking
 from kbpo.web.research.judged import is_restricted, metric_scores, sees_only_public, shows_judgments
@@ -62,7 +62,7 @@ def compare_newest_track(request: HttpRequest) -> HttpResponse:
 
 
 @expensive
-@at_one_moment
+@in_snapshot
 def show(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the comparison of two systems, or the list to choose from. `?a=12&b=15` (or two of
     `?s=`) are submissions; `?evaluation=7` selects an earlier evaluation.

@@ -61,7 +61,7 @@ from kbpo.accounts.webhooks import CannotCall
 from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Submission
 from kbpo.web.expensive import export
-from kbpo.web.http import address_of, is_armed
+from kbpo.web.http import client_address, has_typed_word
 from kbpo.web.research import teams
 
 MOST_TOKENS = 20
@@ -93,7 +93,7 @@ class LoginForm(AuthenticationForm):
         name = str(self.cleaned_data.get("username") or "")
         if self.request is None or not name:
             return super().clean()
-        address = address_of(self.request)
+        address = client_address(self.request)
         if seconds := max(LOGINS_OF_ADDRESS.pause(address), LOGINS_OF_NAME.pause(name)):
             self.paused = seconds
             raise forms.ValidationError(LOGIN_PAUSED, code="paused")
@@ -248,7 +248,7 @@ def close_page(request: HttpRequest) -> HttpResponse:
 
 def _close(request: HttpRequest, user: User) -> str:
     """Close the account, and return the refusal as a sentence (empty if closed)."""
-    if not is_armed(request, "close"):
+    if not has_typed_word(request, "close"):
         return "Nothing was closed: type the word close to arm the button."
     if refusal := password_refusal(user, request.POST.get("password", "")):
         return refusal

@@ -23,7 +23,7 @@ from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of, n_inputs, n_inputs_of
 from kbpo.web.components import drawing
 from kbpo.web.components.figures import DASH
-from kbpo.web.http import at_one_moment, public_track
+from kbpo.web.http import in_snapshot, public_track
 from kbpo.web.judging.lessons import example_at
 from kbpo.web.public.board import bar_kind, rank_text
 from kbpo.web.public.documents import may_read
@@ -52,7 +52,7 @@ def list_tracks(request: HttpRequest) -> HttpResponse:
     return render(request, "track_list.html", {"tracks": with_inputs})
 
 
-@at_one_moment
+@in_snapshot
 def show_track(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the page of a track; admins also see drafts."""
     track = public_track(slug, drafts=getattr(request.user, "is_staff", False))

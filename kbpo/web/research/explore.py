@@ -53,7 +53,7 @@ from kbpo.web.research.explorer import (
 from kbpo.web.research.judged import add_disputes, is_of_team, metric_scores
 from kbpo.web.research.slices import slice_table
 from kbpo.web.research.submissions import display_name
-from kbpo.web.table import file_of
+from kbpo.web.table import table_file
 
 WHO_ELSE = {"alone": "Only this system"}
 SHOWN_VALUES = 8
@@ -314,7 +314,7 @@ def _file(request: HttpRequest, pk: int) -> HttpResponseBase:
     first = next(records, None)
     header = list(first or _first_record(explorer))
     lines = (list(record.values()) for record in chain([first] if first else [], records))
-    return file_of(request, f"predictions-{pk}", header, lines)
+    return table_file(request, f"predictions-{pk}", header, lines)
 
 
 def _first_record(explorer: Explorer) -> dict[str, Any]:
@@ -562,7 +562,7 @@ def _missed_file(request: HttpRequest, pk: int) -> HttpResponseBase:
         return HttpResponse(str(wrong), status=400, content_type="text/plain; charset=utf-8")
     header = [*kind_with_recall(explorer.submission.track).found_columns, "found_by"]
     rows = [list(missed_record(fact, runs).values()) for fact, runs in missed.listed]
-    return file_of(request, f"missed-{pk}", header, rows)
+    return table_file(request, f"missed-{pk}", header, rows)
 
 
 urlpatterns = [

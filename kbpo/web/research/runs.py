@@ -33,7 +33,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
 from kbpo.web.components.figures import count_text, money_text, plural, range_text
-from kbpo.web.http import act, at_one_moment, pk_of
+from kbpo.web.http import form_pk, in_snapshot, run_action
 from kbpo.web.research.follow import time_left
 from kbpo.web.research.quote import find_quote
 from kbpo.web.research.teams import UNDER_WAY, open_invitations, team_cap, team_purses
@@ -110,13 +110,13 @@ COLUMNS = (
 
 @never_cache
 @for_researchers
-@at_one_moment
+@in_snapshot
 def show_runs(request: HttpRequest) -> HttpResponseBase:
     """Show the runs of a team; with `?format=` return all of them as a file. A POST deletes a
     discarded upload.
     """
     if request.method == "POST":
-        return act(request, {"delete": delete_discard})
+        return run_action(request, {"delete": delete_discard})
     team = requested_team(request)
     if team is None:  # an admin who belongs to no team
         return render(request, "upload_not_yet.html", {"researcher": True}, status=403)
@@ -271,7 +271,7 @@ def delete_discard(request: HttpRequest) -> HttpResponse:
     """Delete a refused upload or a discarded draft, with its file."""
     user = cast(User, request.user)
     submissions = Submission.objects.filter(team__members=user, deleted_at=None)
-    row = get_object_or_404(submissions.select_related("team"), pk=pk_of(request))
+    row = get_object_or_404(submissions.select_related("team"), pk=form_pk(request))
     if delete(row, user):
         messages.success(request, f"{row.file_name} is deleted.")
     else:
@@ -325,7 +325,7 @@ def _movement_text(row: dict[str, Any]) -> str:
 
 @never_cache
 @for_researchers
-@at_one_moment
+@in_snapshot
 def show_ledger(request: HttpRequest) -> HttpResponseBase:
     """Show the ledger of a team or one of its runs; with `?format=` return it as a file."""
     team = requested_team(request)

@@ -44,7 +44,7 @@ from kbpo.submissions.receive import describe as describe_run
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components.figures import plural, range_text
-from kbpo.web.http import act, at_one_moment, is_armed, why_of
+from kbpo.web.http import form_reason, has_typed_word, in_snapshot, run_action
 from kbpo.web.kept import cached_part, row_values
 from kbpo.web.public.judges import sentences_on_run
 from kbpo.web.research.follow import journey_stages, stage_reached
@@ -162,7 +162,7 @@ def show_run(request: HttpRequest, pk: int) -> HttpResponseBase:
 @login_required
 def _change_run(request: HttpRequest, pk: int) -> HttpResponse:
     actions = {"withdraw": withdraw_run, "retry": retry_run, "order": order_more}
-    return act(request, actions, find_run(request, pk, own=True))
+    return run_action(request, actions, find_run(request, pk, own=True))
 
 
 def _history_file(request: HttpRequest, pk: int) -> HttpResponseBase:
@@ -186,7 +186,7 @@ def _refreshed_offer(request: HttpRequest, pk: int) -> Further | None:
     return refresh_offer(found[0]) if found and is_of_team(request.user, found[0]) else None
 
 
-@at_one_moment
+@in_snapshot
 def _render_page(request: HttpRequest, pk: int, further: Further | None) -> HttpResponse:
     page = _Page(request, pk, further)
     submission = page.submission
@@ -202,7 +202,7 @@ def _render_page(request: HttpRequest, pk: int, further: Further | None) -> Http
     return render(request, "submission.html", context | parts)
 
 
-@at_one_moment
+@in_snapshot
 def _render_live_part(request: HttpRequest, pk: int, further: Further | None) -> HttpResponse:
     return HttpResponse(_Page(request, pk, further).live())
 
@@ -561,11 +561,11 @@ def edit_run(request: HttpRequest, pk: int) -> HttpResponse:
 def withdraw_run(request: HttpRequest, submission: Submission) -> HttpResponse:
     """Withdraw a run after the typed word; unspent money is released."""
     pk = submission.pk
-    if not is_armed(request, "withdraw"):
+    if not has_typed_word(request, "withdraw"):
         messages.error(request, "Nothing was withdrawn: type the word withdraw to arm the button.")
         return redirect(f"{reverse('submission-edit', args=[pk])}#withdraw")
     try:
-        submission = withdraw(submission, cast(User, request.user), why_of(request))
+        submission = withdraw(submission, cast(User, request.user), form_reason(request))
     except CannotChange as refusal:
         messages.error(request, str(refusal))
         return redirect("submission", pk=pk)

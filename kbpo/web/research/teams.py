@@ -34,7 +34,7 @@ from kbpo.money.spend import ZERO, allowance, balance
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.web.components.figures import plural
-from kbpo.web.http import act, is_armed, pk_of, why_of
+from kbpo.web.http import form_pk, form_reason, has_typed_word, run_action
 
 INVITATION_DAYS = 14
 USED_UP = "This invitation is used up or expired. Ask for a new one."
@@ -181,7 +181,7 @@ def show_team(request: HttpRequest, slug: str) -> HttpResponse:
     team, user = find_team(request, slug), cast(User, request.user)
     if request.method == "POST":
         actions = {"invite": invite_member, "member": change_member, "take-back": revoke_invitation}
-        return act(request, actions, team)
+        return run_action(request, actions, team)
     members = teams.roles_of(team)
     context = {
         "team": team,
@@ -234,7 +234,7 @@ def team_cap(track: Track, team: Team) -> Decimal | None:
 
 def invite_member(request: HttpRequest, team: Team) -> HttpResponse:
     """Create an invitation for one researcher."""
-    why = why_of(request, "Invited from the team’s page.")
+    why = form_reason(request, "Invited from the team’s page.")
     invite("researcher", cast(User, request.user), team=team, why=why)
     messages.success(
         request, f"A link for one person is made. It works for {INVITATION_DAYS} days."
@@ -247,21 +247,21 @@ def change_member(request: HttpRequest, team: Team) -> HttpResponse:
     typed word.
     """
     user, verb = cast(User, request.user), request.POST.get("verb")
-    person = get_object_or_404(team.members, pk=pk_of(request))
+    person = get_object_or_404(team.members, pk=form_pk(request))
     leaves = verb == "remove" and person == user
     if not leaves and not teams.may_manage(team, user):
         raise PermissionDenied(ONLY_OWNERS)
     try:
-        if leaves and not is_armed(request, "leave"):
+        if leaves and not has_typed_word(request, "leave"):
             raise teams.CannotChange("You did not leave: type the word leave to arm the button.")
         if leaves:
             check_may_leave(team, user)
         if verb == "remove":
-            ended = teams.remove(team, person, user, why_of(request))
+            ended = teams.remove(team, person, user, form_reason(request))
             notice = f"{person.get_username()} is no longer in {team.name}."
             notice += " Open links ended with it: make new ones." if ended else ""
         else:
-            teams.set_role(team, person, verb or "", user, why_of(request))
+            teams.set_role(team, person, verb or "", user, form_reason(request))
             notice = f"{person.get_username()} is {teams.ROLES[verb or '']} now."
         messages.success(request, notice)
     except teams.CannotChange as refusal:
@@ -293,9 +293,11 @@ def why_cannot_leave(team: Team, user: User) -> str:
 
 def revoke_invitation(request: HttpRequest, team: Team) -> HttpResponse:
     """Make an invitation of the team unusable."""
-    invitations = Invitation.objects.filter(pk=pk_of(request), team=team)
+    invitations = Invitation.objects.filter(pk=form_pk(request), team=team)
     withdraw(
-        invitations, cast(User, request.user), why_of(request, "Taken back from the team’s page.")
+        invitations,
+        cast(User, request.user),
+        form_reason(request, "Taken back from the team’s page."),
     )
     messages.success(request, "The link is revoked.")
     return redirect("team", slug=team.slug)

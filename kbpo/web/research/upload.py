@@ -45,7 +45,7 @@ from kbpo.submissions.receive import NOT_TAKEN, CannotChange, CannotReceive, rec
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of, n_inputs, n_inputs_of
 from kbpo.web.components.figures import count_text
-from kbpo.web.http import act
+from kbpo.web.http import run_action
 from kbpo.web.public.track import reads_offline
 from kbpo.web.research.quote import find_quote, list_quotes
 from kbpo.web.research.submissions import (
@@ -236,7 +236,7 @@ def check_page(request: HttpRequest, pk: int) -> HttpResponse:
     polled. A POST discards the draft.
     """
     if request.method == "POST":
-        return act(request, {"discard": discard_draft}, find_run(request, pk, own=True))
+        return run_action(request, {"discard": discard_draft}, find_run(request, pk, own=True))
     submission = find_run(request, pk, own=True)
     if request.GET.get("part") == "live":
         return render(request, "upload_check_live.html", _check_context(request, submission))
