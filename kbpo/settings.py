@@ -244,7 +244,7 @@ CACHES: dict[str, dict[str, Any]] = {
 SESSION_ENGINE = "kbpo.web.sessions"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not LOCAL
-CSRF_FAILURE_VIEW = "kbpo.web.judging.views.stale_form"
+CSRF_FAILURE_VIEW = "kbpo.web.judging.views.handle_stale_form"
 SECURE_SSL_REDIRECT = not LOCAL
 SECURE_HSTS_SECONDS = 0 if LOCAL else 31_536_000
 SECURE_HSTS_INCLUDE_SUBDOMAINS = not LOCAL
@@ -298,7 +298,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "EXCEPTION_HANDLER": "kbpo.web.api.view.handle",
+    "EXCEPTION_HANDLER": "kbpo.web.api.view.handle_exception",
     "DEFAULT_THROTTLE_CLASSES": ["kbpo.web.api.requests.RateLimit"],
 }
 # Requests to the API that a person may make in a minute

@@ -15,7 +15,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from kbpo.embedded.postgres import Server, end, make_private
+from kbpo.embedded.postgres import Server, end_processes, make_private
 
 
 def redis_program() -> Path | None:
@@ -75,7 +75,7 @@ class Redis(Server):
         running = self.processes(self.home)
         if running and self.socket.exists() and self.wait(lambda: bool(self.processes(self.home))):
             return
-        end(running, grace=5)
+        end_processes(running, grace=5)
         log = self.home / "log"
         options = {
             "port": "0",
@@ -104,4 +104,4 @@ class Redis(Server):
     def stop(self) -> None:
         """Shut down in order: the append-only file is written to its end."""
         if self.home.exists():
-            end(self.processes(self.home), grace=10)
+            end_processes(self.processes(self.home), grace=10)

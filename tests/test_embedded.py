@@ -16,7 +16,7 @@ from processes import wait_for
 
 from kbpo import embedded, environment
 from kbpo.embedded.__main__ import main
-from kbpo.embedded.postgres import SOCKET_LIMIT, lives
+from kbpo.embedded.postgres import SOCKET_LIMIT, is_alive
 
 
 @pytest.fixture(scope="module")
@@ -216,7 +216,7 @@ def test_stop_ends_what_a_killed_demo_left_behind(
     has_other_worker = psutil.Process().create_time() - 1
     (tmp_path / "processes" / "worker").write_text(f"{os.getpid()} {has_other_worker}")
     embedded.stop()
-    wait_for(lambda: not any(lives(process) for process in started), "them to end")
+    wait_for(lambda: not any(is_alive(process) for process in started), "them to end")
     assert not list((tmp_path / "processes").iterdir())
 
 

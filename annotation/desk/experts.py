@@ -27,7 +27,7 @@ from annotation.models import Question, Response
 from annotation.quality.describe import title_of
 from kbpo.accounts.audit import note as log
 from kbpo.accounts.models import User
-from kbpo.accounts.notices import tell
+from kbpo.accounts.notices import notify
 from kbpo.experts.draw import end_if_done
 from kbpo.experts.queue import Outcome, close, locked, may_answer
 from kbpo.instances.merge import RATINGS, merged_value, parts_that_hold
@@ -191,7 +191,7 @@ def _notify_disputant(row: ExpertCheck) -> None:
         subject = f"A dispute about {run} was put aside"
         became = f"It was put aside, and no expert looks at it: {row.remark}"
     page = f"{settings.SITE_URL}{page_of(row)}"
-    tell(
+    notify(
         [disputant],
         "dispute",
         subject,

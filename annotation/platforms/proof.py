@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 FORM_SALT, HIT_SALT, THANKS_SALT = (
     "kbpo.web.marketplace.task.form",
     "kbpo.web.marketplace.task.hit",
-    "kbpo.web.marketplace.task.thanks",
+    "kbpo.web.marketplace.task.show_payment",
 )
 HOOK_SALT, SAY_SALT, LEARN_SALT = (
-    "kbpo.web.marketplace.task.notify",
+    "kbpo.web.marketplace.task.handle_notification",
     "kbpo.web.marketplace.task.say",
-    "kbpo.web.marketplace.task.learn",
+    "kbpo.web.marketplace.task.show_lessons",
 )
 
 

@@ -29,7 +29,7 @@ from annotation.workers.teach import take_back
 from kbpo import clock
 from kbpo.accounts.audit import ERASED, forget, note
 from kbpo.accounts.close import close, delete_belongings
-from kbpo.accounts.close import forget as forget_person
+from kbpo.accounts.close import erase_from_log as forget_person
 from kbpo.accounts.models import User
 from kbpo.instances.record import rename_person
 from kbpo.money.spend import release, unspend

@@ -17,7 +17,7 @@ from annotation.workers.worker import is_reachable
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
-from kbpo.accounts.notices import tell as notify
+from kbpo.accounts.notices import notify
 from kbpo.queue import nudge
 
 LONGEST = 4000

@@ -12,7 +12,7 @@ from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.limits import Limit
 from kbpo.accounts.models import FULL, Audit, User, has_room
-from kbpo.accounts.notices import tell
+from kbpo.accounts.notices import notify
 
 SIGN_UPS = Limit("volunteer", 10, 3600)
 """Accounts that one address may make in an hour"""
@@ -90,7 +90,7 @@ def decide(pk: int, who: User, *, admit: bool, why: str = "") -> Application | N
     page = f"{settings.SITE_URL.rstrip('/')}/annotate/" if admit else ""
     paragraphs = [ADMITTED if admit else TURNED_AWAY, why, page]
     subject = "You are admitted as an annotator" if admit else "Your request to judge"
-    tell([row.user], "decision", subject, "\n\n".join(line for line in paragraphs if line))
+    notify([row.user], "decision", subject, "\n\n".join(line for line in paragraphs if line))
     return row
 
 

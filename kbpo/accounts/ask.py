@@ -30,7 +30,7 @@ class JoinsTeam(Exception):
 
 
 @transaction.atomic
-def ask(
+def request_account(
     *,
     name: str,
     email: str,

@@ -39,7 +39,7 @@ def close(user: User) -> None:
             remove(team, user, user, "The account is closed.")
         except CannotChange as refusal:
             raise CannotChange(f"{team.name}: {refusal}") from None
-    forget(user)
+    erase_from_log(user)
     delete_belongings(user, but=KEPT_COLUMNS)
     audit.note("close account", f"user:{user.pk}", who=user)
     user.username, user.email = f"{CLOSED}{user.pk}", ""
@@ -50,7 +50,7 @@ def close(user: User) -> None:
     user.save()
 
 
-def forget(user: User) -> None:
+def erase_from_log(user: User) -> None:
     """Remove the person's name and words from the log, and delete their requests for accounts."""
     name, instead = user.get_username(), f"{CLOSED}{user.pk}"
     of_teams = Audit.objects.filter(about__startswith="team:")
@@ -84,7 +84,7 @@ def _delete_requests(asked: QuerySet[AccountRequest]) -> None:
     asked.delete()
 
 
-def relations(model: type[Model]) -> Iterator[ManyToOneRel]:
+def foreign_keys_to(model: type[Model]) -> Iterator[ManyToOneRel]:
     """Yield every foreign key to a table, including those of many-to-many tables."""
     for relation in model._meta.get_fields(include_hidden=True):
         if isinstance(relation, ManyToOneRel):
@@ -96,7 +96,7 @@ def column_label(relation: ManyToOneRel) -> str:
     return f"{relation.related_model._meta.label}.{relation.field.name}"
 
 
-def rows_of(relation: ManyToOneRel, row: Model) -> QuerySet[Any]:
+def referring_rows(relation: ManyToOneRel, row: Model) -> QuerySet[Any]:
     """Return the rows that refer to this one by the column of a relation."""
     return relation.related_model._base_manager.filter(**{relation.field.name: row})
 
@@ -105,6 +105,6 @@ def delete_belongings(row: Model, *, but: Container[str] = ()) -> None:
     """Delete all rows that would be deleted with this one, except those of the columns in `but`.
     The row itself stays.
     """
-    for relation in relations(type(row)):
+    for relation in foreign_keys_to(type(row)):
         if relation.on_delete is CASCADE and column_label(relation) not in but:
-            rows_of(relation, row).delete()
+            referring_rows(relation, row).delete()

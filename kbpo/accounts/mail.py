@@ -41,13 +41,13 @@ def send(
     mail is deleted, sent or not.
     """
     if address:
-        row = letter(address, subject, text, event="mail", user=user)
+        row = build_mail(address, subject, text, event="mail", user=user)
         row.request = request
         row.save()
         nudge("mail")
 
 
-def letter(address: str, subject: str, text: str, *, event: str, user: User | None) -> Delivery:
+def build_mail(address: str, subject: str, text: str, *, event: str, user: User | None) -> Delivery:
     """Return the mail as an unsaved row."""
     body = {"subject": " ".join(subject.split()), "text": text}
     return Delivery(address=address, user=user, event=event, body=body, status="waiting")

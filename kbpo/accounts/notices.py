@@ -22,9 +22,9 @@ from django.db.models import F, Q
 from kbpo import clock
 from kbpo.accounts.close import delete_old_requests
 from kbpo.accounts.limits import Limit
-from kbpo.accounts.mail import CannotSend, goes_out, letter, post
+from kbpo.accounts.mail import CannotSend, build_mail, goes_out, post
 from kbpo.accounts.models import EVENTS, Delivery, User, Webhook
-from kbpo.accounts.webhooks import CannotCall, call, check_new
+from kbpo.accounts.webhooks import CannotCall, call, check_new_url
 from kbpo.queue import nudge
 
 TEST = "test"
@@ -36,7 +36,7 @@ TESTS = Limit("webhook_test", 20, 3600)
 """Tests that one person may send in an hour"""
 
 
-def tell(
+def notify(
     people: Iterable[User], event: str, subject: str, text: str, **about: Any
 ) -> list[Delivery]:
     """Queue the mails and webhook calls about an event, and return them. Inactive users and those
@@ -45,7 +45,7 @@ def tell(
     assert event in EVENTS, event
     active = {person.pk: person for person in people if person.is_active}
     mails = [
-        letter(person.email, subject, text, event=event, user=person)
+        build_mail(person.email, subject, text, event=event, user=person)
         for person in active.values()
         if person.email and event not in person.no_mail_about
     ]
@@ -56,7 +56,7 @@ def tell(
     )
 
 
-def test(hook: Webhook) -> Delivery:
+def queue_test_call(hook: Webhook) -> Delivery:
     """Queue a test call and return it."""
     body = {"subject": "A test", "text": "Your webhook works."}
     return _queue(_queue_calls([hook], TEST, body))[0]
@@ -106,7 +106,7 @@ def add_webhook(user: User, url: str) -> Webhook:
     """
     if len(url) > LONGEST:
         raise CannotCall(f"The address is longer than {LONGEST} characters.")
-    check_new(url)
+    check_new_url(url)
     with transaction.atomic():
         User.objects.select_for_update(no_key=True).get(pk=user.pk)  # counts one at a time
         if user.webhooks.count() >= MOST:
@@ -125,7 +125,7 @@ def send_test(hook: Webhook) -> Delivery | None:
     Webhook.objects.filter(pk=hook.pk).exclude(paused_until=None).update(
         paused_until=None, slow_calls=MOST_SLOW - 1
     )
-    return test(hook)
+    return queue_test_call(hook)
 
 
 log = logging.getLogger(__name__)

@@ -69,7 +69,7 @@ def check_url(url: str) -> SplitResult:
     return parts
 
 
-def check_new(url: str) -> None:
+def check_new_url(url: str) -> None:
     """Raise CannotCall for an address that will not be called. A host name is resolved at each
     call, since its address may change.
     """
@@ -80,7 +80,7 @@ def check_new(url: str) -> None:
         _refuse_private(_addresses(number, 0, flags=socket.AI_NUMERICHOST))
 
 
-def resolve(host: str, port: int) -> str:
+def resolve_host(host: str, port: int) -> str:
     """Return the network address of a host. Raises CannotCall if any of its addresses is not
     public, since it could lead into our own network.
     """
@@ -134,7 +134,7 @@ def call(url: str, secret: str, event: str, body: bytes, number: int) -> int:
     is_tls, host = parts.scheme == "https", str(parts.hostname)
     port = parts.port or (443 if is_tls else 80)
     began = time.monotonic()
-    address = resolve(host, port)
+    address = resolve_host(host, port)
     left = LONGEST - (time.monotonic() - began)
     try:
         plain = socket.create_connection((address, port), timeout=left)
@@ -143,7 +143,7 @@ def call(url: str, secret: str, event: str, body: bytes, number: int) -> int:
     # Whatever drips in slowly is cut off, the handshake too:
     # a timeout of the socket counts from byte to byte.
     held = [plain]
-    alarm = threading.Timer(max(0.0, LONGEST - (time.monotonic() - began)), _cut, [held])
+    alarm = threading.Timer(max(0.0, LONGEST - (time.monotonic() - began)), _shut_down, [held])
     alarm.daemon = True
     alarm.start()
     connection = http.client.HTTPConnection(host, port, timeout=LONGEST)
@@ -177,7 +177,7 @@ def call(url: str, secret: str, event: str, body: bytes, number: int) -> int:
         held[0].close()
 
 
-def _cut(held: list[socket.socket]) -> None:
+def _shut_down(held: list[socket.socket]) -> None:
     """Close a connection below TLS, whose own shutdown would wait for the peer."""
     with suppress(OSError):
         socket.socket.shutdown(held[0], socket.SHUT_RDWR)

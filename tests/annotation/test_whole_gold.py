@@ -21,7 +21,7 @@ from annotation.quality import gold
 from annotation.questions import read_documents
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label
-from kbpo.web.judging.lessons import examples
+from kbpo.web.judging.lessons import load_examples
 from tests.conftest import Toy
 
 pytestmark = pytest.mark.django_db
@@ -155,9 +155,9 @@ def learned(toy: Toy) -> Callable[[str], Client]:
 
 
 def test_every_example_is_a_page_and_its_own_answer_is_right(db: None) -> None:
-    numbers = {one["interface"]: number for number, one in enumerate(examples(), start=1)}
+    numbers = {one["interface"]: number for number, one in enumerate(load_examples(), start=1)}
     assert set(numbers) == {*names()} - {"form"}, "forms are declared by those who use them"
-    for number, one in enumerate(examples(), start=1):
+    for number, one in enumerate(load_examples(), start=1):
         page = Client().get(f"/annotate/try/{number}/")
         assert page.status_code == 200 and one["why"] not in page.content.decode()
         said = Client().post(f"/annotate/try/{number}/", one["right"]).content.decode()
@@ -167,7 +167,7 @@ def test_every_example_is_a_page_and_its_own_answer_is_right(db: None) -> None:
 
 def test_what_was_missed_and_what_was_too_much_is_named(db: None) -> None:
     number, one = next(
-        (n, one) for n, one in enumerate(examples(), 1) if one["interface"] == "entities"
+        (n, one) for n, one in enumerate(load_examples(), 1) if one["interface"] == "entities"
     )
     marks = json.loads(one["right"]["mentions"][0])[1:]
     marks = [mark for mark in marks if mark["canonical"] == mark["span"]]
@@ -181,7 +181,7 @@ def test_what_was_missed_and_what_was_too_much_is_named(db: None) -> None:
     assert "We would say something else" in said and "“telescope”" in said
     assert "“Henrik Dalby”: person" in said
     number = next(
-        n for n, one in enumerate(examples(), 1) if one["interface"] == "relations_exhaustive"
+        n for n, one in enumerate(load_examples(), 1) if one["interface"] == "relations_exhaustive"
     )
     pairs = {"0": ["per:employee_or_member_of>"], "1": [], "2": [], "3": ["per:children>"]}
     said = Client().post(f"/annotate/try/{number}/", {"pairs": json.dumps(pairs)}).content.decode()

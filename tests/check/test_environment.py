@@ -188,7 +188,7 @@ def test_env_example_documents_every_setting_and_no_other() -> None:
     from django.conf import settings
 
     assert settings.configured or settings.INSTALLED_APPS  # kbpo.settings has been read
-    embedded._var(), postgres.user(), postgres.fsync()
+    embedded._var(), postgres.postgres_account(), postgres.waits_for_disk()
     compose = set(re.findall(r"\$\{(\w+)", (ROOT / "docker-compose.yml").read_text()))
     assert set(documented()) == set(environment.REGISTRY) | compose
 

@@ -49,7 +49,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.texts.declared import declare
 from kbpo.web.desk import experts
 from kbpo.web.desk.forms import EXAMPLE
-from kbpo.web.judging.lessons import examples
+from kbpo.web.judging.lessons import load_examples
 from tests.annotation.annotation_world import learn
 from tests.annotation.documents_world import order
 from tests.conftest import Toy
@@ -180,7 +180,7 @@ def _public(toy: Toy) -> dict[str, list[Page]]:
 def _tried() -> dict[str, list[Page]]:
     """Every example, and what it says once it is answered."""
     found: list[Page] = []
-    for number, example in enumerate(examples(), start=1):
+    for number, example in enumerate(load_examples(), start=1):
         address = reverse("try_question", args=[number])
         said = example.get("right", {"a": "other", "b": "other", "none": "1"})
         found += [("", address), ("", address, said)]

@@ -36,7 +36,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.tracks.texts.models import Input
 from kbpo.web.desk import describe
-from kbpo.web.judging.lessons import example_at, examples
+from kbpo.web.judging.lessons import first_example, load_examples
 from tests.conftest import Toy
 from tests.web.scored import make_board
 
@@ -451,7 +451,7 @@ def test_a_track_of_texts_says_what_is_asked_and_what_a_line_says(
     assert f'href="{address}"' in told
     guidelines = client.get(address).content.decode()
     [number] = re.findall(r'<iframe class="example" src="/annotate/try/(\d+)/"', guidelines)
-    assert examples()[int(number) - 1]["interface"] == interface
+    assert load_examples()[int(number) - 1]["interface"] == interface
     instructions = interface_of(interface).instructions(
         kind_of(Track.objects.get(slug="texts")).guide()
     )
@@ -464,7 +464,7 @@ def test_everybody_reads_the_instructions_as_annotators_see_them(client: Client,
     told = client.get(address).content.decode()
     kind = kind_of(toy.track)
     for name in ("relation", "entities", "relations_exhaustive"):
-        frame = reverse("try_question", args=[example_at(name)])
+        frame = reverse("try_question", args=[first_example(name)])
         assert f'src="{frame}"' in told
         shown = client.get(frame)
         assert shown["X-Frame-Options"] == "SAMEORIGIN"

@@ -106,7 +106,7 @@ def test_a_double_click_asks_once(client: Client, monkeypatch: pytest.MonkeyPatc
 
     def click(_: int) -> int:
         with closing(connection):
-            return asking.ask(**NEW, network="").pk
+            return asking.request_account(**NEW, network="").pk
 
     monkeypatch.setattr(asking, "has_room", slowly)
     with ThreadPoolExecutor(2) as pool:

@@ -171,7 +171,7 @@ def test_every_event_is_told_by_mail_and_signed_call_as_each_is_chosen(
 
 def test_a_call_is_repeated_later_and_given_up_in_words(hook: Webhook) -> None:
     Ear.answers += [500, 302, *[503] * notices.MOST_TRIES]
-    delivery = notices.test(hook)
+    delivery = notices.queue_test_call(hook)
     waits = []
     for tries in range(1, notices.MOST_TRIES + 1):
         assert send() == 1
@@ -236,7 +236,7 @@ def test_a_mail_that_the_server_does_not_take_is_tried_again_and_not_lost(
 def test_a_process_that_dies_in_a_call_leaves_it_due_again(
     hook: Webhook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    notices.test(hook)
+    notices.queue_test_call(hook)
     seen: list[bool] = []
 
     def dies(*_: Any) -> int:
@@ -280,7 +280,7 @@ def test_a_name_that_leads_to_this_machine_is_refused_when_it_is_called(
     settings.WEBHOOKS_TO_PRIVATE = False
     for url in (hook.url, hook.url.replace("127.0.0.1", "localhost")):
         Webhook.objects.update(url=url)
-        notices.test(hook)
+        notices.queue_test_call(hook)
         send()
     assert not Ear.heard
     assert {row.reason for row in Delivery.objects.all()} == {webhooks.NOT_PUBLIC}
@@ -290,7 +290,7 @@ def test_a_name_that_leads_to_this_machine_is_refused_when_it_is_called(
     both = [(family, kind, 6, "", (one, 80)) for one in ("93.184.216.34", "10.0.0.1")]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: both)
     with pytest.raises(webhooks.CannotCall, match=f"^{webhooks.NOT_PUBLIC}$"):
-        webhooks.resolve("two.example", 80)
+        webhooks.resolve_host("two.example", 80)
     asked, called = [], []
 
     def changes(*_: Any, **__: Any) -> Any:
@@ -315,13 +315,13 @@ def test_a_slow_webhook_is_paused_until_its_owner_tests_it(
     monkeypatch.setattr(notices, "SLOW_SECONDS", 0.0)
     for _ in range(notices.MOST_SLOW):
         assert not hook.pause
-        notices.test(hook)
+        notices.queue_test_call(hook)
         assert send() == 1
         hook.refresh_from_db()
     rosa = as_user("Rosa")
     assert "3 calls in a row were slow" in rosa.get(reverse("notices")).content.decode()
-    waiting = notices.test(hook)
-    notices.test(other)
+    waiting = notices.queue_test_call(hook)
+    notices.queue_test_call(other)
     assert send() == 1, "others are called"
     waiting.refresh_from_db()
     assert (waiting.status, waiting.attempts) == ("waiting", 0)

@@ -19,16 +19,16 @@ from annotation.models import Worker
 from annotation.workers.models import Application
 from kbpo import clock
 from kbpo.accounts import close, teams
-from kbpo.accounts.ask import ask
+from kbpo.accounts.ask import request_account
 from kbpo.accounts.audit import note
-from kbpo.accounts.close import column_label, relations, rows_of
+from kbpo.accounts.close import column_label, foreign_keys_to, referring_rows
 from kbpo.accounts.models import (
     Audit,
     Token,
     User,
     Webhook,
 )
-from kbpo.accounts.notices import tell
+from kbpo.accounts.notices import notify
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 from kbpo.web.public import people
@@ -90,7 +90,7 @@ NAMES_NOBODY = {
 
 def columns(*models: type[Model]) -> Iterator[Any]:
     for model in models:
-        yield from relations(model)
+        yield from foreign_keys_to(model)
 
 
 def test_every_column_that_names_a_person_is_in_their_data_or_says_why_not(toy: Toy) -> None:
@@ -125,9 +125,9 @@ def own(toy: Toy, person: User) -> None:
     """Somebody has something in every table whose rows belong to people."""
     Token.issue(person, "laptop of Nils")
     Webhook.objects.create(user=person, url="https://nils.example.org/told")
-    tell([person], "scored", "A run of Nils is scored", "It is.")
+    notify([person], "scored", "A run of Nils is scored", "It is.")
     Application.objects.create(user=person, why="Nils reads a lot.")
-    ask(
+    request_account(
         name="Nils Berg",
         email=person.email,
         affiliation="Berg University",
@@ -149,11 +149,11 @@ def test_nothing_that_belongs_to_somebody_is_left_when_they_close_their_account(
     teams.set_role(toy.teams["Patterns"], nils, "owner", toy.users["Admin"], "Berg is back.")
 
     def left() -> set[str]:
-        found = (row for row in relations(User) if row.on_delete is CASCADE)
-        return {column_label(row) for row in found if rows_of(row, nils).exists()}
+        found = (row for row in foreign_keys_to(User) if row.on_delete is CASCADE)
+        return {column_label(row) for row in found if referring_rows(row, nils).exists()}
 
     may_be_empty = {"accounts.Former.user"}
-    every = {column_label(row) for row in relations(User) if row.on_delete is CASCADE}
+    every = {column_label(row) for row in foreign_keys_to(User) if row.on_delete is CASCADE}
     assert left() == every - may_be_empty, "or the test looks at nothing"
     close.close(nils)
     assert left() == close.KEPT_COLUMNS.keys()

@@ -26,17 +26,17 @@ from kbpo.web.api.view import (
     POPULATION,
     PublicView,
     list_table,
-    one_of,
+    option_in,
     whole_number,
 )
 from kbpo.web.expensive import expensive
 from kbpo.web.http import public_track
 from kbpo.web.public.board_view import NoView, View, board_as_json, board_for_view, parse_view
-from kbpo.web.public.compare import by_relation, overlap, permalink
+from kbpo.web.public.compare import differences_table, overlap_parts, permalink
 from kbpo.web.public.metrics import FIGURES, metric_table, worth_under
 
 
-def view_for(request: Request, track: Track) -> View:
+def board_view_for(request: Request, track: Track) -> View:
     """Return the view that the query parameters select. Raises ValidationError."""
     try:
         return parse_view(request.query_params, track)
@@ -65,7 +65,7 @@ class BoardDetail(PublicView):
     )
     def get(self, request: Request, slug: str) -> Response:
         track = public_track(slug)
-        view = view_for(request, track)
+        view = board_view_for(request, track)
         try:
             shown = board_for_view(track, view)
         except NoBoard as problem:
@@ -101,7 +101,7 @@ class Comparison(PublicView):
         first, second = (_find_system(request, track, name) for name in ("a", "b"))
         if first == second:
             raise ValidationError({"b": ["Both are the same system."]})
-        view = view_for(request, track)
+        view = board_view_for(request, track)
         asked = {name: getattr(view, name) for name in ("distribution", "criterion", "population")}
         try:
             evaluation = compared_at(track, view.number)
@@ -125,7 +125,8 @@ class Comparison(PublicView):
                 "by_relation": _by_relation_as_json(evaluation, first, second),
                 "why": WHY_HIDDEN if track.hides_test else "",
                 "overlap": [
-                    _overlap_as_json(part) for part in overlap(request, evaluation, first, second)
+                    _overlap_as_json(part)
+                    for part in overlap_parts(request, evaluation, first, second)
                 ],
             }
         )
@@ -159,7 +160,7 @@ def _by_relation_as_json(
     """Return the differences by relation, without relations with few judgments; None if the
     evaluation stored nothing for this pair.
     """
-    table = by_relation(evaluation, first, second)
+    table = differences_table(evaluation, first, second)
     if table is None:
         return None
     records = []
@@ -226,8 +227,10 @@ class Metrics(PublicView):
     def get(self, request: Request, slug: str) -> Response:
         track = public_track(slug)
         kind = kind_of(track)
-        figure = one_of(request, "figure", FIGURES, "worth")
-        criterion = one_of(request, "criterion", kind.measures.criterion_names(), track.criterion)
+        figure = option_in(request, "figure", FIGURES, "worth")
+        criterion = option_in(
+            request, "criterion", kind.measures.criterion_names(), track.criterion
+        )
         evaluation = track.evaluations.order_by("-number").first()
         answer = list_table(metric_table(kind, evaluation, criterion, figure), request, self)
         stored = worth_under(evaluation, criterion)

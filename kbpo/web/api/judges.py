@@ -30,7 +30,7 @@ from kbpo.scores.bring import (
 )
 from kbpo.tracks.models import Track
 from kbpo.web.api.answers import page_schema, refusals, whole_number_parameter
-from kbpo.web.api.view import APIView, Refused, RequestBody, limit_of, whole_number
+from kbpo.web.api.view import APIView, Refused, RequestBody, page_limit, whole_number
 from kbpo.web.http import public_track
 
 AT_ONCE, MOST, LAST = 100, 1000, 1 << 62
@@ -155,7 +155,7 @@ class Unscored(APIView):
         track, form = _find_track(slug), JudgeForm(data=request.query_params)
         form.is_valid(raise_exception=True)
         named = form.named()
-        limit = limit_of(request, AT_ONCE, MOST)
+        limit = page_limit(request, AT_ONCE, MOST)
         after = whole_number(request, "after", 0, LAST)
         waiting = unscored(track, named, after=after, limit=limit)
         asked = {**vars(named), "limit": limit, "after": waiting[-1]["id"] if waiting else after}

@@ -24,7 +24,7 @@ from kbpo.web.api.view import (
     APIView,
     PublicView,
     RequestBody,
-    limit_of,
+    page_limit,
     paginate,
     read_body,
     whole_number,
@@ -101,7 +101,7 @@ class Predictions(PublicView):
             choice = read_choice(filter_parameters(request), explorer.submission, strict=True)
         except Unreadable as wrong:
             raise ValidationError({wrong.field: [str(wrong)]}) from wrong
-        limit = limit_of(request, DEFAULT, MOST)
+        limit = page_limit(request, DEFAULT, MOST)
         whole_number(request, "after", 1, least=1)  # raises for what the schema does not know
         page, _ = explorer.page(choice, limit)
         following = None

@@ -38,7 +38,7 @@ class TokenAuthentication(BaseAuthentication):
             raise AuthenticationFailed("There is no such token. Make one on your account page.")
         if token.refusal:
             raise AuthenticationFailed(token.refusal)
-        if not token.allows(_needed_scope(request)):
+        if not token.allows(_required_scope(request)):
             raise PermissionDenied(
                 f"This token may only {token.get_scope_display().lower()}. Make one that may do"
                 " more on your account page."
@@ -51,7 +51,7 @@ class TokenAuthentication(BaseAuthentication):
         return self.keyword
 
 
-def _needed_scope(request: Request) -> str:
+def _required_scope(request: Request) -> str:
     """Return the token scope that a request needs: `read` for safe methods, else the scope that the
     view declares, `all` by default.
     """

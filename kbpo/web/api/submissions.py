@@ -42,8 +42,8 @@ from kbpo.web.api.view import (
     ShareField,
     StrictBody,
     list_table,
-    no_team,
-    one_of,
+    no_team_refusal,
+    option_in,
     paginate,
     read_body,
 )
@@ -297,7 +297,7 @@ class SubmissionList(APIView):
             submissions = submissions.filter(track=public_track(query["track"]))
         if "status" in query:
             submissions = submissions.filter(
-                status=one_of(request, "status", Submission.Status.values, "")
+                status=option_in(request, "status", Submission.Status.values, "")
             )
         pages, page = paginate(submissions, request, self, at_once=200)
         headlines = newest_headlines(row for row in page if row.has_score)
@@ -341,7 +341,7 @@ class SubmissionList(APIView):
         assert isinstance(user, User)
         team = user.team()
         if team is None or not user.is_researcher:  # before a byte of the file is read
-            raise no_team()
+            raise no_team_refusal()
         cleaned = read_body(UploadForm, request)
         track, file, allows_same = cleaned.pop("track"), cleaned.pop("file"), cleaned.pop("again")
         if "team" in cleaned and (team := user.team(cleaned.pop("team"))) is None:

@@ -43,7 +43,7 @@ BIGGEST = 2**31 - 1
 """The greatest number that a parameter may be"""
 
 
-def one_of(request: Request, name: str, options: Any, fallback: str) -> str:
+def option_in(request: Request, name: str, options: Any, fallback: str) -> str:
     """Return the option in a parameter. Raises ValidationError for an unknown one."""
     value = request.query_params.get(name, fallback)
     if value not in options:
@@ -68,7 +68,7 @@ def whole_number(
     return int(value)
 
 
-def limit_of(request: Request, fallback: int, most: int) -> int:
+def page_limit(request: Request, fallback: int, most: int) -> int:
     """Return the requested number of rows. Raises ValidationError."""
     return whole_number(request, "limit", fallback, most, least=1)
 
@@ -142,7 +142,7 @@ def paginate(
     """Return the pagination by `limit` and `offset`, and its rows: at most 1,000. Raises
     ValidationError.
     """
-    limit_of(request, at_once, MOST_PER_PAGE)
+    page_limit(request, at_once, MOST_PER_PAGE)
     whole_number(request, "offset", 0, BIGGEST)
     pages = LimitOffsetPagination()
     pages.default_limit, pages.max_limit = at_once, MOST_PER_PAGE
@@ -252,7 +252,7 @@ class Refused(APIException):
         self.more = more
 
 
-def no_team() -> Refused:
+def no_team_refusal() -> Refused:
     """Return the refusal for users without a team that may submit."""
     ask = settings.SITE_URL.rstrip("/") + reverse("ask")
     return Refused(f"You belong to no team that submits. Ask for one at {ask}.", "no_team", 403)
@@ -286,7 +286,7 @@ def _as_refusal(exception: Exception) -> Exception:
     return exception
 
 
-def handle(exception: Exception, context: dict[str, Any]) -> Response | None:
+def handle_exception(exception: Exception, context: dict[str, Any]) -> Response | None:
     """Return the response to an exception; None (a logged 500) for a bug."""
     exception = _as_refusal(exception)
     if isinstance(exception, RecursionError):  # nothing of ours is as deep

@@ -25,7 +25,7 @@ from kbpo.experts.queue import HOLD, Outcome, waiting
 from kbpo.sampling.models import ExpertCheck
 from kbpo.tracks.models import Track
 from kbpo.web.http import current_admin, for_admins, form_reason
-from kbpo.web.judging.views import raw_of, show, show_whole_document
+from kbpo.web.judging.views import raw_fields, render_question, show_whole_document
 
 NOTHING = "No judgment of this track waits for an expert."
 WHY_NOT = {
@@ -72,7 +72,7 @@ def question(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         return _redirect_to_next(request, user, track, Outcome.ALREADY)
     error = ""
     if request.method == "POST":
-        raw = raw_of(request.POST)
+        raw = raw_fields(request.POST)
         try:
             outcome = answer(row, raw, user)
         except BadAnswer as bad:
@@ -100,7 +100,9 @@ def question(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "lease_seconds": int(HOLD.total_seconds()),
         "error": error,
     }
-    return show(request, question_of(row), row.draft, context, status=422 if error else 200)
+    return render_question(
+        request, question_of(row), row.draft, context, status=422 if error else 200
+    )
 
 
 def _find_check(slug: str, pk: int) -> ExpertCheck:
@@ -113,7 +115,7 @@ def _find_check(slug: str, pk: int) -> ExpertCheck:
 def draft(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Store a draft, and hold the question."""
     user = current_admin(request)
-    outcome = queue.hold(_find_check(slug, pk), user, judged_by(user), raw_of(request.POST))
+    outcome = queue.hold(_find_check(slug, pk), user, judged_by(user), raw_fields(request.POST))
     if outcome is not Outcome.STORED:
         return JsonResponse({"error": WHY_NOT[outcome]}, status=409)
     return JsonResponse(
@@ -167,13 +169,15 @@ def _make_gold(request: HttpRequest, source: Question, answer: object) -> HttpRe
         "asks_why": True,
     }
     if request.method != "POST":
-        return show(request, source, answer, context)
-    raw, why = raw_of(request.POST), form_reason(request)
+        return render_question(request, source, answer, context)
+    raw, why = raw_fields(request.POST), form_reason(request)
     raw.pop("why", None)  # a reason is no part of the answer
     try:
         made = make_gold(source, raw, current_admin(request), why)
     except (BadAnswer, CannotMake) as bad:
-        return show(request, source, raw, context | {"error": str(bad), "why": why}, status=422)
+        return render_question(
+            request, source, raw, context | {"error": str(bad), "why": why}, status=422
+        )
     messages.success(
         request, f"Gold question {made.pk} is made. It is dealt out at the rate of the track."
     )

@@ -18,7 +18,7 @@ from kbpo.tracks.texts.declared import CannotDeclare, declare, form_of
 from kbpo.tracks.texts.forms import payload_of
 from kbpo.tracks.texts.models import DeclaredForm
 from kbpo.web.http import current_admin, for_admins
-from kbpo.web.judging.views import show as show_question
+from kbpo.web.judging.views import render_question as show_question
 
 EXAMPLE = Path(__file__).with_name("example_form.yaml")
 LARGEST = 200_000

@@ -36,7 +36,12 @@ from kbpo.web.http import (
     has_typed_word,
     run_action,
 )
-from kbpo.web.research.teams import invite, links, usable_invitations, withdraw
+from kbpo.web.research.teams import (
+    create_invitation,
+    invitation_links,
+    revoke_invitations,
+    usable_invitations,
+)
 from kbpo.web.table import Column, Table, code, link, tag
 
 MOST_READ = 8
@@ -242,7 +247,7 @@ def show_people(request: HttpRequest) -> HttpResponse:
         return redirect("desk-people")
     context = {
         "teams": Team.objects.prefetch_related("members").order_by("name"),
-        "links": links(request, usable_invitations()),
+        "links": invitation_links(request, usable_invitations()),
         "refusal": refusal,
         "sent": request.POST,
         "annotators": User.objects.filter(is_annotator=True, is_active=True).count(),
@@ -280,7 +285,7 @@ def _invite(request: HttpRequest) -> str:
                 " letters or digits."
             )
         team = find_or_create_team(name)
-    invite(
+    create_invitation(
         role, user, team=team, uses=int(uses), why=form_reason(request, "Invited from the desk.")
     )
     messages.success(request, "The link is made; it is listed first.")
@@ -290,7 +295,7 @@ def _invite(request: HttpRequest) -> str:
 def revoke_invitation(request: HttpRequest) -> HttpResponse:
     """Revoke an invitation."""
     why = form_reason(request, "Taken back from the desk.")
-    withdraw(Invitation.objects.filter(pk=form_pk(request)), current_admin(request), why)
+    revoke_invitations(Invitation.objects.filter(pk=form_pk(request)), current_admin(request), why)
     messages.success(request, "The link is revoked.")
     return redirect("desk-people")
 

@@ -22,10 +22,10 @@ from annotation.workers import consent, teach
 from annotation.workers.models import TutorialRun
 from annotation.workers.worker import worker_of
 from kbpo.web.http import HEADER
-from kbpo.web.judging.views import for_annotators, raw_of, show
+from kbpo.web.judging.views import for_annotators, raw_fields, render_question
 
 
-def next_address(request: HttpRequest) -> str:
+def next_url(request: HttpRequest) -> str:
     """Return the wanted address if it is on this site; else that of the next question."""
     wanted = request.POST.get("next") or request.GET.get("next") or ""
     ours = url_has_allowed_host_and_scheme(
@@ -35,7 +35,7 @@ def next_address(request: HttpRequest) -> str:
 
 
 @never_cache
-def terms(request: HttpRequest) -> HttpResponse:
+def show_terms(request: HttpRequest) -> HttpResponse:
     """Return the terms; with `?version=` an earlier version. Annotators agree by a POST."""
     holds, number = consent.current_terms(), request.GET.get("version", "")
     if number and not (number.isascii() and number.isdecimal() and len(number) < 6):
@@ -48,7 +48,7 @@ def terms(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and worker is not None:
         refusal = consent.take(worker, request.POST)
         if not refusal:
-            return redirect(next_address(request))
+            return redirect(next_url(request))
         text = holds
     asks = (
         worker is not None and text.version == holds.version and not consent.has_consented(worker)
@@ -60,12 +60,12 @@ def terms(request: HttpRequest) -> HttpResponse:
         "asks": asks,
         "worker": worker,
         "refusal": refusal,
-        "next": next_address(request),
+        "next": next_url(request),
     }
     return render(request, "annotators/terms.html", context, status=422 if refusal else 200)
 
 
-def _tutorial(interface: str) -> teach.Tutorial:
+def _find_tutorial(interface: str) -> teach.Tutorial:
     lesson = teach.tutorials().get(interface)
     if lesson is None:
         raise Http404
@@ -73,11 +73,11 @@ def _tutorial(interface: str) -> teach.Tutorial:
 
 
 @for_annotators
-def tutorial(request: HttpRequest, worker: Worker, interface: str) -> HttpResponse:
+def show_tutorial(request: HttpRequest, worker: Worker, interface: str) -> HttpResponse:
     """Return the description of a tutorial, or its result. A POST begins or continues an
     attempt.
     """
-    lesson = _tutorial(interface)
+    lesson = _find_tutorial(interface)
     if request.method == "POST":
         run = teach.begin(worker, lesson)
         if run is not None:
@@ -102,13 +102,13 @@ def tutorial(request: HttpRequest, worker: Worker, interface: str) -> HttpRespon
 
 
 @for_annotators
-def tutorial_question(
+def show_tutorial_question(
     request: HttpRequest, worker: Worker, interface: str, number: int
 ) -> HttpResponse:
     """Return a question of the tutorial, or its explanation once it is answered. A POST
     answers it.
     """
-    lesson = _tutorial(interface)
+    lesson = _find_tutorial(interface)
     runs = teach.runs_of(worker, lesson)
     run = runs[-1] if runs else None
     if run is None or not 1 <= number <= min(len(lesson.questions), len(run.answers) + 1):
@@ -121,14 +121,14 @@ def tutorial_question(
         return show_explained(request, lesson, run, number, onward, context)
     context = lesson_context(lesson, run, number)
     if request.method != "POST":
-        return show(request, lesson.question(number, run.attempt), None, context)
-    raw = raw_of(request.POST)
+        return render_question(request, lesson.question(number, run.attempt), None, context)
+    raw = raw_fields(request.POST)
     try:
         # What went back is promised anew; who was promised nothing asks for it where they go on.
         teach.answer(run if run.promise_id is None else teach.renew(run), number, raw)
     except BadAnswer as bad:
         asked = lesson.question(number, run.attempt)
-        return show(request, asked, raw, context | {"error": str(bad)}, status=422)
+        return render_question(request, asked, raw, context | {"error": str(bad)}, status=422)
     return redirect("annotate_tutorial_question", interface=interface, number=number)
 
 
@@ -166,46 +166,46 @@ def show_explained(
         "answer": json.dumps(question["right"]),
     }
     page = context | {"preview": True, "explained": explained}
-    return show(request, lesson.question(number, run.attempt), question["right"], page)
+    return render_question(request, lesson.question(number, run.attempt), question["right"], page)
 
 
 EXAMPLES = Path(__file__).with_name("try_examples.json")
 
 
 @cache
-def examples() -> list[dict[str, Any]]:
+def load_examples() -> list[dict[str, Any]]:
     """Return the examples: interface, payload, right answer and explanation."""
     examples: list[dict[str, Any]] = json.loads(EXAMPLES.read_text(encoding="utf-8"))
     return examples
 
 
-def example_at(interface: str) -> int:
+def first_example(interface: str) -> int:
     """Return the number of the first example of an interface; 0 without one."""
-    for number, example in enumerate(examples(), start=1):
+    for number, example in enumerate(load_examples(), start=1):
         if example["interface"] == interface:
             return number
     return 0
 
 
-def index(request: HttpRequest) -> HttpResponse:
+def redirect_to_first_example(request: HttpRequest) -> HttpResponse:
     """Redirect to the first example."""
     return redirect("try_question", number=1)
 
 
 @xframe_options_sameorigin
-def question(request: HttpRequest, number: int) -> HttpResponse:
+def show_example(request: HttpRequest, number: int) -> HttpResponse:
     """Return an example (GET), or the comparison with the right answer (POST); also inside frames
     of this site.
     """
-    answer = _answer(request, number)
+    answer = _example_page(request, number)
     answer[HEADER] = "frame-ancestors 'self'; form-action 'self'"
     return answer
 
 
-def _answer(request: HttpRequest, number: int) -> HttpResponse:
-    if not 1 <= number <= len(examples()):
+def _example_page(request: HttpRequest, number: int) -> HttpResponse:
+    if not 1 <= number <= len(load_examples()):
         raise Http404
-    example = examples()[number - 1]
+    example = load_examples()[number - 1]
     interface = interface_of(example["interface"])
     asked = Question(
         interface=example["interface"],
@@ -217,16 +217,16 @@ def _answer(request: HttpRequest, number: int) -> HttpResponse:
     context: dict[str, Any] = {
         "trying": True,
         "number": number,
-        "of": len(examples()),
+        "of": len(load_examples()),
         "elapsed": 0,
     }
     if request.method != "POST":
-        return show(request, asked, None, context)
-    raw = raw_of(request.POST)
+        return render_question(request, asked, None, context)
+    raw = raw_fields(request.POST)
     try:
         interface.parse(asked, raw)
     except BadAnswer as bad:
-        return show(request, asked, raw, context | {"error": str(bad)}, status=422)
+        return render_question(request, asked, raw, context | {"error": str(bad)}, status=422)
     right = interface.parse(asked, example["right"])
     shown = {
         "beside": side_by_side(interface, asked, interface.parse(asked, raw), right),

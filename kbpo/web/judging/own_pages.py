@@ -51,12 +51,12 @@ COUNTED = 200
 
 
 @for_annotators
-def home(request: HttpRequest, worker: Worker) -> HttpResponse:
+def show_home(request: HttpRequest, worker: Worker) -> HttpResponse:
     """Return the home page: open questions, tutorials, earnings, messages and last answers. A POST
     runs the action of its form.
     """
     if request.method == "POST":
-        return run_action(request, {"appeal": appeal, "work-mail": work_mail}, worker)
+        return run_action(request, {"appeal": store_appeal, "work-mail": switch_work_mail}, worker)
     held = Assignment.objects.filter(
         worker=worker, status="leased", leased_until__gt=clock.now()
     ).first()
@@ -69,7 +69,7 @@ def home(request: HttpRequest, worker: Worker) -> HttpResponse:
         "open": everything + bool(held),
         "waiting": _waiting_sentence(everything, bool(held)),
         "teams": _own_teams(worker),
-        "kinds": _kinds(worker, learned, learnable, anything=everything > 0),
+        "kinds": _kinds_of_work(worker, learned, learnable, anything=everything > 0),
         "consented": consent.has_consented(worker),
         "today": answers_today(worker),
         "earned": payout.earnings(worker),
@@ -104,7 +104,7 @@ def _own_teams(worker: Worker) -> list[str]:
     return list(teams.order_by("name").distinct().values_list("name", flat=True))
 
 
-def _kinds(
+def _kinds_of_work(
     worker: Worker, learned: list[str], learnable: list[str], *, anything: bool
 ) -> list[dict[str, Any]]:
     """Return the interfaces with open questions, with a paid tutorial, or with a failed one.
@@ -158,7 +158,7 @@ def _assignment_rows(assignments: Any) -> list[dict[str, Any]]:
 
 @require_GET
 @for_annotators
-def history(request: HttpRequest, worker: Worker) -> HttpResponse:
+def show_history(request: HttpRequest, worker: Worker) -> HttpResponse:
     """Return all answers of the worker, fifty a page."""
     page = Paginator(_history(worker), A_PAGE).get_page(request.GET.get("page"))
     context = {
@@ -171,7 +171,7 @@ def history(request: HttpRequest, worker: Worker) -> HttpResponse:
 
 @require_GET
 @for_annotators
-def own_answer(request: HttpRequest, worker: Worker, pk: int) -> HttpResponse:
+def show_own_answer(request: HttpRequest, worker: Worker, pk: int) -> HttpResponse:
     """Return the page of one of the worker's own answers, without answers of others."""
     row = get_object_or_404(_history(worker), pk=pk)
     context = {
@@ -185,7 +185,7 @@ def own_answer(request: HttpRequest, worker: Worker, pk: int) -> HttpResponse:
 
 @require_GET
 @for_annotators
-def letters(request: HttpRequest, worker: Worker) -> HttpResponse:
+def show_messages(request: HttpRequest, worker: Worker) -> HttpResponse:
     """Return the messages to a worker, and mark them as read."""
     letters = list(worker.messages.order_by("-at")[:200])
     speak.read(worker)
@@ -193,7 +193,7 @@ def letters(request: HttpRequest, worker: Worker) -> HttpResponse:
 
 
 @for_annotators
-def feedback(request: HttpRequest, worker: Worker) -> HttpResponse:
+def show_feedback(request: HttpRequest, worker: Worker) -> HttpResponse:
     """Return the form for feedback to admins. A POST stores it."""
     refusal = ""
     if request.method == "POST":
@@ -224,7 +224,7 @@ def store_feedback(worker: Worker, sent: QueryDict) -> str:
 APPEALED = "Your appeal is with the admins. The answer will appear here."
 
 
-def appeal(request: HttpRequest, worker: Worker) -> HttpResponse:
+def store_appeal(request: HttpRequest, worker: Worker) -> HttpResponse:
     """Store an appeal against an exclusion or refused pay."""
     try:
         speak.appeal(worker, request.POST.get("text", ""))
@@ -235,7 +235,7 @@ def appeal(request: HttpRequest, worker: Worker) -> HttpResponse:
 
 
 @for_annotators
-def payee_page(request: HttpRequest, worker: Worker) -> HttpResponse:
+def show_payee(request: HttpRequest, worker: Worker) -> HttpResponse:
     """Return the address of payouts. A POST changes it, with the password, so that nobody else can
     redirect money.
     """
@@ -271,7 +271,7 @@ def _change_payee(request: HttpRequest, user: User, worker: Worker) -> str:
     return ""
 
 
-def work_mail(request: HttpRequest, worker: Worker) -> HttpResponse:
+def switch_work_mail(request: HttpRequest, worker: Worker) -> HttpResponse:
     """Switch mails about work on or off."""
     wanted = request.POST.get("wanted") == "yes"
     if ask_for_mail(worker, wanted=wanted):
@@ -286,7 +286,7 @@ def work_mail(request: HttpRequest, worker: Worker) -> HttpResponse:
 
 @require_GET
 @for_annotators
-def receipts(request: HttpRequest, worker: Worker) -> HttpResponse:
+def list_receipts(request: HttpRequest, worker: Worker) -> HttpResponse:
     """Return the list of payouts."""
     return render(
         request,
@@ -301,7 +301,7 @@ def receipts(request: HttpRequest, worker: Worker) -> HttpResponse:
 
 @require_GET
 @for_annotators
-def receipt(request: HttpRequest, worker: Worker, number: str) -> HttpResponse:
+def show_own_receipt(request: HttpRequest, worker: Worker, number: str) -> HttpResponse:
     """Return a receipt for its own worker."""
     return show_receipt(
         request, get_object_or_404(Payout, number=number, worker=worker, undoes=None)
@@ -385,7 +385,7 @@ def show_erased(request: HttpRequest) -> HttpResponse:
 
 
 @never_cache
-def join_queue(request: HttpRequest) -> HttpResponse:
+def volunteer_page(request: HttpRequest) -> HttpResponse:
     """Return the form for volunteers, or one button for people with an account."""
     user = request.user if isinstance(request.user, User) else None
     if user is not None and user.is_annotator:

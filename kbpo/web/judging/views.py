@@ -102,10 +102,12 @@ def for_annotators(view: WorkerView[P]) -> View[P]:
         if not request.user.is_annotator:
             asked = volunteer.request_of(request.user)
             if asked is None:
-                return refused(request, NOT_AN_ANNOTATOR, link=reverse("try"), action="Try judging")
+                return refusal_page(
+                    request, NOT_AN_ANNOTATOR, link=reverse("try"), action="Try judging"
+                )
             sentence = IN_THE_QUEUE if asked.admitted is None else TURNED_AWAY
             link = reverse("annotate_volunteer")
-            return refused(request, sentence, link=link, action="Your request")
+            return refusal_page(request, sentence, link=link, action="Your request")
         return view(request, worker_of(request.user), *args, **kwargs)
 
     return guarded
@@ -118,7 +120,7 @@ def _logged_out(request: HttpRequest, token: object) -> HttpResponse:
     back = request.get_full_path() if request.method == "GET" else reverse("annotate_next")
     if request.method == "POST" and token is not None:
         assignment = Assignment.objects.filter(token=token, status="leased").first()
-        if assignment is not None and lease.renew(assignment, raw_of(request.POST)):
+        if assignment is not None and lease.renew(assignment, raw_fields(request.POST)):
             back = reverse("annotate_question", args=[token])
     if is_script(request) or request.path.endswith("/draft/"):
         return JsonResponse({"error": LOGGED_OUT, "login": reverse("login")}, status=401)
@@ -135,7 +137,7 @@ def _other_login(request: HttpRequest) -> JsonResponse:
     )
 
 
-def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
+def handle_stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Return the answer to a form that is older than the login of its sender, or came from another
     site. The form of a question comes back with its fields; a script gets a new token and sends
     again.
@@ -154,15 +156,15 @@ def _page_of_stale_form(request: HttpRequest, token: str) -> HttpResponse | None
     if not getattr(request.user, "is_annotator", False):
         return None
     in_hand = _own_assignment(worker_of(request.user), token)  # type: ignore[arg-type]
-    raw = raw_of(request.POST)
+    raw = raw_fields(request.POST)
     if in_hand is None or not _renew(in_hand, raw):
         return None
-    answer = _page(request, in_hand, raw, error=STALE)
+    answer = _question_page(request, in_hand, raw, error=STALE)
     answer.status_code = 403
     return answer
 
 
-def refused(
+def refusal_page(
     request: HttpRequest, sentence: str, *, link: str = "", action: str = "", status: int = 403
 ) -> HttpResponse:
     """Return a page with a sentence that says why not, and a link."""
@@ -180,7 +182,7 @@ def interface_title(question: Question) -> str:
 
 @require_GET
 @for_annotators
-def next_question(request: HttpRequest, worker: Worker) -> HttpResponse:
+def redirect_to_next_question(request: HttpRequest, worker: Worker) -> HttpResponse:
     """Redirect to the current or next question, or home if none is open; `kind` sets the kind of
     question from now on.
     """
@@ -191,13 +193,13 @@ def next_question(request: HttpRequest, worker: Worker) -> HttpResponse:
 
 
 def _redirect_to_next(request: HttpRequest, worker: Worker) -> HttpResponseRedirect:
-    following = _next(request, worker)
+    following = _next_assignment(request, worker)
     if isinstance(following, Assignment):
         return redirect("annotate_question", token=following.token)
     return following
 
 
-def _next(request: HttpRequest, worker: Worker) -> Assignment | HttpResponseRedirect:
+def _next_assignment(request: HttpRequest, worker: Worker) -> Assignment | HttpResponseRedirect:
     """Return the next assignment, or a redirect where there is none."""
     if worker.excluded_at is not None:
         messages.warning(request, EXCLUDED)
@@ -218,32 +220,34 @@ def _next(request: HttpRequest, worker: Worker) -> Assignment | HttpResponseRedi
 
 
 @for_annotators
-def question(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
+def show_question(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     """Return a leased question (GET), or store the answer to it (POST)."""
     in_hand = _own_assignment(worker, token)
     if in_hand is None and is_script(request):
         return _other_login(request)
     if in_hand is None:
-        return refused(request, NOT_YOURS, link=reverse("annotate_next"), action="Next question")
+        return refusal_page(
+            request, NOT_YOURS, link=reverse("annotate_next"), action="Next question"
+        )
     if not in_hand.consented:
         # The terms changed meanwhile: what was answered is kept, and shown again.
         if request.method == "POST":
-            _renew(in_hand, raw_of(request.POST))
+            _renew(in_hand, raw_fields(request.POST))
         terms = reverse("annotate_terms") + f"?next={request.path}"
         return JsonResponse({"next": terms}) if is_script(request) else redirect(terms)
     if request.method == "POST":
-        return _answer(request, worker, in_hand)
+        return _store_answer(request, worker, in_hand)
     assignment = in_hand.assignment
     taken_back = in_hand.in_team and lease.let_go(assignment)
     if not taken_back and (assignment.status == "leased" or lease.revive(assignment)):
         _renew(in_hand)
-        return _page(request, in_hand, assignment.draft)
+        return _question_page(request, in_hand, assignment.draft)
     is_lost = taken_back or assignment.status == "returned"
-    messages.info(request, _why_lost(assignment) if is_lost else ANSWERED_ALREADY)
+    messages.info(request, _lost_reason(assignment) if is_lost else ANSWERED_ALREADY)
     return _redirect_to_next(request, worker)
 
 
-def _why_lost(assignment: Assignment) -> str:
+def _lost_reason(assignment: Assignment) -> str:
     """Return why a worker does not hold a question any more, and what becomes of their answer."""
     if assignment.raw is not None:
         return LATE
@@ -270,19 +274,19 @@ def _renew(in_hand: HeldAssignment, draft: dict[str, Any] | None = None) -> bool
     return lease.renew(in_hand.assignment, draft, questions=in_hand.questions)
 
 
-def _answer(request: HttpRequest, worker: Worker, in_hand: HeldAssignment) -> HttpResponse:
-    raw = raw_of(request.POST)
+def _store_answer(request: HttpRequest, worker: Worker, in_hand: HeldAssignment) -> HttpResponse:
+    raw = raw_fields(request.POST)
     try:
         outcome = submit(in_hand.assignment, raw, in_hand.questions)
     except BadAnswer as bad:
         _renew(in_hand, raw)
         if is_script(request):
             return JsonResponse({"error": str(bad)}, status=422)
-        return _page(request, in_hand, raw, error=str(bad))
+        return _question_page(request, in_hand, raw, error=str(bad))
     if outcome is Outcome.LATE:
         messages.info(request, LATE)
     elif outcome is Outcome.LOST:
-        why = _why_lost(in_hand.assignment)
+        why = _lost_reason(in_hand.assignment)
         ran_out = in_hand.assignment.returned_by == Assignment.ReturnedBy.LEASE
         messages.info(request, UNPAID if why == LOST and ran_out else why)
     return (
@@ -296,20 +300,20 @@ def _next_page_json(request: HttpRequest, worker: Worker) -> JsonResponse:
     """Return the address of the next question as JSON, with the HTML of its page, so that the
     script need not load it. The question is leased when its page is rendered.
     """
-    following = _next(request, worker)
+    following = _next_assignment(request, worker)
     if not isinstance(following, Assignment):
         return JsonResponse({"next": following.url})
     following.worker = worker
     leased = HeldAssignment(
         following, questions_of(following.hit_id), consented=True, in_team=False
     )
-    shown = _page(request, leased, following.draft, part=True).content.decode()
+    shown = _question_page(request, leased, following.draft, part=True).content.decode()
     return JsonResponse(
         {"next": reverse("annotate_question", args=[following.token]), "page": shown}
     )
 
 
-def raw_of(form: QueryDict) -> dict[str, Any]:
+def raw_fields(form: QueryDict) -> dict[str, Any]:
     """Return the fields of a form as sent, without the CSRF token and NUL characters."""
     fields = (
         (name.replace("\0", ""), values)
@@ -319,7 +323,7 @@ def raw_of(form: QueryDict) -> dict[str, Any]:
     return {name: [value.replace("\0", "") for value in values] for name, values in fields}
 
 
-def _page(
+def _question_page(
     request: HttpRequest,
     in_hand: HeldAssignment,
     answer: Any,
@@ -347,7 +351,7 @@ def _page(
         "error": error,
         "part": part,
     }
-    return show(request, asked[0], answer, context, status=422 if error else 200)
+    return render_question(request, asked[0], answer, context, status=422 if error else 200)
 
 
 def _lease_seconds(in_hand: HeldAssignment) -> int:
@@ -368,7 +372,7 @@ def _session_ends(request: HttpRequest) -> str:
     return request.session.get_expiry_date().isoformat()
 
 
-def show(
+def render_question(
     request: HttpRequest, asked: Question, answer: Any, context: dict[str, Any], status: int = 200
 ) -> HttpResponse:
     """Return the page of a question."""
@@ -399,12 +403,12 @@ def show(
 
 @require_POST
 @for_annotators
-def keys(request: HttpRequest, worker: Worker) -> HttpResponse:
+def set_shortcuts(request: HttpRequest, worker: Worker) -> HttpResponse:
     """Store the single-key shortcuts of a worker."""
-    return store_keys(worker, request.POST.get("keys", ""))
+    return store_shortcuts(worker, request.POST.get("keys", ""))
 
 
-def store_keys(worker: Worker, keys: str) -> HttpResponse:
+def store_shortcuts(worker: Worker, keys: str) -> HttpResponse:
     """Store shortcuts, and return an error if they are invalid."""
     if set_keys(worker, keys):
         return HttpResponse(status=204)
@@ -413,16 +417,16 @@ def store_keys(worker: Worker, keys: str) -> HttpResponse:
 
 @require_POST
 @for_annotators
-def draft(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
+def store_draft(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     """Store a draft, renew the lease, and return its seconds."""
     in_hand = _own_assignment(worker, token)
     if in_hand is None:
         return _other_login(request)
     assignment = in_hand.assignment
     lease.revive(assignment)
-    if not _renew(in_hand, raw_of(request.POST)):
+    if not _renew(in_hand, raw_fields(request.POST)):
         late = assignment.returned_by == Assignment.ReturnedBy.LEASE
-        sentence = MAY_BE_SENT if late else _why_lost(assignment)
+        sentence = MAY_BE_SENT if late else _lost_reason(assignment)
         return JsonResponse({"error": sentence, "late": late}, status=409)
     return JsonResponse(
         {
@@ -435,11 +439,13 @@ def draft(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
 
 @require_POST
 @for_annotators
-def give_back(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
+def return_question(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     """Give a question back, and go to the next one."""
     in_hand = _own_assignment(worker, token)
     if in_hand is None:
-        return refused(request, NOT_YOURS, link=reverse("annotate_next"), action="Next question")
+        return refusal_page(
+            request, NOT_YOURS, link=reverse("annotate_next"), action="Next question"
+        )
     if lease.give_back(in_hand.assignment):
         messages.info(request, "You returned that question. Here is another.")
     return _redirect_to_next(request, worker)
@@ -447,23 +453,25 @@ def give_back(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
 
 @require_POST
 @for_annotators
-def stop(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
+def stop_judging(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     """Stop for now, and keep the draft."""
     in_hand = _own_assignment(worker, token)
-    if in_hand is not None and lease.stop(in_hand.assignment, raw_of(request.POST)):
+    if in_hand is not None and lease.stop(in_hand.assignment, raw_fields(request.POST)):
         messages.info(request, STOPPED)
     return redirect("annotate")
 
 
 @require_GET
 @for_annotators
-def document(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
+def show_document(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     """Return the whole document with the marks of the question, from which the script takes the
     text.
     """
     in_hand = _own_assignment(worker, token)
     if in_hand is None:
-        return refused(request, NOT_YOURS, link=reverse("annotate_next"), action="Next question")
+        return refusal_page(
+            request, NOT_YOURS, link=reverse("annotate_next"), action="Next question"
+        )
     return show_whole_document(request, in_hand.questions[0])
 
 
@@ -478,8 +486,8 @@ def show_whole_document(request: HttpRequest, asked: Question) -> HttpResponse:
 
 @require_GET
 @login_required
-def preview(request: HttpRequest, pk: int) -> HttpResponse:
+def preview_question(request: HttpRequest, pk: int) -> HttpResponse:
     """Return a question as workers see it, for admins."""
     if not request.user.is_staff:
         raise Http404
-    return show(request, get_object_or_404(Question, pk=pk), None, {"preview": True})
+    return render_question(request, get_object_or_404(Question, pk=pk), None, {"preview": True})

@@ -29,7 +29,7 @@ from annotation.workers.models import TutorialRun
 from annotation.workers.teach import Tutorial
 from annotation.workers.worker import handle_of
 from kbpo.web.judging.lessons import lesson_context, show_explained
-from kbpo.web.judging.views import raw_of, show
+from kbpo.web.judging.views import raw_fields, render_question
 
 AGREE, BEGIN, LESSON = "agree", "begin", "lesson"
 OF_OURS = ("proof", "answer", "step", "version")
@@ -56,12 +56,12 @@ class Entry:
         return [("proof", self.proof)] if self.proof else []
 
 
-def entry_of(worker: Worker, interface: str, go: Go) -> Entry:
+def entry_for(worker: Worker, interface: str, go: FrameAssignment) -> Entry:
     """Return the entry of a worker who has a HIT of this interface in hand."""
     return Entry(worker, _lesson_for(worker, interface, go), go.proof, go.assignment)
 
 
-def is_ready(worker: Worker, interface: str, go: Go, *, begun: bool) -> bool:
+def is_ready(worker: Worker, interface: str, go: FrameAssignment, *, begun: bool) -> bool:
     """Return whether a worker may see the questions. Whoever has begun a HIT need not do the
     tutorial.
     """
@@ -70,12 +70,12 @@ def is_ready(worker: Worker, interface: str, go: Go, *, begun: bool) -> bool:
     )
 
 
-def has_learned(worker: Worker, interface: str, go: Go) -> bool:
+def has_learned(worker: Worker, interface: str, go: FrameAssignment) -> bool:
     """Return whether no tutorial is missing."""
     return _lesson_for(worker, interface, go) is None
 
 
-def _lesson_for(worker: Worker, interface: str, go: Go) -> Tutorial | None:
+def _lesson_for(worker: Worker, interface: str, go: FrameAssignment) -> Tutorial | None:
     """Return the tutorial that a worker must pass first; None without one."""
     teaches = platform_of(worker.platform).capabilities.teaches_in_frame
     if not teaches or interface in teach.taught(worker, go.assignment):
@@ -88,27 +88,27 @@ def take_step(request: HttpRequest, entry: Entry) -> HttpResponse | None:
     step, lesson = request.POST.get("step", ""), entry.lesson
     if step == AGREE:
         refusal = consent.take(entry.worker, request.POST, entry.assignment)
-        return _terms(request, entry, refusal) if refusal else None
+        return _terms_page(request, entry, refusal) if refusal else None
     if lesson is None or not consent.has_consented(entry.worker, entry.assignment):
         return None
     if step == BEGIN:
         teach.begin(entry.worker, lesson, entry.assignment)
     runs = teach.runs_of(entry.worker, lesson, entry.assignment)
     if step == LESSON and runs and runs[-1].passed is None:
-        return _learn(request, entry, lesson, runs[-1])
+        return _explain_lesson(request, entry, lesson, runs[-1])
     return None
 
 
 def entry_page(request: HttpRequest, entry: Entry) -> HttpResponse:
     """Return the next page of a worker before the questions: the terms, or the tutorial."""
     if not consent.has_consented(entry.worker, entry.assignment):
-        return _terms(request, entry)
+        return _terms_page(request, entry)
     lesson = entry.lesson
     assert lesson is not None, "nothing stands before this worker"
     runs = teach.runs_of(entry.worker, lesson, entry.assignment)
     last = runs[-1] if runs else None
     if last is not None and last.passed is None:
-        return _question(request, entry, lesson, last)
+        return _lesson_question(request, entry, lesson, last)
     if last is not None and not teach.attempts_left(runs):
         return render(request, "annotation/task_no.html", {"sentence": FAILED})
     context = {
@@ -122,7 +122,7 @@ def entry_page(request: HttpRequest, entry: Entry) -> HttpResponse:
     return render(request, "annotation/task_tutorial.html", context)
 
 
-def _terms(request: HttpRequest, entry: Entry, refusal: str = "") -> HttpResponse:
+def _terms_page(request: HttpRequest, entry: Entry, refusal: str = "") -> HttpResponse:
     context = {
         "text": consent.current_terms(),
         "parts": consent.parts_for(entry.worker, consent.current_terms()),
@@ -133,7 +133,7 @@ def _terms(request: HttpRequest, entry: Entry, refusal: str = "") -> HttpRespons
     return render(request, "annotation/task_terms.html", context, status=422 if refusal else 200)
 
 
-def _question(
+def _lesson_question(
     request: HttpRequest,
     entry: Entry,
     lesson: Tutorial,
@@ -143,12 +143,12 @@ def _question(
 ) -> HttpResponse:
     """Return the next question of the tutorial."""
     number = len(run.answers) + 1
-    context = _context(entry, lesson, run, number) | {"error": error}
+    context = _lesson_context(entry, lesson, run, number) | {"error": error}
     asked = lesson.question(number, run.attempt)
-    return show(request, asked, answer, context, status=422 if error else 200)
+    return render_question(request, asked, answer, context, status=422 if error else 200)
 
 
-def _learn(
+def _explain_lesson(
     request: HttpRequest, entry: Entry, lesson: Tutorial, run: TutorialRun
 ) -> HttpResponse | None:
     """Return the explanation of an answer to the tutorial; None for one out of turn, which changes
@@ -157,17 +157,19 @@ def _learn(
     number = request.POST.get("version", "")
     if number != str(len(run.answers) + 1):
         return None
-    raw = {name: values for name, values in raw_of(request.POST).items() if name not in OF_OURS}
+    raw = {name: values for name, values in raw_fields(request.POST).items() if name not in OF_OURS}
     try:
         run = teach.answer(teach.renew(run), int(number), raw)
     except BadAnswer as bad:
-        return _question(request, entry, lesson, run, raw, str(bad))
+        return _lesson_question(request, entry, lesson, run, raw, str(bad))
     onward = request.get_full_path()
-    context = _context(entry, lesson, run, int(number))
+    context = _lesson_context(entry, lesson, run, int(number))
     return show_explained(request, lesson, run, int(number), onward, context)
 
 
-def _context(entry: Entry, lesson: Tutorial, run: TutorialRun, number: int) -> dict[str, Any]:
+def _lesson_context(
+    entry: Entry, lesson: Tutorial, run: TutorialRun, number: int
+) -> dict[str, Any]:
     carried = [*entry.carried, ("step", LESSON), ("version", str(number))]
     return lesson_context(lesson, run, number) | {"framed": True, "carried": carried}
 
@@ -177,7 +179,7 @@ LONGEST_ID = 120
 
 
 @dataclass(frozen=True)
-class Go:
+class FrameAssignment:
     """A worker's assignment of a HIT, as named by the marketplace or by our signed form."""
 
     hit: HIT
@@ -193,7 +195,7 @@ class Go:
         return proof.sign_form(self.hit.pk, self.assignment, self.handle, self.site)
 
 
-def framed(
+def in_frame(
     view: Callable[Concatenate[HttpRequest, P], HttpResponse],
 ) -> Callable[..., HttpResponse]:
     """Wrap a view for pages that known marketplaces may show in a frame."""
@@ -212,21 +214,23 @@ def framed(
     return guarded
 
 
-def go_of_address(request: HttpRequest, hit: HIT, assignment: str) -> Go | None:
+def assignment_in_address(
+    request: HttpRequest, hit: HIT, assignment: str
+) -> FrameAssignment | None:
     """Return the assignment in the address of the frame; None for an unknown marketplace."""
     worker, site = request.GET["workerId"], origin_of(request.GET.get("turkSubmitTo", ""))
     sound = 0 < len(worker) <= LONGEST_ID and 0 < len(assignment) <= LONGEST_ID
     if not sound or site not in frame_sites():
         return None
-    return Go(hit, assignment, handle_of(hit.platform, worker), site, worker)
+    return FrameAssignment(hit, assignment, handle_of(hit.platform, worker), site, worker)
 
 
-def go_of(said_by_form: str, hit: HIT) -> Go | None:
+def assignment_in_form(said_by_form: str, hit: HIT) -> FrameAssignment | None:
     """Return the assignment in our signed form; None if it is invalid, or of another HIT."""
     claims = proof.signed_fields(said_by_form)
     if claims.get("hit") != hit.pk or claims.get("site") not in frame_sites():
         return None
-    return Go(hit, claims["assignment"], claims["worker"], claims["site"])
+    return FrameAssignment(hit, claims["assignment"], claims["worker"], claims["site"])
 
 
 def origin_of(address: str) -> str:

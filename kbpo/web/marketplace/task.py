@@ -37,17 +37,17 @@ from kbpo import clock
 from kbpo.accounts.limits import Limit
 from kbpo.money.spend import ZERO
 from kbpo.web.http import client_address
-from kbpo.web.judging.views import raw_of, show, show_whole_document
+from kbpo.web.judging.views import raw_fields, render_question, show_whole_document
 from kbpo.web.marketplace.entry import (
     LONGEST_ID,
     Entry,
-    Go,
-    entry_of,
+    FrameAssignment,
+    assignment_in_address,
+    assignment_in_form,
+    entry_for,
     entry_page,
-    framed,
-    go_of,
-    go_of_address,
     has_learned,
+    in_frame,
     is_ready,
     origin_of,
     take_step,
@@ -70,9 +70,9 @@ GONE = "This HIT is no longer needed. Please return it; it costs you nothing."
 ALREADY = "You have sent this HIT in already. Nothing more needs to be saved."
 
 
-@framed
+@in_frame
 @require_http_methods(["GET", "HEAD", "POST"])
-def task(request: HttpRequest, signed: str) -> HttpResponse:
+def show_task(request: HttpRequest, signed: str) -> HttpResponse:
     """Return the preview of a HIT, its questions one after the other, and the form that
     submits it.
     """
@@ -84,51 +84,53 @@ def task(request: HttpRequest, signed: str) -> HttpResponse:
         questions = questions_shown(hit, None)
         summary, notice = _hit_summary(hit, questions), hit_notice(hit, questions)
         context = {"preview": True, "framed": True, "about": summary, "before": notice}
-        return show(request, questions[0], None, context)
+        return render_question(request, questions[0], None, context)
     if request.method == "POST":
-        go = go_of(request.POST.get("proof", ""), hit)
+        go = assignment_in_form(request.POST.get("proof", ""), hit)
     else:
-        go = go_of_address(request, hit, assignment)
+        go = assignment_in_address(request, hit, assignment)
     if go is None:
-        return refuse(request, NOT_OURS, 403)
+        return refusal_page(request, NOT_OURS, 403)
     worker = Worker.objects.filter(handle=go.handle).first()
-    if why := _why_not(go, worker):
-        return refuse(request, why, say=_feedback_address(go) if worker is not None else "")
+    if why := _task_refusal(go, worker):
+        return refusal_page(request, why, say=_feedback_address(go) if worker is not None else "")
     questions = questions_shown(hit, worker)
-    return _act(request, go, questions)
+    return _handle_task(request, go, questions)
 
 
-def _act(request: HttpRequest, go: Go, questions: list[Question]) -> HttpResponse:
+def _handle_task(
+    request: HttpRequest, go: FrameAssignment, questions: list[Question]
+) -> HttpResponse:
     """Save the posted draft or the posted answer of a HIT, and return the next page. Pages that a
     worker must complete first, such as the consent form or the tutorial, are shown before the
     questions.
     """
     if _exceeds_new_workers(request, go):
-        answer = refuse(request, BUSY, 429)
+        answer = refusal_page(request, BUSY, 429)
         answer["Retry-After"] = str(NEW_NAMES.wait(client_address(request)))
         return answer
     kept = keep_draft(go.hit, go.assignment, go.handle, None, external_id=go.external_id)
     interface = questions[0].interface
     worker = Worker.objects.filter(handle=go.handle).first()
     if worker is None:  # nobody is written down while the HIT is full of drafts
-        return refuse(request, BUSY)
+        return refusal_page(request, BUSY)
     if "step" in request.POST:
-        if (page := take_step(request, entry_of(worker, interface, go))) is not None:
+        if (page := take_step(request, entry_for(worker, interface, go))) is not None:
             return page
     elif request.method == "POST" and (kept.begun or has_learned(worker, interface, go)):
         kept = keep_draft(go.hit, go.assignment, go.handle, _posted_draft(request, questions))
         if is_ready(worker, interface, go, begun=True):
-            return _answer(request, go, questions)
+            return _store_answer(request, go, questions)
     if not is_ready(worker, interface, go, begun=kept.begun):
-        return entry_page(request, entry_of(worker, interface, go))
+        return entry_page(request, entry_for(worker, interface, go))
     if not kept.begun:
         kept = keep_draft(go.hit, go.assignment, go.handle, {})
     begun = unfinished_part(questions, kept.answer)
     left = part(begun, kept.answer) if begun else None
-    return _next(request, go, questions, _done_of(questions, kept.answer), left)
+    return _next_page(request, go, questions, _finished_answers(questions, kept.answer), left)
 
 
-def _exceeds_new_workers(request: HttpRequest, go: Go) -> bool:
+def _exceeds_new_workers(request: HttpRequest, go: FrameAssignment) -> bool:
     """Return whether an address names more new workers than are plausible. Local demos have one
     address for all.
     """
@@ -137,7 +139,7 @@ def _exceeds_new_workers(request: HttpRequest, go: Go) -> bool:
     return not NEW_NAMES.count(client_address(request))
 
 
-def _why_not(go: Go, worker: Worker | None) -> str:
+def _task_refusal(go: FrameAssignment, worker: Worker | None) -> str:
     """Return why a worker cannot do this HIT, as a sentence; empty if they can. Gold is ignored."""
     questions = list(go.hit.questions.exclude(payer_kind="gold"))
     mine = go.hit.assignments.filter(worker__handle=go.handle, external_id=go.assignment)
@@ -168,17 +170,17 @@ def _same_questions(questions: list[Question]) -> QuerySet[Question]:
     )
 
 
-def _done_of(questions: list[Question], kept: dict[str, Any]) -> dict[int, dict[str, Any]]:
+def _finished_answers(questions: list[Question], kept: dict[str, Any]) -> dict[int, dict[str, Any]]:
     """Return question -> answer, of the finished questions in a draft."""
     begun = unfinished_part(questions, kept)
     return {
         question.pk: part(question, kept)
         for question in questions
-        if question != begun and _is_done(question, kept)
+        if question != begun and _is_finished(question, kept)
     }
 
 
-def _is_done(question: Question, raw: dict[str, Any]) -> bool:
+def _is_finished(question: Question, raw: dict[str, Any]) -> bool:
     mine = part(question, raw) if raw else {}
     try:
         return bool(mine) and bool(interface_of(question.interface).parse(question, mine))
@@ -188,7 +190,7 @@ def _is_done(question: Question, raw: dict[str, Any]) -> bool:
 
 def _posted_draft(request: HttpRequest, questions: list[Question]) -> dict[str, Any]:
     """Return the draft out of the carried answers and the fields of the current question."""
-    done = _done_of(questions, read_json(request.POST.get("answer", "")))
+    done = _finished_answers(questions, read_json(request.POST.get("answer", "")))
     asked = next((question for question in questions if question.pk not in done), None)
     return (
         join_answers(questions, done)
@@ -197,35 +199,39 @@ def _posted_draft(request: HttpRequest, questions: list[Question]) -> dict[str, 
     )
 
 
-def _answer(request: HttpRequest, go: Go, questions: list[Question]) -> HttpResponse:
+def _store_answer(
+    request: HttpRequest, go: FrameAssignment, questions: list[Question]
+) -> HttpResponse:
     """Return the next question, or the same one with an error, or the form that submits the HIT.
     The draft is stored already.
     """
-    done = _done_of(questions, read_json(request.POST.get("answer", "")))
+    done = _finished_answers(questions, read_json(request.POST.get("answer", "")))
     asked = next((question for question in questions if question.pk not in done), None)
     if asked is None:
-        return _send(request, go, questions, done)
+        return _submit_page(request, go, questions, done)
     raw = _own_fields(request)
     try:
         interface_of(asked.interface).parse(asked, raw)
     except BadAnswer as bad:
-        return _page(request, go, questions, done, answer=raw, error=str(bad))
+        return _question_page(request, go, questions, done, answer=raw, error=str(bad))
     done[asked.pk] = raw
     keep_draft(go.hit, go.assignment, go.handle, join_answers(questions, done))
-    return _next(request, go, questions, done)
+    return _next_page(request, go, questions, done)
 
 
 def _own_fields(request: HttpRequest) -> dict[str, Any]:
     """Return the fields of the current question."""
-    return {name: values for name, values in raw_of(request.POST).items() if name not in CARRIED}
+    return {
+        name: values for name, values in raw_fields(request.POST).items() if name not in CARRIED
+    }
 
 
-@framed
+@in_frame
 @require_POST
-def draft(request: HttpRequest, signed: str) -> HttpResponse:
+def store_draft(request: HttpRequest, signed: str) -> HttpResponse:
     """Store a draft of the current question, and return the seconds of the lease."""
     hit = get_object_or_404(HIT, pk=proof.hit_of(signed) or 0)
-    go = go_of(request.POST.get("proof", ""), hit)
+    go = assignment_in_form(request.POST.get("proof", ""), hit)
     if go is None:
         return JsonResponse({"error": NOT_OURS}, status=403)
     questions = questions_shown(hit, Worker.objects.filter(handle=go.handle).first())
@@ -238,21 +244,21 @@ def draft(request: HttpRequest, signed: str) -> HttpResponse:
     return JsonResponse({"saved": clock.now().isoformat(), "lease_seconds": seconds})
 
 
-def _next(
+def _next_page(
     request: HttpRequest,
-    go: Go,
+    go: FrameAssignment,
     questions: list[Question],
     done: dict[int, dict[str, Any]],
     left: dict[str, Any] | None = None,
 ) -> HttpResponse:
     if len(done) == len(questions):
-        return _send(request, go, questions, done)
-    return _page(request, go, questions, done, answer=left)
+        return _submit_page(request, go, questions, done)
+    return _question_page(request, go, questions, done, answer=left)
 
 
-def _page(
+def _question_page(
     request: HttpRequest,
-    go: Go,
+    go: FrameAssignment,
     questions: list[Question],
     done: dict[int, dict[str, Any]],
     *,
@@ -277,11 +283,14 @@ def _page(
         "held": f"{go.assignment}:{asked.pk}:{go.handle[:8]}",
         "lease_seconds": hit_advert(go.hit).lease_seconds,
     }
-    return show(request, asked, answer, context, status=422 if error else 200)
+    return render_question(request, asked, answer, context, status=422 if error else 200)
 
 
-def _send(
-    request: HttpRequest, go: Go, questions: list[Question], done: dict[int, dict[str, Any]]
+def _submit_page(
+    request: HttpRequest,
+    go: FrameAssignment,
+    questions: list[Question],
+    done: dict[int, dict[str, Any]],
 ) -> HttpResponse:
     """Return the form that carries the answer to the marketplace."""
     hint(go.hit.platform, [go.hit.external_id])
@@ -299,7 +308,7 @@ def _send(
     return render(request, "annotation/task_send.html", context)
 
 
-def _feedback_address(go: Go) -> str:
+def _feedback_address(go: FrameAssignment) -> str:
     """Return the address of the worker's page for feedback."""
     return proof.assignment_feedback_path(go.proof)
 
@@ -314,7 +323,7 @@ def _hit_summary(hit: HIT, questions: list[Question]) -> dict[str, Any]:
     }
 
 
-def refuse(
+def refusal_page(
     request: HttpRequest, sentence: str, status: int = 200, *, say: str = ""
 ) -> HttpResponse:
     """Return a page with a sentence that says why not, and a link for feedback."""
@@ -323,20 +332,20 @@ def refuse(
     )
 
 
-@framed
+@in_frame
 @require_GET
-def document(request: HttpRequest, signed: str, pk: int) -> HttpResponse:
+def show_task_document(request: HttpRequest, signed: str, pk: int) -> HttpResponse:
     """Return the whole document of a question to the holder of the HIT."""
     claims = proof.signed_fields(request.GET.get("proof", ""))
     if not claims or claims.get("hit") != proof.hit_of(signed):
-        return refuse(request, NOT_OURS, 403)
+        return refusal_page(request, NOT_OURS, 403)
     asked = get_object_or_404(Question.objects.select_related("target"), pk=pk, hits=claims["hit"])
     return show_whole_document(request, asked)
 
 
-@framed
+@in_frame
 @require_GET
-def thanks(request: HttpRequest, signed: str) -> HttpResponse:
+def show_payment(request: HttpRequest, signed: str) -> HttpResponse:
     """Return the page on which a worker takes a payment: one button."""
     bonus = get_object_or_404(Bonus, pk=proof.bonus_of(signed) or 0)
     site = origin_of(request.GET.get("turkSubmitTo", ""))
@@ -354,7 +363,7 @@ def thanks(request: HttpRequest, signed: str) -> HttpResponse:
 
 @csrf_exempt
 @require_http_methods(["POST"])
-def notify(request: HttpRequest, signed: str) -> HttpResponse:
+def handle_notification(request: HttpRequest, signed: str) -> HttpResponse:
     """Handle a notification of a marketplace as a hint where to look. The address itself is a
     secret.
     """
@@ -413,15 +422,15 @@ PASSED = (
 @never_cache
 @csrf_exempt  # no cookie says who writes: the address does
 @require_http_methods(["GET", "HEAD", "POST"])
-def learn(request: HttpRequest, signed: str) -> HttpResponse:
+def show_lessons(request: HttpRequest, signed: str) -> HttpResponse:
     """Return the terms, the tutorial, and its result."""
     worker = get_object_or_404(Worker, handle=proof.worker_of_path(signed, proof.LEARN_SALT) or "-")
-    response = _frame_page(request, worker)
+    response = _lessons_page(request, worker)
     response["Referrer-Policy"] = "no-referrer"
     return response
 
 
-def _frame_page(request: HttpRequest, worker: Worker) -> HttpResponse:
+def _lessons_page(request: HttpRequest, worker: Worker) -> HttpResponse:
     state = admission_of(worker)
     if state.lesson is not None:
         entry = Entry(worker, state.lesson)

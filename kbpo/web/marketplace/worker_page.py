@@ -27,7 +27,7 @@ LATEST = 5
 @never_cache
 @csrf_exempt  # no cookie says who writes: the address does
 @require_http_methods(["GET", "HEAD", "POST"])
-def say(request: HttpRequest, signed: str) -> HttpResponse:
+def show_worker_page(request: HttpRequest, signed: str) -> HttpResponse:
     """Return the messages to a worker and their exclusion. A POST stores feedback or an appeal;
     from a frame whose assignment the platform has not listed, feedback alone.
     """

@@ -15,7 +15,7 @@ from django.template.loader import render_to_string
 from django.urls import path, reverse_lazy
 from django.views.decorators.cache import never_cache
 
-from kbpo.accounts.ask import CannotAsk, ask
+from kbpo.accounts.ask import CannotAsk, request_account
 from kbpo.accounts.limits import Limit
 from kbpo.accounts.mail import goes_out, send
 from kbpo.accounts.models import User
@@ -74,19 +74,19 @@ def ask_for_account(request: HttpRequest) -> HttpResponse:
     user = request.user if isinstance(request.user, User) else None
     form = AskForm(request.POST or None, user=user)
     if request.method != "POST" or not form.is_valid():
-        return _form(request, form, 422 if request.method == "POST" else 200)
+        return _form_page(request, form, 422 if request.method == "POST" else 200)
     if not REQUESTS_OF_ADDRESS.count(client_address(request)):
-        answer = _form(request, form, 429, TOO_MANY)
+        answer = _form_page(request, form, 429, TOO_MANY)
         answer["Retry-After"] = str(REQUESTS_OF_ADDRESS.wait(client_address(request)))
         return answer
     try:
-        ask(**form.cleaned_data, network=client_network(request), user=user)
+        request_account(**form.cleaned_data, network=client_network(request), user=user)
     except CannotAsk as refusal:
-        return _form(request, form, 503, str(refusal))
+        return _form_page(request, form, 503, str(refusal))
     return render(request, "people/asked.html", {"email": form.cleaned_data["email"]})
 
 
-def _form(request: HttpRequest, form: AskForm, status: int, refusal: str = "") -> HttpResponse:
+def _form_page(request: HttpRequest, form: AskForm, status: int, refusal: str = "") -> HttpResponse:
     context = {"form": form, "refusal": refusal}
     return render(request, "people/ask.html", context, status=status)
 

@@ -75,7 +75,7 @@ _TRACKS: dict[str, int] = {}
 @cache_control(no_cache=True)
 @vary_on_cookie
 @conditional_page
-def show(request: HttpRequest, slug: str = "", number: int | None = None) -> HttpResponse:
+def show_board(request: HttpRequest, slug: str = "", number: int | None = None) -> HttpResponse:
     """Show the board of a track, or of the busiest track without a slug; with a number, the board
     of that evaluation.
 
@@ -229,8 +229,8 @@ def board_context(request: HttpRequest, track: Track, view: View, shown: Board) 
             "csv": view.url(reverse("board-csv", args=[track.slug]), **asked),
             "json": _json_address(track, view),
         },
-        "points": _points(kind, shown.rows),
-        "finding": _finding(shown.rows) if kind.measures.plotted else "",
+        "points": _plot_points(kind, shown.rows),
+        "finding": _plot_sentence(shown.rows) if kind.measures.plotted else "",
         "other_tracks": Track.objects.exclude(status="draft").exclude(pk=track.pk).order_by("name"),
     }
 
@@ -244,7 +244,7 @@ def _json_address(track: Track, view: View) -> str:
     return f"{reverse('api-board', args=[track.slug])}?{chosen}"
 
 
-def _points(kind: Kind, rows: Iterable[Row]) -> list[plots.Point]:
+def _plot_points(kind: Kind, rows: Iterable[Row]) -> list[plots.Point]:
     """Return the points of the plot of two columns against each other."""
     if kind.measures.plotted is None:
         return []
@@ -261,7 +261,7 @@ def _points(kind: Kind, rows: Iterable[Row]) -> list[plots.Point]:
     ]
 
 
-def _finding(rows: Sequence[Row]) -> str:
+def _plot_sentence(rows: Sequence[Row]) -> str:
     scored = [row for row in rows if row.value(row.mean) is not None]
     if not scored:
         return "No system has both numbers yet."
@@ -352,7 +352,7 @@ def column_head(
         "axis": drawing.axis_over(
             [Interval.of(row.figure(column.name)) for row in rows], ticks=ticks
         ),
-        "direction": _direction(kind, quantity.name, view.criterion),
+        "direction": _direction_text(kind, quantity.name, view.criterion),
     }
 
 
@@ -380,13 +380,13 @@ def column_heads(kind: Kind, view: View, address: str, rows: Sequence[Row]) -> l
                 "url": view.url(address, criterion=criterion.name, sort=column.name),
                 "current": False,
                 "axis": drawing.axis_over(drawn, ticks=3),
-                "direction": _direction(kind, column.quantity, criterion.name),
+                "direction": _direction_text(kind, column.quantity, criterion.name),
             }
         )
     return heads
 
 
-def _direction(kind: Kind, quantity: str, criterion: str) -> str:
+def _direction_text(kind: Kind, quantity: str, criterion: str) -> str:
     return "" if kind.measures.higher_is_better(quantity, criterion) else "lower is better"
 
 
@@ -406,7 +406,7 @@ def row_cells(
         "figures": {
             column.name: Interval.of(row.figure(column.name)) for column in kind.measures.columns
         },
-        "cells": [_cell(shown, row, head, view) for head in heads],
+        "cells": [_figure_cell(shown, row, head, view) for head in heads],
         "published": published,
         "no_published": all(figure["interval"].estimate is None for figure in compared),
         "kind": bar_kind(row, shown.past),
@@ -417,7 +417,7 @@ def row_cells(
     }
 
 
-def _cell(shown: Board, row: Row, head: dict[str, Any], view: View) -> dict[str, Any]:
+def _figure_cell(shown: Board, row: Row, head: dict[str, Any], view: View) -> dict[str, Any]:
     """Return one plotted figure with the notes beneath it (corrected figures) and
     the interval from people alone if metrics narrow it. For another criterion only the figure is
     returned.
@@ -564,10 +564,10 @@ def board_facts(track: Track, shown: Board) -> dict[str, Any]:
 
 
 urlpatterns = [
-    path("", show, name="home"),
-    path("tracks/<slug:slug>/", show, name="board"),
+    path("", show_board, name="home"),
+    path("tracks/<slug:slug>/", show_board, name="board"),
     path("tracks/<slug:slug>/board.csv", board_csv, name="board-csv"),
     path("tracks/<slug:slug>/evaluations/", list_evaluations, name="evaluations"),
-    path("tracks/<slug:slug>/evaluations/<int:number>/", show, name="evaluation"),
+    path("tracks/<slug:slug>/evaluations/<int:number>/", show_board, name="evaluation"),
     path("tracks/<slug:slug>/embed/", embedded_board, name="board-embed"),
 ]

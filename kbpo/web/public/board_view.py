@@ -89,20 +89,20 @@ def parse_view(asked: Mapping[str, str], track: Track) -> View:
     track. Raises NoView.
     """
     kind = kind_of(track)
-    criterion = _choice(asked, "criterion", kind.measures.criterion_names(), track.criterion)
+    criterion = _option_in(asked, "criterion", kind.measures.criterion_names(), track.criterion)
     populations = kind.words.populations if kind.measures.population else {}
     number = asked.get("evaluation", "")
     if number and not (number.isascii() and number.isdecimal() and 0 < len(number) < 10):
         raise NoView("evaluation", f"“{number[:20]}” is not the number of an evaluation.")
     return View(
-        distribution=_choice(asked, "distribution", track.distributions, track.distribution),
+        distribution=_option_in(asked, "distribution", track.distributions, track.distribution),
         criterion=criterion,
-        level=int(_choice(asked, "level", list(LEVELS), "80")),
-        sort=_choice(asked, "sort", sorts(track), default_sort(track, criterion)),
+        level=int(_option_in(asked, "level", list(LEVELS), "80")),
+        sort=_option_in(asked, "sort", sorts(track), default_sort(track, criterion)),
         all="all" in asked,
-        helped=_choice(asked, "helped", [ALL, PEOPLE], ALL),
+        helped=_option_in(asked, "helped", [ALL, PEOPLE], ALL),
         number=int(number) if number else None,
-        population=_choice(
+        population=_option_in(
             asked, "population", list(populations) or [""], kind.measures.population
         ),
     )
@@ -116,7 +116,7 @@ def view_or_404(request: HttpRequest, track: Track) -> View:
         raise Http404(str(problem)) from problem
 
 
-def _choice(asked: Mapping[str, str], name: str, options: Sequence[str], fallback: str) -> str:
+def _option_in(asked: Mapping[str, str], name: str, options: Sequence[str], fallback: str) -> str:
     fallback = fallback if fallback in options else options[0]
     value = asked.get(name, fallback)
     if value not in options:

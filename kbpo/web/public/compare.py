@@ -63,7 +63,7 @@ def compare_newest_track(request: HttpRequest) -> HttpResponse:
 
 @expensive
 @in_snapshot
-def show(request: HttpRequest, slug: str) -> HttpResponse:
+def show_comparison(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the comparison of two systems, or the list to choose from. `?a=12&b=15` (or two of
     `?s=`) are submissions; `?evaluation=7` selects an earlier evaluation.
     """
@@ -71,7 +71,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     kind, view = kind_of(track), view_or_404(request, track)
     submissions = Submission.objects.filter(track=track).compared_by(request.user)
     board = sorted(submissions.select_related("team"), key=lambda row: row.full_name)
-    a, b, why_not = _chosen(request, board)
+    a, b, why_not = _selected_systems(request, board)
     evaluation = None
     try:
         evaluation = compared_at(track, view.number)
@@ -120,7 +120,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     )
 
 
-def _chosen(
+def _selected_systems(
     request: HttpRequest, board: list[Submission]
 ) -> tuple[Submission | None, Submission | None, str]:
     """Return the two selected systems, and a sentence if they cannot be compared (empty if none
@@ -190,9 +190,9 @@ def comparison_context(
         "level": f"{ranked.level:.0%}".replace("%", " %") if ranked.level else "",
         "n_systems": len(ranked.systems),
         "apart": apart,
-        "overlap": overlap(request, evaluation, a, b),
+        "overlap": overlap_parts(request, evaluation, a, b),
         "share_axis": drawing.Axis(0.0, 1.0, (0.0, 0.5, 1.0)),
-        "relations": by_relation(evaluation, a, b),
+        "relations": differences_table(evaluation, a, b),
         "criterion_words": kind.measures.criterion(a.track.criterion).label.lower(),
     }
 
@@ -245,7 +245,9 @@ def _difference_cells(difference: Difference) -> dict[str, Any]:
     }
 
 
-def by_relation(evaluation: Evaluation, a: Submission, b: Submission) -> dict[str, Any] | None:
+def differences_table(
+    evaluation: Evaluation, a: Submission, b: Submission
+) -> dict[str, Any] | None:
     """Return the differences by relation and the number of omitted relations; None if the
     evaluation stored nothing for this pair.
 
@@ -276,7 +278,7 @@ def by_relation(evaluation: Evaluation, a: Submission, b: Submission) -> dict[st
     }
 
 
-def overlap(
+def overlap_parts(
     request: Asking, evaluation: Evaluation, a: Submission, b: Submission
 ) -> list[dict[str, Any]]:
     """Return the predictions of both systems and of either one alone, with the share that is right
@@ -367,7 +369,9 @@ def side_by_side(
     if not kind.rates or kind.opposes or not (shows_judgments(a) and shows_judgments(b)):
         return {}
     restricted = [is_restricted(user, run) for run in (a, b)]
-    table = _table(kind, a, b, criterion, public=sees_only_public(user, a), restricted=restricted)
+    table = _pair_table(
+        kind, a, b, criterion, public=sees_only_public(user, a), restricted=restricted
+    )
     if not table.keys:
         return {"n": 0, "is_restricted": any(restricted)}
     rated_as = kind.measures.criterion(criterion)
@@ -392,8 +396,8 @@ def side_by_side(
         "wins": int((known > SAME).sum()),
         "ties": int((np.abs(known) <= SAME).sum()),
         "losses": int((known < -SAME).sum()),
-        "plot": _plot(table, rated_as, a, b),
-        "rows": [_pair(kind, table, at, rated_as) for at in page],
+        "plot": _draw_ratings(table, rated_as, a, b),
+        "rows": [_pair_context(kind, table, at, rated_as) for at in page],
         "page": page,
         "query": query,
         "order": order,
@@ -406,7 +410,7 @@ def side_by_side(
     }
 
 
-def _table(
+def _pair_table(
     kind: Kind,
     a: Submission,
     b: Submission,
@@ -452,13 +456,13 @@ def _rows_with_words(kind: Kind, table: Table, query: str) -> np.ndarray:
     has_words = []
     for key, (first, second) in zip(table.keys, table.instances.tolist(), strict=True):
         both = [shown[first], shown[second]]
-        texts = [key, *(text for _, text in _parts(kind, both)), *map(_text, both)]
+        texts = [key, *(text for _, text in _input_parts(kind, both)), *map(_output_text, both)]
         text = " ".join(texts).casefold()
         has_words.append(all(word in text for word in words))
     return rows[np.array(has_words, dtype=np.bool_)]
 
 
-def _pair(kind: Kind, table: Table, at: int, rated_as: Criterion) -> dict[str, Any]:
+def _pair_context(kind: Kind, table: Table, at: int, rated_as: Criterion) -> dict[str, Any]:
     """Return an input with the texts of both systems: the text, the single ratings by criterion on
     the scale that people read, and the scores of metrics.
     """
@@ -472,7 +476,7 @@ def _pair(kind: Kind, table: Table, at: int, rated_as: Criterion) -> dict[str, A
             for one in kind.measures.criteria
             if said.get(one.name)
         ]
-        sides.append({"text": _text(shown[instance]), "ratings": ratings})
+        sides.append({"text": _output_text(shown[instance]), "ratings": ratings})
     difference = float(table.difference[at])
     scores = []
     for column, (_, label) in enumerate(table.scorers):
@@ -481,18 +485,18 @@ def _pair(kind: Kind, table: Table, at: int, rated_as: Criterion) -> dict[str, A
             scores.append({"label": label, "a": first, "b": second})
     return {
         "key": table.keys[at],
-        "parts": _parts(kind, [shown[instance] for instance in instances]),
+        "parts": _input_parts(kind, [shown[instance] for instance in instances]),
         "sides": sides,
         "difference": None if np.isnan(difference) else difference * (rated_as.high - rated_as.low),
         "scores": scores,
     }
 
 
-def _text(shown: Mapping[str, Any]) -> str:
+def _output_text(shown: Mapping[str, Any]) -> str:
     return str(shown.get("output") or shown.get("text") or "")
 
 
-def _parts(kind: Kind, both: list[dict[str, Any]]) -> list[tuple[str, str]]:
+def _input_parts(kind: Kind, both: list[dict[str, Any]]) -> list[tuple[str, str]]:
     """Return the inputs and the references, each under its heading; empty if the texts of the
     corpus are not public. A system's own text is not repeated as a reference.
     """
@@ -507,7 +511,9 @@ def _parts(kind: Kind, both: list[dict[str, Any]]) -> list[tuple[str, str]]:
     return [(heading, str(text)) for heading, text in parts if text]
 
 
-def _plot(table: Table, rated_as: Criterion, a: Submission, b: Submission) -> SafeString | str:
+def _draw_ratings(
+    table: Table, rated_as: Criterion, a: Submission, b: Submission
+) -> SafeString | str:
     """Return a scatter plot of the mean ratings of both, a dot for each input; empty if no input
     has both.
     """
@@ -544,5 +550,5 @@ def _plot(table: Table, rated_as: Criterion, a: Submission, b: Submission) -> Sa
 
 urlpatterns = [
     path("compare/", compare_newest_track, name="compare"),
-    path("tracks/<slug:slug>/compare/", show, name="compare-track"),
+    path("tracks/<slug:slug>/compare/", show_comparison, name="compare-track"),
 ]

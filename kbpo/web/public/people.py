@@ -171,12 +171,12 @@ class ChangePassword(PasswordChangeView):
 
 @never_cache
 @login_required
-def account(request: HttpRequest) -> HttpResponse:
+def show_account(request: HttpRequest) -> HttpResponse:
     """Show the user's account: teams and tokens."""
-    return _account(request)
+    return _account_page(request)
 
 
-def _account(request: HttpRequest, *, secret: str = "", refusal: str = "") -> HttpResponse:
+def _account_page(request: HttpRequest, *, secret: str = "", refusal: str = "") -> HttpResponse:
     user = cast(User, request.user)
     asked = user.requests.select_related("invitation").order_by("asked_at")
     context = {
@@ -203,16 +203,16 @@ def create_token(request: HttpRequest) -> HttpResponse:
         return redirect("account")
     user, name = cast(User, request.user), request.POST.get("name", "").replace("\x00", "").strip()
     if not 1 <= len(name) <= 80:
-        return _account(request, refusal="Give the token a name of 1 to 80 characters.")
+        return _account_page(request, refusal="Give the token a name of 1 to 80 characters.")
     scope, days = request.POST.get("scope", ""), request.POST.get("days", "")
     if scope not in Token.Scope.values or days not in map(str, TOKEN_DAYS):
-        return _account(request, refusal="Choose what the token may do, and for how long.")
+        return _account_page(request, refusal="Choose what the token may do, and for how long.")
     with transaction.atomic():
         User.objects.select_for_update(no_key=True).get(pk=user.pk)  # counts one at a time
         if user.tokens.filter(revoked_at=None).count() < MOST_TOKENS:
             secret = Token.issue(user, name, days=int(days), scope=scope)[1]
-            return _account(request, secret=secret)
-    return _account(
+            return _account_page(request, secret=secret)
+    return _account_page(
         request, refusal=f"You have {MOST_TOKENS} tokens. Revoke one that you no longer use."
     )
 
@@ -237,7 +237,7 @@ def close_page(request: HttpRequest) -> HttpResponse:
     """
     user, refusal = cast(User, request.user), ""
     if request.method == "POST":
-        refusal = _close(request, user)
+        refusal = _close_account(request, user)
         if not refusal:
             logout(request)
             messages.success(request, "Your account is closed.")
@@ -246,7 +246,7 @@ def close_page(request: HttpRequest) -> HttpResponse:
     return render(request, "people/close.html", context, status=422 if refusal else 200)
 
 
-def _close(request: HttpRequest, user: User) -> str:
+def _close_account(request: HttpRequest, user: User) -> str:
     """Close the account, and return the refusal as a sentence (empty if closed)."""
     if not has_typed_word(request, "close"):
         return "Nothing was closed: type the word close to arm the button."
@@ -482,7 +482,7 @@ urlpatterns = [
     path("account/my-data.json", download_own_data, name="own-data"),
     path("login/", Login.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
-    path("account/", account, name="account"),
+    path("account/", show_account, name="account"),
     path("account/password/", ChangePassword.as_view(), name="password"),
     path("account/tokens/", create_token, name="tokens"),
     path("account/tokens/<int:pk>/revoke/", revoke_token, name="token-revoke"),

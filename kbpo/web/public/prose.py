@@ -45,12 +45,12 @@ STATES = {
 
 
 @require_safe
-def about(request: HttpRequest) -> HttpResponse:
+def show_about(request: HttpRequest) -> HttpResponse:
     return render(request, "prose/about.html")
 
 
 @require_safe
-def help_page(request: HttpRequest) -> HttpResponse:
+def show_help(request: HttpRequest) -> HttpResponse:
     """Show the help page: roles, formats, statuses, prices, questions."""
     prices = Price.objects.filter(track__status="open").select_related("track")
     context = {
@@ -66,12 +66,12 @@ def help_page(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-def methods(request: HttpRequest) -> HttpResponse:
+def show_methods(request: HttpRequest) -> HttpResponse:
     return render(request, "prose/methods.html")
 
 
 @require_safe
-def api_page(request: HttpRequest) -> HttpResponse:
+def show_api(request: HttpRequest) -> HttpResponse:
     site = settings.SITE_URL.rstrip("/")
     return render(
         request,
@@ -118,13 +118,13 @@ def list_endpoints() -> tuple[Endpoint, ...]:
     schema = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
     forms = schema.get("components", {}).get("schemas", {})
     return tuple(
-        _endpoint(method, address, operation, forms)
+        _read_endpoint(method, address, operation, forms)
         for address, operations in sorted(schema["paths"].items())
         for method, operation in operations.items()
     )
 
 
-def _endpoint(
+def _read_endpoint(
     method: str, address: str, operation: dict[str, Any], forms: dict[str, Any]
 ) -> Endpoint:
     bodies: dict[str, Any] = operation.get("requestBody", {}).get("content", {})
@@ -234,10 +234,10 @@ def download_wheel(request: HttpRequest, name: str) -> HttpResponse:
 
 
 urlpatterns = [
-    path("about/", about, name="about"),
-    path("help/", help_page, name="help"),
-    path("methods/", methods, name="methods"),
-    path("api/", api_page, name="api"),
+    path("about/", show_about, name="about"),
+    path("help/", show_help, name="help"),
+    path("methods/", show_methods, name="methods"),
+    path("api/", show_api, name="api"),
     path("try/", RedirectView.as_view(pattern_name="try"), name="try-it"),
     path("client/", redirect_to_wheel, name="client"),
     path("client/<str:name>", download_wheel, name="client-file"),

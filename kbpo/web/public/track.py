@@ -24,7 +24,7 @@ from kbpo.tracks.registry import kind_of, n_inputs, n_inputs_of
 from kbpo.web.components import drawing
 from kbpo.web.components.figures import DASH
 from kbpo.web.http import in_snapshot, public_track
-from kbpo.web.judging.lessons import example_at
+from kbpo.web.judging.lessons import first_example
 from kbpo.web.public.board import bar_kind, rank_text
 from kbpo.web.public.documents import may_read
 from kbpo.web.public.prose import install_command
@@ -215,7 +215,7 @@ def question_kinds(track: Track) -> list[QuestionKind]:
         extra |= dict.fromkeys(reading(), Decimal("0.00"))
     asked = []
     for name, amount in extra.items():
-        interface, example = interface_of(name), example_at(name)
+        interface, example = interface_of(name), first_example(name)
         asked.append(
             QuestionKind(
                 interface.title,
@@ -228,7 +228,7 @@ def question_kinds(track: Track) -> list[QuestionKind]:
     return asked
 
 
-def guidelines(request: HttpRequest, slug: str) -> HttpResponse:
+def show_guidelines(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the instructions for the annotators of a track, with an example of each page."""
     track = public_track(slug)
     kind = kind_of(track)
@@ -261,7 +261,7 @@ def download_release(request: HttpRequest, slug: str, number: int) -> FileRespon
 urlpatterns = [
     path("tracks/", list_tracks, name="tracks"),
     path("tracks/<slug:slug>/about/", show_track, name="track"),
-    path("tracks/<slug:slug>/guidelines/", guidelines, name="guidelines"),
+    path("tracks/<slug:slug>/guidelines/", show_guidelines, name="guidelines"),
     path("tracks/<slug:slug>/releases/<int:number>/", download_release, name="release"),
     path("tracks/<slug:slug>/baseline.py", download_baseline, name="baseline"),
 ]

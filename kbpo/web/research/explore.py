@@ -69,11 +69,11 @@ def explore_run(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Show the selected predictions and one of them in its text; with `?format=` return all
     selected as a file.
     """
-    return (_file if "format" in request.GET else _page)(request, pk)
+    return (_explorer_file if "format" in request.GET else _explorer_page)(request, pk)
 
 
 @expensive
-def _page(request: HttpRequest, pk: int) -> HttpResponse:
+def _explorer_page(request: HttpRequest, pk: int) -> HttpResponse:
     explorer = explorer_for(request, pk)
     submission, refusal, own = (
         explorer.submission,
@@ -110,7 +110,7 @@ def _page(request: HttpRequest, pk: int) -> HttpResponse:
         "total": submission.n_items or 0,
         "all_found": explorer.all_found,
         "first_found": explorer.first_found,
-        "filters": _filters(explorer, choice, counts),
+        "filters": _explorer_filters(explorer, choice, counts),
         "sorts": [
             (name, words, choice["sort"] or "text")
             for name, words in SORTS.items()
@@ -217,7 +217,7 @@ def _prediction_context(
     }
 
 
-def _filters(explorer: Explorer, choice: Choice, counts: Counts) -> list[dict[str, Any]]:
+def _explorer_filters(explorer: Explorer, choice: Choice, counts: Counts) -> list[dict[str, Any]]:
     """Return the filters, each option with its count and address."""
     kind = explorer.kind
     parts = {"any": "Any"} | dict(kind.words.parts) if kind.words.parts else {}
@@ -299,7 +299,7 @@ def _option(url: str, text: str, n: int | None, chosen: bool, key: str) -> dict[
 
 
 @export
-def _file(request: HttpRequest, pk: int) -> HttpResponseBase:
+def _explorer_file(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Return all selected predictions as a file."""
     explorer = explorer_for(request, pk)
     try:
@@ -398,7 +398,7 @@ def find_missed(
     if kind is None:
         raise Http404("On this track no documents are read in full.")
     choice = _read_missed_choice(address, explorer, kind, strict=strict)
-    facts = _facts(user, explorer, kind)
+    facts = _facts_by_finder(user, explorer, kind)
     kept = _matching_facts(facts, choice)
     values = {}
     for facet in kind.found_facets:
@@ -428,7 +428,7 @@ def _read_missed_choice(
     return Choice(chosen, choice.facets)
 
 
-def _facts(user: Any, explorer: Explorer, kind: TrackWithRecall) -> dict[str, list[Fact]]:
+def _facts_by_finder(user: Any, explorer: Explorer, kind: TrackWithRecall) -> dict[str, list[Fact]]:
     """Return the facts that other runs predict and this one does not, and those that no run
     predicts. Empty if the user may not know which documents were read.
     """

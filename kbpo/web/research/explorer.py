@@ -175,7 +175,7 @@ def read_choice(
     for facet in kind.facets:
         if value := sent.get(facet.name, "").replace("\0", ""):
             chosen[facet.name] = value
-            facets[facet.name] = _value_of(kind, facet, value)
+            facets[facet.name] = _facet_value(kind, facet, value)
     for name in word_filters(kind):
         if value := sent.get(name, "").replace("\0", "").strip()[:200]:
             chosen[name] = value
@@ -191,7 +191,7 @@ def refuse_unknown(items: str, here: Sequence[str], sent: Iterable[str], are: st
             )
 
 
-def _value_of(kind: Kind, facet: Facet, value: str) -> Any:
+def _facet_value(kind: Kind, facet: Facet, value: str) -> Any:
     """Return the database value of a facet. Raises Unreadable."""
     by_name = {word: key for key, (word, _) in facet.called(kind.corpus).items()}
     if by_name and value not in by_name:

@@ -289,7 +289,7 @@ def team_ledger(team: Team, run: Submission | None, request: HttpRequest) -> Tab
     moved = by_day("submission", team, run.purpose if run else None)
     columns = [
         Column("on", "Day", cell=lambda row: f"{row['on'].day} {row['on']:%B %Y}"),
-        Column("submission", "" if run else "Run", lambda row: row["purpose_number"], _link),
+        Column("submission", "" if run else "Run", lambda row: row["purpose_number"], _run_link),
         Column("track", "" if run else "Track", lambda row: row["run"].track.name, in_files=False),
         Column("kind", "What", cell=_movement_text),
         Column(
@@ -311,7 +311,7 @@ def _with_runs(rows: list[dict[str, Any]]) -> Sequence[dict[str, Any]]:
     return [row | {"run": runs[row["purpose_number"]]} for row in rows]
 
 
-def _link(row: dict[str, Any]) -> str:
+def _run_link(row: dict[str, Any]) -> str:
     run = row["run"]
     return link(f"?{urlencode({'team': run.team.slug, 'run': run.pk})}", run.name)
 

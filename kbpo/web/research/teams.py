@@ -79,7 +79,7 @@ def join_team(request: HttpRequest, code: str) -> HttpResponse:
     if not has_account:
         form = JoinForm(request.POST or None, role=invitation.role, initial=initial)
     if request.method == "POST" and (form is None or form.is_valid()):
-        user = accept(invitation, cast(User, request.user) if form is None else form)
+        user = accept_invitation(invitation, cast(User, request.user) if form is None else form)
         if user is None:
             return render(request, "people/join.html", {"refusal": USED_UP}, status=410)
         if not has_account:
@@ -99,7 +99,7 @@ def join_team(request: HttpRequest, code: str) -> HttpResponse:
 
 
 @transaction.atomic
-def accept(invitation: Invitation, who: User | JoinForm) -> User | None:
+def accept_invitation(invitation: Invitation, who: User | JoinForm) -> User | None:
     """Give the user the role of the invitation and return them; None if its last use was just
     taken.
     """
@@ -118,7 +118,7 @@ def accept(invitation: Invitation, who: User | JoinForm) -> User | None:
 
 
 @transaction.atomic
-def invite(
+def create_invitation(
     role: str, made_by: User, *, team: Team | None = None, uses: int = 1, why: str = ""
 ) -> Invitation:
     """Return a new invitation, which expires after two weeks."""
@@ -132,7 +132,7 @@ def invite(
 
 
 @transaction.atomic
-def withdraw(rows: QuerySet[Invitation], who: User, why: str) -> None:
+def revoke_invitations(rows: QuerySet[Invitation], who: User, why: str) -> None:
     """Make invitations unusable."""
     for row in rows.filter(uses_left__gt=0).select_for_update(of=("self",)):
         note(
@@ -147,7 +147,7 @@ def withdraw(rows: QuerySet[Invitation], who: User, why: str) -> None:
         row.save(update_fields=["uses_left"])
 
 
-def links(request: HttpRequest, rows: QuerySet[Invitation]) -> list[dict[str, Any]]:
+def invitation_links(request: HttpRequest, rows: QuerySet[Invitation]) -> list[dict[str, Any]]:
     """Return invitations with their full addresses."""
     return [
         {
@@ -191,7 +191,7 @@ def show_team(request: HttpRequest, slug: str) -> HttpResponse:
         "manages": teams.may_manage(team, user),
         "money": balance(team=team),
         "purses": team_purses(team),
-        "links": links(request, open_invitations(team)),
+        "links": invitation_links(request, open_invitations(team)),
     }
     return render(request, "people/team.html", context)
 
@@ -235,7 +235,7 @@ def team_cap(track: Track, team: Team) -> Decimal | None:
 def invite_member(request: HttpRequest, team: Team) -> HttpResponse:
     """Create an invitation for one researcher."""
     why = form_reason(request, "Invited from the team’s page.")
-    invite("researcher", cast(User, request.user), team=team, why=why)
+    create_invitation("researcher", cast(User, request.user), team=team, why=why)
     messages.success(
         request, f"A link for one person is made. It works for {INVITATION_DAYS} days."
     )
@@ -294,7 +294,7 @@ def why_cannot_leave(team: Team, user: User) -> str:
 def revoke_invitation(request: HttpRequest, team: Team) -> HttpResponse:
     """Make an invitation of the team unusable."""
     invitations = Invitation.objects.filter(pk=form_pk(request), team=team)
-    withdraw(
+    revoke_invitations(
         invitations,
         cast(User, request.user),
         form_reason(request, "Taken back from the team’s page."),

@@ -153,7 +153,7 @@ def _receive_upload(
     except CannotReceive as refusal:
         return _refuse_upload(request, team, tracks, track, str(refusal))
     address = reverse("upload-check", args=[submission.pk])
-    return JsonResponse({"url": address}) if _is_script(request) else redirect(address)
+    return JsonResponse({"url": address}) if _is_upload_script(request) else redirect(address)
 
 
 def _upload_key(request: HttpRequest, file: UploadedFile[Any]) -> str | None:
@@ -179,14 +179,14 @@ def name_of_file(file_name: str) -> str:
     return name[:80]
 
 
-def _is_script(request: HttpRequest) -> bool:
+def _is_upload_script(request: HttpRequest) -> bool:
     return request.headers.get("X-Requested-With") == "upload"
 
 
 def _refuse_upload(
     request: HttpRequest, team: Team, tracks: list[Track], track: Track | None, sentence: str
 ) -> HttpResponse:
-    if _is_script(request):
+    if _is_upload_script(request):
         return JsonResponse({"error": sentence}, status=422)
     return _file_page(request, team, tracks, track, refusal=sentence, status=422)
 
@@ -461,7 +461,7 @@ def discard_draft(request: HttpRequest, submission: Submission) -> HttpResponse:
     return redirect(f"{reverse('runs')}?{urlencode({'team': submission.team.slug})}")
 
 
-def example(request: HttpRequest, slug: str) -> HttpResponse:
+def download_example(request: HttpRequest, slug: str) -> HttpResponse:
     """Return a small valid file for the track."""
     track = get_object_or_404(
         Track.objects.exclude(status="draft").select_related("corpus"), slug=slug
@@ -475,7 +475,7 @@ def example(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @for_researchers
-def download(request: HttpRequest, pk: int) -> FileResponse:
+def download_upload(request: HttpRequest, pk: int) -> FileResponse:
     """Return the uploaded file, for the run's own team."""
     submission = find_run(request, pk, own=True)
     return FileResponse(
@@ -485,9 +485,9 @@ def download(request: HttpRequest, pk: int) -> FileResponse:
 
 urlpatterns = [
     path("submit/", upload_page, name="submit"),
-    path("submit/example/<slug:slug>.jsonl", example, name="upload-example"),
+    path("submit/example/<slug:slug>.jsonl", download_example, name="upload-example"),
     path("submit/<int:pk>/", check_page, name="upload-check"),
-    path("submit/<int:pk>/file/", download, name="upload-file"),
+    path("submit/<int:pk>/file/", download_upload, name="upload-file"),
     path("submit/<int:pk>/describe/", describe_page, name="upload-describe"),
     path("submit/<int:pk>/confirm/", confirm_page, name="upload-confirm"),
 ]
