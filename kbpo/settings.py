@@ -216,7 +216,9 @@ STORAGES = {
             "django.contrib.staticfiles.storage.StaticFilesStorage"
             if LOCAL
             else "whitenoise.storage.CompressedManifestStaticFilesStorage"
-        )
+        ),
+        # Uploads are private to the account of the service; static files are built by another one.
+        "OPTIONS": {"file_permissions_mode": 0o644},
     },
 }
 WHITENOISE_USE_FINDERS = LOCAL

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 from django.core.exceptions import ImproperlyConfigured
+from django.core.files.storage import storages
 
 from kbpo import embedded, environment
 from kbpo.celery import QUEUES
@@ -263,6 +264,10 @@ def test_the_locks_have_what_is_required_with_hashes(lock: str, sources: tuple[s
     for name, version in required.items():
         assert name in embedded_servers or versions[name] == version, name
     assert lock in (ROOT / "Dockerfile").read_text()
+
+
+def test_the_account_of_the_service_reads_static_files_that_another_one_collected() -> None:
+    assert storages["staticfiles"].file_permissions_mode == 0o644  # type: ignore[attr-defined]
 
 
 def test_the_log_of_requests_has_no_queries() -> None:
