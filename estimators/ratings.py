@@ -29,6 +29,7 @@ HALF = 0.5  # π of the rows that stand for judges' noise: (1 − ½)(√2 z)² 
 WIDEST = 0.25  # the most that ratings between 0 and 1 can vary
 LENT = 5.0  # ratings for which what holds of all systems counts in each
 SUPPOSED = 6.0  # degrees of freedom for which σ_a² of all systems counts in that of each
+EVENNESS = 6.0  # squared coefficient of variation from which T counts as one whole pair
 FEWEST_PAIRS = 20  # second opinions drawn at random, below which σ_a² is not separable
 TELLING = 1.1  # a width that grows by more than a tenth is worth printing
 
@@ -201,8 +202,10 @@ def judgment_variance(rating: ArrayLike, item: ArrayLike) -> float:
 
     Pooled within outputs, ``W = Σ_i Σ_k (y_ik − ȳ_i)²`` with ``d = Σ_i (c_i − 1)`` degrees of
     freedom. Ratings of 0 and 1 give ``(W + ¼)/(d + ½)``: of k pairs of which x differ
-    (x + ½)/(2 (k + ½)). Others give ``(W + T)/(d + 1)``, T the variance of all ratings here, so
-    that people who agree on the few outputs that two rated do not make an interval a point.
+    (x + ½)/(2 (k + ½)). Others give ``(W + w T)/(d + w)``, T the variance of all ratings here, so
+    that people who agree on the few outputs that two rated do not make an interval a point. The
+    weight w is 1 where most pairs agree and a few differ widely, and less where all differ alike:
+    the squared coefficient of variation of the outputs' sums of squares over 6, at most 1.
 
     Parameters
     ----------
@@ -242,11 +245,14 @@ def judgment_variance(rating: ArrayLike, item: ArrayLike) -> float:
     if freedom < FEWEST_PAIRS:
         return float("nan")
     centre = by_code(ratings, code, count.size) / count
-    within = float(((ratings - centre[code]) ** 2).sum())
+    squares = by_code((ratings - centre[code]) ** 2, code, count.size)[count > 1]
+    within = float(squares.sum())
     if np.isin(ratings, (0.0, 1.0)).all():
         variance = (within + 0.25) / (freedom + 0.5)
     else:
-        variance = (within + float(ratings.var(ddof=1))) / (freedom + 1)
+        uneven = float(squares.var(ddof=1) / squares.mean() ** 2) if within > 0 else EVENNESS
+        weight = min(uneven / EVENNESS, 1.0)
+        variance = (within + weight * float(ratings.var(ddof=1))) / (freedom + weight)
     return min(variance, WIDEST)
 
 
