@@ -73,8 +73,8 @@ PIPELINE: dict[str, str] = {
     "call":      "kbpo.accounts.notices.tick_calls",
     # 10 Labels + Samples + p -> Evaluation, Report
     "estimate":  "kbpo.evaluation.run.tick",
-    # 10a what an admin asked of all of a track's data
-    "inquire":   "kbpo.web.desk.experts.tick",
+    # 10a ordered ExpertRound -> ExpertCheck
+    "draw_checks": "kbpo.evaluation.correction.tick",
     # 12 a closed track -> Release, a file
     "release":   "kbpo.releases.make.tick",
     # 9d ledger, payments, answers held together
@@ -84,7 +84,7 @@ PIPELINE: dict[str, str] = {
 }  # fmt: skip
 
 FILES = ("load", "load_inputs", "annotate", "ingest", "measure", "plan", "documents", "release")
-SCORES = ("draw", "estimate", "inquire", "books")
+SCORES = ("draw", "estimate", "draw_checks", "books")
 NOTICES = ("tell", "mail", "call")
 QUEUES = {
     "people": tuple(name for name in PIPELINE if name not in FILES + SCORES + NOTICES),

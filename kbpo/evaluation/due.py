@@ -126,7 +126,7 @@ def state_of(track: Track, labels: list[int | None] | None = None) -> dict[str, 
         "checks": ExpertCheck.objects.filter(
             track=track, kind="check", answered_at__isnull=False
         ).count(),
-        "rounds": ExpertRound.objects.filter(track=track, ended_at__isnull=False).count(),
+        "rounds": ExpertRound.objects.filter(track=track, status="ended").count(),
         "references": sorted(references_of(track)),
     }
 

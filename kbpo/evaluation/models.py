@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, timedelta
-from typing import Any, ClassVar
+from datetime import UTC
+from typing import Any
 
 from django.db import models
 from django.db.models import Case, F, Q, TextField, Value, When, Window
@@ -11,8 +11,7 @@ from django.db.models.functions import Cast, Lag, Lead, TruncDate
 from django.utils.functional import cached_property
 
 from kbpo import clock
-from kbpo.accounts.models import User
-from kbpo.queue import Moving, nudge
+from kbpo.queue import Moving
 from kbpo.submissions.models import Submission
 from kbpo.tracks import stamps
 from kbpo.tracks.models import Track
@@ -214,49 +213,3 @@ class Rescoring(Moving):
 
     def __str__(self) -> str:
         return f"rescoring of {self.track_id}"
-
-
-class Inquiry(Moving):
-    """A round of expert checks that an admin requested. The clock draws it, since no request can
-    read all data of a track.
-    """
-
-    DEADLINES: ClassVar = {
-        "asked": (timedelta(hours=6), "failed", "It waited six hours. Ask again; it cost nothing.")
-    }
-
-    track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="inquiries")
-    what = models.CharField(max_length=24, help_text="checks")
-    asked_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
-    terms = models.JSONField(default=dict, help_text="What exactly was asked")
-    answer = models.JSONField(null=True, help_text="What was worked out, as pages show it")
-    made_at = models.DateTimeField(null=True, help_text="When the answer was")
-    seconds = models.FloatField(default=0.0)
-
-    class Meta:
-        db_table_comment = "What admins asked to be worked out of a track, the last of each sort"
-        constraints = [
-            models.UniqueConstraint(fields=["track", "what"], name="inquiry_once_a_track")
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.what} of {self.track_id}"
-
-    @classmethod
-    def ask(cls, track: Track, what: str, who: User, **terms: Any) -> Inquiry:
-        """Create or renew the request of a track. The earlier answer is shown until the new one is
-        there.
-        """
-        asked = {"status": "asked", "reason": "", "attempts": 0, "asked_by": who, "terms": terms}
-        row, _ = cls.objects.update_or_create(
-            track=track,
-            what=what,
-            defaults=asked | {"status_since": clock.now(), "next_try_at": clock.now()},
-        )
-        nudge("inquire")
-        return row
-
-    @property
-    def is_waiting(self) -> bool:
-        """Return whether the answer is still to be computed."""
-        return self.status == "asked"

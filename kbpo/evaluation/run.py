@@ -10,7 +10,7 @@ from datetime import timedelta
 from django.conf import settings
 
 from kbpo import clock
-from kbpo.evaluation.correction.read import checks_of
+from kbpo.evaluation.correction import checks_of
 from kbpo.evaluation.data import load_data
 from kbpo.evaluation.due import Seen, is_due, remember_counted
 from kbpo.evaluation.models import Evaluation, Rescoring

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from django.conf import settings
 
-from kbpo.evaluation.correction.why import not_corrected
+from kbpo.evaluation.correction import not_corrected
 from kbpo.evaluation.due import references_of
 from kbpo.evaluation.judges import agreement
 from kbpo.evaluation.preferences import strengths

@@ -12,6 +12,7 @@ import numpy as np
 from django.db.models import Min
 
 from kbpo.corpus.fetch import fetch
+from kbpo.experts.draw import drawn_rounds
 from kbpo.pool.random_numbers import numbers
 from kbpo.sampling.models import ExpertCheck, ExpertRound
 from kbpo.tracks.models import Track
@@ -42,9 +43,7 @@ class Answered:
 
 def read_checks(track: Track, target_ids: Ids) -> Answered | None:
     """Return the counted expert checks of some targets; None without any."""
-    rounds = [
-        (row, released(row)) for row in ExpertRound.objects.filter(track=track).order_by("number")
-    ]
+    rounds = [(row, released(row)) for row in drawn_rounds(track)]
     rounds = [(row, share) for row, share in rounds if share > 0]
     if not rounds:
         return None
@@ -78,7 +77,7 @@ def read_checks(track: Track, target_ids: Ids) -> Answered | None:
 
 def released(row: ExpertRound) -> float:
     """Return the share of a round's probabilities for which all drawn checks are answered."""
-    if row.ended_at is not None:
+    if row.status == "ended":
         return row.released
     least = row.checks.filter(answered_at__isnull=True).aggregate(least=Min("order"))["least"]
     return 1.0 if least is None else float(least)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from django.db import transaction
-from django.db.models import Min
+from django.db.models import Min, QuerySet
 
 from estimators.noise import expert_probabilities
 from kbpo import clock
@@ -22,7 +22,7 @@ from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.corpus.copy import copy
 from kbpo.pool.random_numbers import numbers
-from kbpo.queue import nudge, one_at_a_time
+from kbpo.queue import OwnersFault, nudge, one_at_a_time
 from kbpo.sampling.models import ExpertCheck, ExpertRound
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -31,7 +31,7 @@ from scoring.arrays import Floats, Ids
 MOST = 5_000
 
 
-class CannotDraw(Exception):
+class CannotDraw(OwnersFault):
     """A round that cannot be drawn; the text is a sentence for the admin."""
 
 
@@ -52,27 +52,45 @@ class Frame:
     """(t,) the chance that it had in earlier rounds"""
 
 
-@transaction.atomic
-def draw_round(
-    track: Track, frame: Frame, budget: int, by: User | None, why: str = ""
-) -> ExpertRound:
-    """Draw the next round and return it. `budget` is the expected number of new checks. Raises
-    CannotDraw.
+def order_round(track: Track, budget: int, who: User | None, why: str) -> ExpertRound:
+    """Order the next round, or change the order that waits, and return it. `budget` is the expected
+    number of new checks. Raises CannotDraw.
     """
-    one_at_a_time("draw checks", track.pk)
     if not 1 <= budget <= MOST:
-        raise CannotDraw(f"Ask for between 1 and {MOST:,} checks.")
-    if open_round(track) is not None:
-        raise CannotDraw("The last round is still open: answer it or end it first.")
+        raise CannotDraw(
+            f"Say how many judgments are to be checked: a number between 1 and {MOST:,}."
+        )
+    if not why:
+        raise CannotDraw("Nothing was drawn: say what the check is for. It is logged.")
+    if refusal := kind_of(track).words.unchecked:
+        raise CannotDraw(refusal)
+    _refuse_if_open(track)
+    now = clock.now()
+    asked = {"status": "asked", "status_since": now, "next_try_at": now, "attempts": 0}
+    row, _ = ExpertRound.objects.update_or_create(
+        track=track,
+        number=None,
+        defaults=asked | {"reason": "", "budget": budget, "drawn_by": who, "why": why},
+    )
+    nudge("draw_checks")
+    return row
+
+
+@transaction.atomic
+def draw_round(row: ExpertRound, frame: Frame) -> None:
+    """Draw a round that was ordered. Raises CannotDraw."""
+    track = row.track
+    one_at_a_time("draw checks", track.pk)
+    _refuse_if_open(track)
     v = numbers(track, "expert", frame.target_id)
     known = frame.checked > v
     if not frame.target_id.size:
         raise CannotDraw("Nothing that people judged here can be checked.")
     if known.all():
         raise CannotDraw("There is no judgment that was not checked yet.")
-    e = new_chances(frame, known, budget)
-    number = ExpertRound.objects.filter(track=track).count() + 1
-    row = ExpertRound.objects.create(track=track, number=number, budget=budget, drawn_by=by)
+    e = new_chances(frame, known, row.budget)
+    number = drawn_rounds(track).count() + 1
+    row.move("open", number=number, drawn_at=clock.now())
     able = e > 0
     ids, inclusion = frame.target_id[able].tolist(), frame.inclusion[able].tolist()
     copy(
@@ -102,18 +120,27 @@ def draw_round(
     note(
         "draw checks",
         f"track:{track.slug}",
-        who=by,
-        why=why,
+        who=row.drawn_by,
+        why=row.why,
         track=track.slug,
         after=f"round {number}, {len(drafts)} judgments",
     )
     end_if_done(row)
-    return row
+
+
+def drawn_rounds(track: Track) -> QuerySet[ExpertRound]:
+    """Return the rounds of a track that were drawn, oldest first."""
+    return ExpertRound.objects.filter(track=track, number__isnull=False).order_by("number")
 
 
 def open_round(track: Track) -> ExpertRound | None:
     """Return the open round; None without one."""
-    return ExpertRound.objects.filter(track=track, ended_at__isnull=True).first()
+    return ExpertRound.objects.filter(track=track, status="open").first()
+
+
+def _refuse_if_open(track: Track) -> None:
+    if open_round(track) is not None:
+        raise CannotDraw("The last round is still open: answer it or end it first.")
 
 
 def _answered_targets(track: Track) -> list[int]:
@@ -149,7 +176,7 @@ def end_round(row: ExpertRound, who: User | None = None, why: str = "") -> Exper
     """
     one_at_a_time("draw checks", row.track_id)
     ended = ExpertRound.objects.select_for_update(of=("self",)).get(pk=row.pk)
-    if ended.ended_at is not None:
+    if ended.status == "ended":
         return ended
     waiting = ended.checks.filter(answered_at__isnull=True)
     least = waiting.aggregate(least=Min("order"))["least"]
@@ -162,9 +189,7 @@ def end_round(row: ExpertRound, who: User | None = None, why: str = "") -> Exper
         track=row.track.slug,
         after=f"round {row.number}, {n} not answered",
     )
-    ended.released = 1.0 if least is None else least
-    ended.ended_at = clock.now()
-    ended.save(update_fields=["released", "ended_at"])
+    ended.move("ended", released=1.0 if least is None else least)
     nudge("estimate")
     return ended
 
@@ -172,4 +197,4 @@ def end_round(row: ExpertRound, who: User | None = None, why: str = "") -> Exper
 def end_if_done(row: ExpertRound) -> None:
     """End a round without open checks."""
     if not row.checks.filter(answered_at__isnull=True).exists():
-        ExpertRound.objects.filter(pk=row.pk, ended_at__isnull=True).update(ended_at=clock.now())
+        ExpertRound.objects.filter(pk=row.pk, status="open").move("ended")

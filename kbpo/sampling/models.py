@@ -318,22 +318,29 @@ class DocumentSample(models.Model):
         return f"document sample {self.pk}"
 
 
-class ExpertRound(models.Model):
-    """One draw of judgments that experts are asked about, with the chances that it gave.
+class ExpertRound(Moving):
+    """A draw of judgments that experts are asked about: asked for by an admin, then open, then
+    ended.
 
-    Each target had a chance of its own (`ExpertChance`); at most one round of a track is open.
+    The clock draws it, since no request can read all data of a track. Each target has a chance of
+    its own (`ExpertChance`). At most one round of a track is open, and at most one waits for its
+    draw or could not be drawn (failed).
     """
 
+    DEADLINES: ClassVar = {
+        "asked": (timedelta(hours=6), "failed", "It waited six hours. Ask again; it cost nothing.")
+    }
+
     track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="expert_rounds")
-    number = models.PositiveSmallIntegerField(help_text="Counts from 1 within track")
+    number = models.PositiveSmallIntegerField(
+        null=True, help_text="Counts from 1 within the track, once it is drawn"
+    )
     budget = models.PositiveIntegerField(
         help_text="Expected number of judgments that were not checked before"
     )
+    why = models.TextField(blank=True, help_text="What the checks are for, for the audit log")
     drawn_at = models.DateTimeField(default=clock.now)
     drawn_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
-    ended_at = models.DateTimeField(
-        null=True, help_text="When all was answered, or the rest was given up"
-    )
     released = models.FloatField(
         default=1.0, help_text="Once ended: a check counts if its number < released x chance"
     )
@@ -344,8 +351,13 @@ class ExpertRound(models.Model):
             models.UniqueConstraint(fields=["track", "number"], name="expert_round_number_once"),
             models.UniqueConstraint(
                 fields=["track"],
-                condition=models.Q(ended_at__isnull=True),
+                condition=models.Q(status="open"),
                 name="expert_round_open_once",
+            ),
+            models.UniqueConstraint(
+                fields=["track"],
+                condition=models.Q(number__isnull=True),
+                name="expert_round_undrawn_once",
             ),
             models.CheckConstraint(
                 condition=models.Q(released__gte=0, released__lte=1),
@@ -354,7 +366,7 @@ class ExpertRound(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"expert round {self.number}"
+        return f"expert round {self.number or 'to be drawn'}"
 
 
 class ExpertChance(models.Model):

@@ -12,13 +12,12 @@ import pytest
 from django.db import connection
 
 from annotation.desk.experts import store
-from kbpo.evaluation.correction.checkable import frame_of
-from kbpo.evaluation.correction.read import checks_of
+from kbpo.evaluation.correction import checks_of, frame_of
 from kbpo.evaluation.data import load_data
 from kbpo.evaluation.due import state_of
 from kbpo.evaluation.run import evaluate
 from kbpo.experts.answers import Answered, read_checks, released
-from kbpo.experts.draw import CannotDraw, draw_round, end_round
+from kbpo.experts.draw import CannotDraw, draw_round, end_round, order_round
 from kbpo.experts.queue import Outcome, hold, take
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
@@ -108,9 +107,9 @@ class Crowd:
         )
 
     def draw(self, budget: int) -> ExpertRound:
-        return draw_round(
-            self.track, frame_of(self.track, load_data(self.track)), budget, self.admin
-        )
+        row = order_round(self.track, budget, self.admin, "To see.")
+        draw_round(row, frame_of(self.track, load_data(self.track)))
+        return row
 
     def check(self, most: int | None = None) -> int:
         """How many open checks were answered, rightly, in their order."""
@@ -213,7 +212,7 @@ def test_of_an_open_round_counts_what_is_answered_in_order(crowd: Crowd) -> None
         chance(found), [released(row) * full[target] for target in ids.tolist()]
     )
     ended = end_round(row)
-    assert ended.ended_at is not None and ended.released == pytest.approx(released(ended))
+    assert ended.status == "ended" and ended.released == pytest.approx(released(ended))
     assert not row.checks.filter(answered_at__isnull=True).exists()
     again = read_checks(crowd.track, ids)
     assert again is not None and (again.checked == found.checked).all()
@@ -314,7 +313,7 @@ def test_the_crowd_is_biased_and_the_corrected_number_is_not(toy: Toy) -> None:
             [as_answered(row, of[row.target_id]) for row in ExpertCheck.objects.all()],
             ["value", "answered_at"],
         )
-        ExpertRound.objects.update(ended_at="2026-01-01T00:00Z")
+        ExpertRound.objects.update(status="ended")
         data = load_data(crowd.track)
         found = default_estimates(data, ("relation",), ())
         plain.append(found["precision", "relation", "instance"][0].value)

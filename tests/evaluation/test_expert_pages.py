@@ -15,11 +15,11 @@ from django.test import Client
 from django.urls import reverse
 
 from kbpo.accounts.models import Audit
+from kbpo.evaluation import correction
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label
 from kbpo.sampling.models import ExpertCheck, ExpertRound
 from kbpo.submissions.models import Submission
-from kbpo.web.desk import experts
 from tests.conftest import ALONE, Toy
 from tests.evaluation.test_expert_checks import Crowd
 
@@ -60,8 +60,8 @@ def test_draw_answer_read(crowd: Crowd, admin: Client, monkeypatch: pytest.Monke
         == 302
     )
     assert "A round is being drawn" in admin.get(DESK).content.decode()
-    assert not ExpertRound.objects.exists()
-    assert experts.tick() == 1
+    assert not ExpertCheck.objects.exists()
+    assert correction.tick() == 1
     assert Audit.objects.get(what="draw checks").why == "To correct scores."
     page = admin.get(DESK).content.decode()
     n = ExpertCheck.objects.count()
@@ -73,7 +73,7 @@ def test_draw_answer_read(crowd: Crowd, admin: Client, monkeypatch: pytest.Monke
     said = admin.get(NEXT, follow=True)
     assert said.redirect_chain[-1][0] == DESK
     assert "No judgment of this track waits for an expert." in said.content.decode()
-    assert ExpertRound.objects.get().ended_at is not None
+    assert ExpertRound.objects.get().status == "ended"
     evaluate(crowd.track)
     Submission.objects.update(status="scored")
     page = admin.get(DESK).content.decode()
@@ -159,6 +159,6 @@ def test_whoever_answered_as_one_of_the_crowd_does_not_check_it(
 def test_no_request_reads_the_whole_track(
     crowd: Crowd, admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(experts, "load_data", lambda track: pytest.fail("within the request"))
+    monkeypatch.setattr(correction, "load_data", lambda track: pytest.fail("within the request"))
     admin.post(DESK, {"verb": "draw", "budget": "25", "why": "x"})
     assert admin.get(DESK).status_code == 200

@@ -9,13 +9,14 @@ from django.test import Client
 from scores.conftest import N, World
 
 from annotation.desk.experts import CannotAsk, dispute
-from kbpo.evaluation.models import Inquiry
+from kbpo.evaluation import correction
 from kbpo.evaluation.run import evaluate
+from kbpo.experts.draw import order_round
 from kbpo.instances.models import Instance, Label
+from kbpo.sampling.models import ExpertRound
 from kbpo.submissions.models import Submission
 from kbpo.tracks.registry import FORM, kind_of
 from kbpo.tracks.texts.declared import declare
-from kbpo.web.desk import experts
 from kbpo.web.desk.tracks import checklist_of
 from tests.tracks.test_declared_forms import BETTER
 
@@ -65,17 +66,17 @@ def test_a_round_that_cannot_be_drawn_says_what_failed_and_what_to_do(
 ) -> None:
     desk = Client()
     desk.force_login(world.admin)
-    Inquiry.ask(world.track, experts.WHAT, world.admin, budget=3, why="To see.")
+    order_round(world.track, 3, world.admin, "To see.")
     page = "/desk/tracks/answers/experts/"
     assert "A round is being drawn" in desk.get(page).content.decode()
-    monkeypatch.setattr(experts, "frame_of", lambda *_: 1 / 0)
-    assert experts.tick() == 0
+    monkeypatch.setattr(correction, "frame_of", lambda *_: 1 / 0)
+    assert correction.tick() == 0
     told = desk.get(page).content.decode()
     assert "It failed 1 time" in told and "ZeroDivisionError" in told and "tried again" in told
     assert "being drawn" not in told
-    Inquiry.objects.update(status="failed")
+    ExpertRound.objects.update(status="failed")
     told = desk.get(page).content.decode()
-    assert "No round could be drawn." in told and "ask again" in told and "Draw them" in told
+    assert "No round could be drawn at" in told and "ask again" in told and "Draw them" in told
 
 
 def test_a_question_without_a_variance_between_outputs_is_named_where_others_have_theirs(

@@ -13,13 +13,12 @@ from scores.conftest import CRITERIA, World
 
 from annotation.desk.experts import CannotAsk, agrees, dispute, question_of, store
 from annotation.quality.agreement import NOT_KEPT
-from kbpo.evaluation.correction.checkable import frame_of
-from kbpo.evaluation.correction.read import checks_of
+from kbpo.evaluation.correction import checks_of, frame_of
 from kbpo.evaluation.data import load_data
 from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.leaderboard import board
 from kbpo.evaluation.run import evaluate
-from kbpo.experts.draw import draw_round
+from kbpo.experts.draw import draw_round, order_round
 from kbpo.experts.queue import Outcome, take
 from kbpo.instances.models import Label
 from kbpo.sampling.models import (
@@ -40,9 +39,9 @@ TOO_KIND = 0.1
 
 def draw(world: World, budget: int) -> ExpertRound:
     SampleBatch.objects.update(settled_at=world.runs["A"].received_at)
-    return draw_round(
-        world.track, frame_of(world.track, load_data(world.track)), budget, world.admin
-    )
+    row = order_round(world.track, budget, world.admin, "To see.")
+    draw_round(row, frame_of(world.track, load_data(world.track)))
+    return row
 
 
 def mean_of(target: int, criterion: str) -> float:

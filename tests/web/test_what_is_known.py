@@ -71,7 +71,6 @@ NAMES_NOBODY = {
         "annotators.Message.by",
         "annotators.Payout.paid_by",
         "annotators.Terms.made_by",
-        "evaluation.Inquiry.asked_by",
         "money.BooksCheck.who",
         "sampling.DocumentBatch.user",
         "sampling.ExpertRound.drawn_by",

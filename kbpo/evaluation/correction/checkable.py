@@ -1,4 +1,6 @@
-"""What an expert could check now, and with which weight and doubt."""
+"""Draws the rounds of expert checks that admins ordered: what an expert could check now, and with
+which weight and doubt.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +8,13 @@ import numpy as np
 from django.db.models import Q
 
 from estimators.sums import by_code
+from kbpo.evaluation.data import load_data
 from kbpo.experts.answers import read_checks
-from kbpo.experts.draw import Frame
+from kbpo.experts.draw import Frame, draw_round
 from kbpo.instances.merge import RATINGS
 from kbpo.instances.models import Label
-from kbpo.sampling.models import ExpertCheck
+from kbpo.queue import work
+from kbpo.sampling.models import ExpertCheck, ExpertRound
 from kbpo.tracks.models import Track
 from scoring.arrays import Bools, Floats, Ids
 from scoring.data import Data
@@ -19,6 +23,15 @@ from scoring.documents import NEVER
 
 SURE = 10
 """Checks that the votes count as, where experts say how often such votes are right"""
+
+
+def tick() -> int:
+    """Draw the rounds of checks that admins ordered, and return how many were drawn."""
+    return work(ExpertRound, "asked", _draw)
+
+
+def _draw(row: ExpertRound) -> None:
+    draw_round(row, frame_of(row.track, load_data(row.track)))
 
 
 def frame_of(track: Track, data: Data) -> Frame:

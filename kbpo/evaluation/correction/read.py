@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kbpo.evaluation.correction.checkable import imported, votes_of
+from kbpo.evaluation.correction import imported, votes_of
 from kbpo.experts.answers import Answered, read_checks
 from kbpo.sampling.models import SampleBatch
 from kbpo.tracks.models import Track

@@ -2,7 +2,6 @@
 
 import django.db.models.deletion
 import kbpo.clock
-from django.conf import settings
 from django.db import migrations, models
 
 
@@ -13,7 +12,6 @@ class Migration(migrations.Migration):
     dependencies = [
         ('submissions', '0001_baseline'),
         ('tracks', '0001_baseline'),
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
@@ -52,27 +50,6 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table_comment': 'Guaranteed numbers of each evaluation',
-            },
-        ),
-        migrations.CreateModel(
-            name='Inquiry',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('status', models.CharField(db_index=True, max_length=16)),
-                ('status_since', models.DateTimeField(default=kbpo.clock.now)),
-                ('attempts', models.PositiveSmallIntegerField(default=0)),
-                ('next_try_at', models.DateTimeField(default=kbpo.clock.now)),
-                ('reason', models.TextField(blank=True, default='', help_text='Why it waits or was given up, for its owner')),
-                ('what', models.CharField(help_text='checks', max_length=24)),
-                ('terms', models.JSONField(default=dict, help_text='What exactly was asked')),
-                ('answer', models.JSONField(help_text='What was worked out, as pages show it', null=True)),
-                ('made_at', models.DateTimeField(help_text='When the answer was', null=True)),
-                ('seconds', models.FloatField(default=0.0)),
-                ('asked_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('track', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='inquiries', to='tracks.track')),
-            ],
-            options={
-                'db_table_comment': 'What admins asked to be worked out of a track, the last of each sort',
             },
         ),
         migrations.CreateModel(
@@ -118,10 +95,6 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='headline',
             constraint=models.UniqueConstraint(fields=('evaluation', 'submission', 'quantity'), name='headline_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='inquiry',
-            constraint=models.UniqueConstraint(fields=('track', 'what'), name='inquiry_once_a_track'),
         ),
         migrations.AddConstraint(
             model_name='interiminterval',

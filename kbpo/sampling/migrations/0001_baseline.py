@@ -85,10 +85,15 @@ class Migration(migrations.Migration):
             name='ExpertRound',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveSmallIntegerField(help_text='Counts from 1 within track')),
+                ('status', models.CharField(db_index=True, max_length=16)),
+                ('status_since', models.DateTimeField(default=kbpo.clock.now)),
+                ('attempts', models.PositiveSmallIntegerField(default=0)),
+                ('next_try_at', models.DateTimeField(default=kbpo.clock.now)),
+                ('reason', models.TextField(blank=True, default='', help_text='Why it waits or was given up, for its owner')),
+                ('number', models.PositiveSmallIntegerField(help_text='Counts from 1 within the track, once it is drawn', null=True)),
                 ('budget', models.PositiveIntegerField(help_text='Expected number of judgments that were not checked before')),
+                ('why', models.TextField(blank=True, help_text='What the checks are for, for the audit log')),
                 ('drawn_at', models.DateTimeField(default=kbpo.clock.now)),
-                ('ended_at', models.DateTimeField(help_text='When all was answered, or the rest was given up', null=True)),
                 ('released', models.FloatField(default=1.0, help_text='Once ended: a check counts if its number < released x chance')),
                 ('drawn_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('track', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='expert_rounds', to='tracks.track')),
@@ -246,7 +251,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='expertround',
-            constraint=models.UniqueConstraint(condition=models.Q(('ended_at__isnull', True)), fields=('track',), name='expert_round_open_once'),
+            constraint=models.UniqueConstraint(condition=models.Q(('status', 'open')), fields=('track',), name='expert_round_open_once'),
+        ),
+        migrations.AddConstraint(
+            model_name='expertround',
+            constraint=models.UniqueConstraint(condition=models.Q(('number__isnull', True)), fields=('track',), name='expert_round_undrawn_once'),
         ),
         migrations.AddConstraint(
             model_name='expertround',

@@ -4,7 +4,6 @@ effect on scores.
 
 from __future__ import annotations
 
-import time
 from typing import Any, cast
 
 from django.contrib import messages
@@ -18,14 +17,17 @@ from django.views.decorators.http import require_POST
 from annotation.desk import experts
 from annotation.desk.experts import CannotAsk, judged_by, question_of, trail_of
 from annotation.quality.describe import title_of
-from kbpo import clock
 from kbpo.accounts.models import User
-from kbpo.evaluation.correction.checkable import frame_of
-from kbpo.evaluation.data import load_data
-from kbpo.evaluation.models import Evaluation, Inquiry
-from kbpo.experts.draw import MOST, CannotDraw, draw_round, end_round, open_round
+from kbpo.evaluation.models import Evaluation
+from kbpo.experts.draw import (
+    MOST,
+    CannotDraw,
+    drawn_rounds,
+    end_round,
+    open_round,
+    order_round,
+)
 from kbpo.experts.queue import askable
-from kbpo.queue import work
 from kbpo.sampling.models import ExpertCheck, ExpertRound
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -39,7 +41,6 @@ from scoring.corrected import METHOD
 from scoring.double_sampling import LEAST
 from scoring.report import Figure
 
-WHAT = "checks"
 USUAL = 40
 
 
@@ -85,7 +86,7 @@ def show_track_checks(request: HttpRequest, slug: str) -> HttpResponse:
             return redirect("desk-experts", slug=slug)
     latest = track.evaluations.order_by("-number").first()
     rounds = list(
-        ExpertRound.objects.filter(track=track)
+        drawn_rounds(track)
         .select_related("drawn_by")
         .annotate(
             n=Count("checks"), done=Count("checks", filter=Q(checks__answered_at__isnull=False))
@@ -95,9 +96,9 @@ def show_track_checks(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "track": track,
         "refusal": refusal,
-        "inquiry": Inquiry.objects.filter(track=track, what=WHAT).first(),
+        "undrawn": ExpertRound.objects.filter(track=track, number=None).first(),
         "rounds": rounds,
-        "open": next((check_round for check_round in rounds if check_round.ended_at is None), None),
+        "open": next((check_round for check_round in rounds if check_round.status == "open"), None),
         "waiting": ExpertCheck.objects.filter(track=track, status="open").count(),
         "disputes": [(row, title_of(question_of(row))) for row in experts.disputes(track)],
         "entries": [(row, title_of(question_of(row))) for row in experts.expert_answers(track)],
@@ -175,11 +176,10 @@ def draw_requested_round(inquiry: Inquiry) -> dict[str, Any]:
     if why_not := kind_of(track).words.unchecked:  # asked for before the page knew
         return {"refused": why_not}
     try:
-        frame = frame_of(track, load_data(track))
-        row = draw_round(track, frame, terms["budget"], inquiry.asked_by, terms["why"])
-    except CannotDraw as refused:
-        return {"refused": str(refused)}
-    return {"round": row.number, "drawn": row.checks.count()}
+        order_round(track, wanted, admin_of(request), why_of(request))
+    except CannotDraw as refusal:
+        return str(refusal)
+    return ""
 
 
 def crowd_expert_tables(evaluation: Evaluation | None) -> list[dict[str, Any]]:

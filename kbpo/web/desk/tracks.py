@@ -28,12 +28,13 @@ from annotation.questions.order import (
 )
 from kbpo.accounts.models import Team, User
 from kbpo.corpus.models import Corpus
+from kbpo.experts.draw import drawn_rounds
 from kbpo.money.models import Budget, Price
 from kbpo.money.spend import balance, committed_under
 from kbpo.releases.make import order
 from kbpo.releases.models import Release
 from kbpo.releases.write import CannotRelease
-from kbpo.sampling.models import DocumentSample, ExpertCheck, ExpertRound
+from kbpo.sampling.models import DocumentSample, ExpertCheck
 from kbpo.sampling.open_track import (
     MOVES,
     CannotMove,
@@ -529,7 +530,7 @@ def _open_step(track: Track) -> Step:
 def _check_steps(track: Track) -> Iterator[Step]:
     if kind_of(track).words.unchecked:
         return
-    rounds = ExpertRound.objects.filter(track=track).count()
+    rounds = drawn_rounds(track).count()
     left = ExpertCheck.objects.filter(track=track, kind="check", answered_at=None).count()
     says = f"{plural(rounds, 'round')} drawn" if rounds else "None is drawn yet"
     says += f", {left:,} to be answered" if left else ""
