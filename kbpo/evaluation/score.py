@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
 from django.conf import settings
 
+from estimators.preferences import bradley_terry
 from kbpo.evaluation.correction import not_corrected
 from kbpo.evaluation.due import references_of
 from kbpo.evaluation.judges import agreement
-from kbpo.evaluation.preferences import strengths
-from kbpo.evaluation.slices import slice_scores
 from kbpo.evaluation.worth import worth
 from kbpo.instances.models import Label
 from kbpo.sampling.guess import VERSION
@@ -18,14 +20,25 @@ from kbpo.scores.bring import statement_of
 from kbpo.scores.models import Scorer
 from kbpo.scores.read import scorers_of
 from kbpo.submissions.models import Submission
+from kbpo.tracks.base import Duels
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
+from kbpo.tracks.recall import recall_criteria
 from kbpo.tracks.registry import kind_of
 from scoring.build import Computed, bootstrap, coarse_figures, figures, missed_share, slice_figures
-from scoring.compare import MOST, Errors, Order, compare_private_runs, comparisons, overlaps
+from scoring.compare import LEVEL as RANKED
+from scoring.compare import (
+    MOST,
+    Errors,
+    Order,
+    compare_private_runs,
+    comparisons,
+    overlaps,
+)
 from scoring.data import Data
-from scoring.report import Comparison, Details, LateScorer, Named, Report
+from scoring.report import Comparison, Details, LateScorer, Named, Report, Strength, Strengths
 from scoring.saved import best_metrics, count_unjudged, savings_by_run, savings_by_scorer
+from scoring.slices import Cut, Keep, SliceScore, score_cuts
 
 
 def report_of(track: Track, computed: Computed, standing: set[int]) -> Report:
@@ -167,3 +180,95 @@ def _late_scorers(data: Data) -> tuple[LateScorer, ...]:
     late = Scorer.objects.filter(pk__in=data.pool.scorers, came_late=True)
     rows = late.select_related("not_tuned_by").order_by("pk")
     return tuple(LateScorer(str(row), statement_of(row)) for row in rows)
+
+
+LEVEL, SEED = 0.8, 20_180_715
+FEWEST = 10
+"""Inputs below which nothing is told: what fewer agree on by luck would look certain"""
+
+
+def strengths(kind: Kind, systems: Sequence[int]) -> dict[str, Strengths]:
+    """Return the strengths of systems under each criterion; empty where systems are judged one by
+    one.
+    """
+    return {
+        criterion: _fit_strengths(duels, systems)
+        for criterion, duels in kind.duels(systems).items()
+    }
+
+
+def _fit_strengths(duels: Duels, systems: Sequence[int]) -> Strengths:
+    """Return strengths with intervals and ranks, the strongest first, or the reason why there are
+    none.
+    """
+    judgments = int(duels.outcome.size)
+    judged = np.unique(np.concatenate([duels.left, duels.right]))
+    if judged.size < 2 or np.unique(duels.cluster).size < FEWEST:
+        why = f"Strengths are told from {FEWEST} inputs on that are judged."
+        return Strengths(judgments, why=why)
+    try:
+        fitted = bradley_terry(
+            np.searchsorted(judged, duels.left),
+            np.searchsorted(judged, duels.right),
+            duels.outcome,
+            cluster=np.unique(duels.cluster, return_inverse=True)[1],
+        )
+    except ValueError:
+        why = "Some systems never lost so far, or all was a tie: their strength has no end."
+        return Strengths(judgments, why=why)
+    low, high = (np.asarray(end) for end in fitted.confidence_interval(LEVEL))
+    ranks = fitted.compare(rng=np.random.default_rng(SEED), confidence_level=RANKED)[1]
+    rows = tuple(
+        Strength(
+            system=int(systems[judged[place]]),
+            strength=_number(fitted.value[place]),
+            low80=_number(low[place]),
+            high80=_number(high[place]),
+            best=int(ranks.best[place]),
+            worst=int(ranks.worst[place]),
+            judgments=int(fitted.n[place]),
+        )
+        for place in np.argsort(-fitted.value).tolist()
+    )
+    return Strengths(judgments, rows, float((duels.outcome == 0.5).mean()))
+
+
+def _number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def slice_scores(track: Track, data: Data, keep: Keep = lambda *_: None) -> Iterator[SliceScore]:
+    """Yield the precision of each system in each slice that it has predictions in, the guaranteed
+    criterion first; for a stratum the recall as well.
+    """
+    return score_cuts(data, cuts(track, data), ordered_criteria(track), has_recall(track), keep)
+
+
+def ordered_criteria(track: Track) -> list[str]:
+    """Return the criteria of a track, the guaranteed one first."""
+    names = kind_of(track).measures.criterion_names()
+    return [track.criterion, *(name for name in names if name != track.criterion)]
+
+
+def has_recall(track: Track) -> bool:
+    """Return whether slices that are a stratum have recall."""
+    return track.criterion in recall_criteria(track)
+
+
+def cuts(track: Track, data: Data) -> Iterator[Cut]:
+    """Yield a slice for each value of the groups that the track's kind declares. Instances without
+    a value are in no slice of the group.
+    """
+    pool, kind = data.pool, kind_of(track)
+    traits = kind.traits(pool.instance, pool.systems)
+    weighed = track.distribution if track.distribution in pool.p else next(iter(pool.p))
+    for name, group in kind.groups.items():
+        trait = traits[group.trait]
+        if group.strata:
+            strata, first_rows = np.unique(pool.stratum, return_index=True)
+            values = trait.names[trait.code[first_rows]].tolist()
+            for stratum, value in zip(strata.tolist(), values, strict=True):
+                yield Cut(name, value, pool.stratum == stratum, weighed, stratum=stratum)
+        else:
+            for value in group.values or filter(None, np.unique(trait.names).tolist()):
+                yield Cut(name, value, trait.where(trait.names == value), weighed)

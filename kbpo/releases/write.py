@@ -32,7 +32,7 @@ from kbpo.evaluation.correction import checks_of
 from kbpo.evaluation.data import load_data
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.run import evaluate
-from kbpo.evaluation.slices import cuts, has_recall, ordered_criteria
+from kbpo.evaluation.score import cuts, has_recall, ordered_criteria
 from kbpo.instances.targets import positions_of_targets
 from kbpo.releases.datasheet import LICENCE, citation, datasheet
 from kbpo.releases.parquet import write_parquet, writer

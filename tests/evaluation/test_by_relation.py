@@ -15,7 +15,7 @@ from scipy.stats import norm
 from kbpo.evaluation.compare import differences_by_relation, simultaneous
 from kbpo.evaluation.data import load_data
 from kbpo.evaluation.models import Evaluation
-from kbpo.evaluation.slices import cuts
+from kbpo.evaluation.score import cuts
 from kbpo.submissions.models import Submission
 from kbpo.web.public import compare
 from scoring.compare import Errors

@@ -7,9 +7,9 @@ from statistics import NormalDist
 import pytest
 
 from estimators.intervals import interim_factor
-from kbpo.evaluation.live import FIRST
 from kbpo.evaluation.models import InterimInterval
 from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.stages import FIRST
 from kbpo.instances.models import Label
 from kbpo.sampling.designs.base import target_variance
 from tests.evaluation.world import World

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from kbpo.evaluation.data import load_data as read_data
 from kbpo.evaluation.run import evaluate
-from kbpo.evaluation.slices import cuts, slice_scores
+from kbpo.evaluation.score import cuts, slice_scores
 from kbpo.instances.models import Instance
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.submissions.models import Submission

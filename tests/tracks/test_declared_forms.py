@@ -24,8 +24,8 @@ from kbpo import clock
 from kbpo.accounts.models import Team, Token, User
 from kbpo.corpus.models import Corpus
 from kbpo.evaluation.leaderboard import board
-from kbpo.evaluation.preferences import strengths
 from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.score import strengths
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.money.spend import balance

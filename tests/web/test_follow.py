@@ -12,7 +12,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from kbpo.evaluation.extent import extent_of
+from kbpo.evaluation.latest import extent_of
 from kbpo.sampling.draw import tick as draw
 from kbpo.submissions.models import Submission
 from kbpo.web.research.follow import journey_stages

@@ -18,9 +18,8 @@ from rest_framework.response import Response
 
 from annotation.quality.agreement import reliability
 from kbpo.accounts.models import Token, User
-from kbpo.evaluation.extent import extent_of
 from kbpo.evaluation.judges import judges_of
-from kbpo.evaluation.latest import Latest
+from kbpo.evaluation.latest import Latest, extent_of
 from kbpo.evaluation.leaderboard import newest_headlines
 from kbpo.money.spend import balance
 from kbpo.sampling.confirm import confirm, refusal_of_plan

@@ -12,7 +12,7 @@ from django.urls import reverse
 from annotation.hits.batch import BASE, IDLE, answers_per_hour, is_idle, last_answer
 from annotation.questions.limits import people_expected
 from kbpo import clock
-from kbpo.evaluation.extent import Extent
+from kbpo.evaluation.latest import Extent
 from kbpo.instances.models import Label
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission

@@ -18,7 +18,7 @@ from annotation.hits.batch import answers_per_hour
 from annotation.questions.limits import people_expected
 from annotation.questions.order import round_up
 from kbpo.accounts.models import User
-from kbpo.evaluation.extent import Extent
+from kbpo.evaluation.latest import Extent
 from kbpo.money.models import Budget
 from kbpo.money.spend import SCOPE_NAMES, OverBudget, allowance
 from kbpo.sampling.models import Further

@@ -21,7 +21,7 @@ from django.views.decorators.cache import never_cache
 from kbpo import clock
 from kbpo.accounts.models import Team, User
 from kbpo.accounts.teams import roles_of
-from kbpo.evaluation.extent import Extent, extent_of
+from kbpo.evaluation.latest import Extent, extent_of
 from kbpo.evaluation.leaderboard import headlines, ranks
 from kbpo.evaluation.models import InterimInterval
 from kbpo.money.spend import Balance, balance, balances, by_day

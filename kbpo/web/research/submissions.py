@@ -28,9 +28,8 @@ from rest_framework.request import Request
 from annotation.quality.agreement import reliability
 from annotation.questions import limits
 from kbpo.accounts.models import User
-from kbpo.evaluation.extent import Extent, extent_of
 from kbpo.evaluation.judges import judges_of
-from kbpo.evaluation.latest import Latest
+from kbpo.evaluation.latest import Extent, Latest, extent_of
 from kbpo.evaluation.leaderboard import ranks
 from kbpo.evaluation.models import Evaluation
 from kbpo.instances.models import Label

@@ -9,17 +9,22 @@ from django.db.models import Q
 
 from estimators.sums import by_code
 from kbpo.evaluation.data import load_data
-from kbpo.experts.answers import read_checks
+from kbpo.experts.answers import Answered, read_checks
 from kbpo.experts.draw import Frame, draw_round
 from kbpo.instances.merge import RATINGS
 from kbpo.instances.models import Label
 from kbpo.queue import work
-from kbpo.sampling.models import ExpertCheck, ExpertRound
+from kbpo.sampling.models import ExpertCheck, ExpertRound, SampleBatch
 from kbpo.tracks.models import Track
+from kbpo.tracks.recall import recall_criteria
+from kbpo.tracks.registry import kind_of
 from scoring.arrays import Bools, Floats, Ids
+from scoring.corrected import WIDEST, Corrections
 from scoring.data import Data
 from scoring.default import Centred
 from scoring.documents import NEVER
+from scoring.double_sampling import LEAST, Checks, Corrected
+from scoring.score import Score
 
 SURE = 10
 """Checks that the votes count as, where experts say how often such votes are right"""
@@ -163,3 +168,117 @@ def _doubt(arranged: Centred, data: Data, verdicts: Floats, majority: Floats) ->
     doubt = np.zeros(arranged.targets[0].size)
     np.maximum.at(doubt, row_target, q * (1 - q))
     return doubt
+
+
+def checks_of(track: Track, data: Data) -> Checks | None:
+    """Return the expert checks that correct scores; None if there are none."""
+    targets = np.unique(data.pool.target[data.judged])
+    ids = data.pool.target_id[targets]
+    answered = read_checks(track, ids)
+    if answered is None or not answered.checked.any():
+        return None
+    judged = SampleBatch.objects.of_test().filter(
+        settled_at__lte=answered.settled_by, submission__in=data.systems
+    )
+    return Checks(
+        target=targets,
+        rounds=answered.rounds,
+        pi=answered.pi,
+        e=answered.e,
+        checked=answered.checked,
+        by_crowd=votes_of(ids)[0] > 0,
+        imported=imported(ids),
+        f=_verdicts(track, data, answered),
+        since=np.isin(data.systems, list(judged.values_list("submission_id", flat=True))),
+    )
+
+
+def _verdicts(track: Track, data: Data, answered: Answered) -> dict[str, Floats]:
+    """Return, for each criterion, the experts' verdicts on the judged rows, shape (k, m)."""
+    pool, judged = data.pool, data.judged
+    answered_rows = np.flatnonzero(
+        np.isin(pool.target_id[pool.target[judged]], list(answered.values))
+    )
+    verdicts = {}
+    verdict_of_criterion = kind_of(track).judge(
+        pool.instance[judged[answered_rows]], pool.systems, answers=answered.values
+    )
+    for criterion, verdict in verdict_of_criterion.items():
+        verdicts[criterion] = np.full((judged.size, len(pool.systems)), np.nan)
+        verdicts[criterion][answered_rows] = verdict
+    return verdicts
+
+
+LATE = (
+    "No round of expert checks could draw from its judgments yet, so its scores are not corrected."
+)
+BROUGHT = (
+    "Some of its texts were rated elsewhere, and no round of expert checks could draw those ratings"
+    " yet, so its scores are not corrected."
+)
+UNCOVERED = (
+    "Recall and F1 are not corrected: they rest on what all systems predict together, and of some"
+    " of that no round of expert checks could draw yet."
+)
+
+
+def not_corrected(track: Track, found: Corrected | None, made: Corrections) -> dict[int, list[str]]:
+    """Return, for each submission that is not fully corrected, the reasons as sentences."""
+    if found is None:
+        return {}
+    reasons = {
+        system: _uncorrected_reasons(track, found, made, column)
+        for column, system in enumerate(found.data.systems)
+        if found.data.shown[column]
+    }
+    return {system: sentences for system, sentences in reasons.items() if sentences}
+
+
+def _uncorrected_reasons(
+    track: Track, corrected: Corrected, made: Corrections, column: int
+) -> list[str]:
+    kind = kind_of(track)
+    printed = _guaranteed_quantities(track, made.scores, column)
+    too_wide = _guaranteed_quantities(track, made.too_wide, column) - printed
+    if corrected.late(column, track.criterion):
+        return [BROUGHT if corrected.checks.since[column] and corrected.data.noise else LATE]
+    if kind.measures.mean not in printed | too_wide:
+        n = corrected.checked_of(column)
+        return [
+            f"An expert has checked {n} of its judgments so far: scores are corrected from"
+            f" {LEAST} checks on, for fewer say little."
+        ]
+    reasons = [
+        f"The expert checks so far leave its corrected {name} anywhere within more than"
+        f" {WIDEST * 100:.0f} points: they are too few to print it."
+        for quantity, name in (
+            (
+                kind.measures.mean,
+                kind.measures.printed(kind.measures.mean, track.criterion).in_text,
+            ),
+            ("recall", "recall"),
+            ("f1", "F1"),
+        )
+        if quantity in too_wide
+    ]
+    if (
+        track.criterion in recall_criteria(track)
+        and corrected.data.facts is not None
+        and not made.covered
+    ):
+        reasons.append(UNCOVERED)
+    return reasons
+
+
+def _guaranteed_quantities(track: Track, scores: list[Score], column: int) -> set[str]:
+    """Return the quantities of a system among these scores under the guaranteed criterion. Its mean
+    counts under the guaranteed distribution alone.
+    """
+    mean = kind_of(track).measures.mean
+    return {
+        row.quantity
+        for row in scores
+        if row.column == column
+        and row.criterion == track.criterion
+        and (row.quantity != mean or row.distribution == track.distribution)
+    }
