@@ -9,8 +9,7 @@ from django.db.models import Q
 
 from estimators.sums import by_code
 from kbpo.evaluation.data import load_data
-from kbpo.experts.answers import Answered, read_checks
-from kbpo.experts.draw import Frame, draw_round
+from kbpo.experts.draw import Answered, Frame, draw_round, read_checks
 from kbpo.instances.merge import RATINGS
 from kbpo.instances.models import Label
 from kbpo.queue import work

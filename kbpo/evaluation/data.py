@@ -9,12 +9,9 @@ from dataclasses import replace
 import numpy as np
 from django.db.models import Count, Exists, Max, OuterRef, Q
 
-from kbpo.inclusion.marks import marks_of
-from kbpo.inclusion.read import read_inclusion
-from kbpo.inclusion.thresholds import thresholds_of
+from kbpo.inclusion.read import marks_of, read_inclusion, thresholds_of
 from kbpo.instances.models import Label
-from kbpo.pool.overlap import overlaps
-from kbpo.pool.pool import read_pool
+from kbpo.pool.pool import overlaps, read_pool
 from kbpo.sampling.documents.annotated import annotated_documents
 from kbpo.sampling.guess import Lesson, guess_of, one_verdict
 from kbpo.sampling.models import Sample, SampleBatch

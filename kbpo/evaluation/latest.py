@@ -1,5 +1,5 @@
-"""Reads the latest evaluation of a submission, and how far the submission is judged. Pages, files and
-the API take these numbers from here.
+"""Reads the latest evaluation of a submission, and how far the submission is judged. Pages, files
+and the API take these numbers from here.
 """
 
 from __future__ import annotations

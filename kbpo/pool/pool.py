@@ -15,12 +15,13 @@ from scipy import sparse
 from estimators.sums import code_pairs
 from kbpo.corpus.fetch import fetch, fetch_arrays
 from kbpo.corpus.kept import Arrays, cached_arrays
+from kbpo.sampling.models import SamplingDistribution
 from kbpo.scores.read import read_scores
 from kbpo.submissions.fixed import state_of
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from scoring.arrays import Ids, Matrix
+from scoring.arrays import Floats, Ids, Matrix
 from scoring.pool import Pool, arranged
 
 
@@ -197,3 +198,15 @@ def entities(document: Ids, subject: Ids, object_: Ids) -> tuple[Ids, Ids]:
     """
     code = code_pairs(np.tile(document, 2), np.concatenate([subject, object_]))
     return code[: document.size], code[document.size :]
+
+
+def overlaps(kind: str, systems: list[int]) -> Floats:
+    """Return Σ_x p_i p_j of every pair, shape (m, m)."""
+    column = {system: j for j, system in enumerate(systems)}
+    table = np.zeros((len(systems), len(systems)))
+    stored = SamplingDistribution.objects.filter(kind=kind, submission__in=systems)
+    for system, overlap_with in stored.values_list("submission_id", "overlaps"):
+        for other in overlap_with.keys() & {str(system) for system in systems}:
+            i, j = column[system], column[int(other)]
+            table[i, j] = table[j, i] = overlap_with[other]
+    return table

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from estimators.poisson import uniforms
 from kbpo.corpus.fetch import fetch, fetch_arrays
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -76,4 +77,11 @@ def _predicted(
         " JOIN sampling_samplingdistribution d ON d.submission_id = p.submission_id AND d.kind = %s"
         " WHERE p.instance_id = ANY(%s) AND p.submission_id = ANY(%s)",
         [kind, instances, submissions],
+    )
+
+
+def numbers(track: Track, use: str, targets: Ids) -> Floats:
+    """Return (n,) a number in [0, 1) for each target."""
+    return uniforms(
+        (f"{use}:{target}" for target in targets.tolist()), key=track.secret.encode()[:64]
     )

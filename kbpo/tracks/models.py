@@ -203,3 +203,12 @@ def guidelines_of(track: int | None) -> list[str]:
         kept = Track.objects.get(pk=track).own_guidelines
         cache.set(GUIDELINES.format(track), kept, HELD)
     return kept
+
+
+def sees_all(user: object, track: Track) -> bool:
+    """Return whether a user sees every judgment of a track: an admin, or a member of the owning
+    team.
+    """
+    if getattr(user, "is_staff", False):
+        return True
+    return track.is_study and track.owner_id in getattr(user, "team_keys", ())

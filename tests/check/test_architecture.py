@@ -463,7 +463,7 @@ def test_no_module_asks_the_machine_for_the_time() -> None:
 
 def test_nothing_that_is_held_in_the_database_outlives_its_transaction() -> None:
     """Behind a pooler of transactions the next one of a session may be somebody else's. What
-    `kbpo.clock.patience` asks for once more is the same for everybody.
+    `kbpo.clock.apps` asks for once more is the same for everybody.
     """
     kept = re.compile(
         r"pg_(?:try_)?advisory_(?:un)?lock|\bSET SESSION\b|(?i:\bLISTEN \w+;?\")|WITH HOLD"
@@ -471,7 +471,7 @@ def test_nothing_that_is_held_in_the_database_outlives_its_transaction() -> None
     )
     rooms = [(module, path) for module, path in modules() if module.startswith(("kbpo", "annot"))]
     found = [module for module, path in rooms if kept.search(path.read_text())]
-    assert found == ["kbpo.clock.patience"]
+    assert found == ["kbpo.clock.apps"]
     assert kept.search("SELECT pg_advisory_lock(1)") and kept.search("pg_try_advisory_lock(%s)")
     assert not kept.search("SELECT pg_try_advisory_xact_lock(1), set_config('a', 'b', true)")
 

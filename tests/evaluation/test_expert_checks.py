@@ -16,12 +16,19 @@ from kbpo.evaluation.correction import checks_of, frame_of
 from kbpo.evaluation.data import load_data
 from kbpo.evaluation.due import state_of
 from kbpo.evaluation.run import evaluate
-from kbpo.experts.answers import Answered, read_checks, released
-from kbpo.experts.draw import CannotDraw, draw_round, end_round, order_round
+from kbpo.experts.draw import (
+    Answered,
+    CannotDraw,
+    draw_round,
+    end_round,
+    order_round,
+    read_checks,
+    released,
+)
 from kbpo.experts.queue import Outcome, hold, take
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
-from kbpo.pool.random_numbers import numbers
+from kbpo.pool.probabilities import numbers
 from kbpo.sampling.models import (
     ExpertChance,
     ExpertCheck,

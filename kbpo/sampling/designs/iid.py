@@ -12,7 +12,7 @@ import numpy as np
 
 from estimators.poisson import planned_variance
 from estimators.sample_size import required_samples
-from kbpo.pool.overlap import overlaps
+from kbpo.pool.pool import overlaps
 from kbpo.pool.probabilities import matrix, support
 from kbpo.sampling.designs.base import (
     CLOSE,

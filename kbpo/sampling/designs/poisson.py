@@ -18,7 +18,7 @@ import numpy as np
 
 from estimators.poisson import multipliers_together
 from kbpo.corpus.copy import copy
-from kbpo.inclusion.thresholds import thresholds
+from kbpo.inclusion.read import thresholds
 from kbpo.instances.models import Label
 from kbpo.money.spend import balance
 from kbpo.pool.probabilities import support

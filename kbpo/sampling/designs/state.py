@@ -12,8 +12,7 @@ from django.db.models import Q
 from estimators.model import expected_error
 from estimators.poisson import multiplier, next_goal, planned_variance, water_fill
 from kbpo.corpus.fetch import fetch
-from kbpo.inclusion.read import read_inclusion
-from kbpo.inclusion.thresholds import Thresholds
+from kbpo.inclusion.read import Thresholds, read_inclusion
 from kbpo.pool.pool import read_pool
 from kbpo.sampling.designs.base import Realised
 from kbpo.sampling.designs.draft import LEAST_LEFT

@@ -13,11 +13,10 @@ from django.urls import path
 from rest_framework.request import Request
 
 from kbpo.corpus.models import Document, Mention, Part
-from kbpo.pool.visibility import sees_all
 from kbpo.sampling.documents.annotated import annotated_documents
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import Judged
-from kbpo.tracks.models import Track
+from kbpo.tracks.models import Track, sees_all
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components.viewer import NAME, Span

@@ -1,7 +1,7 @@
 """The judged predictions of a run, and who may see them.
 
 Judgments of the development part are public, those of the test part once the track's corpus is
-open; admins and the owners of a study see all of them (`kbpo.pool.visibility`).
+open; admins and the owners of a study see all of them (`kbpo.tracks.models`).
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from numpy.typing import NDArray
 from annotation.desk import experts
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label
-from kbpo.pool.visibility import sees_all
 from kbpo.sampling.models import ExpertCheck
 from kbpo.scores.models import Scorer
 from kbpo.scores.read import read_scores, scorers_of
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import Judged
-from kbpo.tracks.models import Track
+from kbpo.tracks.models import Track, sees_all
 from kbpo.tracks.registry import kind_of
 
 SHOWING_STATUSES = ("judging", "scored")
