@@ -138,7 +138,7 @@ def measure(relations: int, uploads: int) -> None:
 
     from kbpo import queue
     from kbpo.corpus.load import find_schema, load_corpus
-    from kbpo.sampling import distribution
+    from kbpo.sampling import plan
     from kbpo.sampling.open_track import Money, create_track, open_track
 
     connection.settings_dict["TEST"]["NAME"] = f"ingest_{relations}"
@@ -180,7 +180,7 @@ def measure(relations: int, uploads: int) -> None:
                 read = time.process_time(), database_seconds()
                 total = sum(phases.values())
                 start = time.perf_counter()
-                assert distribution.tick() == 1
+                assert plan.tick() == 1
                 submission.refresh_from_db()
                 assert submission.status == "planned", submission.reason
                 planned = time.perf_counter() - start

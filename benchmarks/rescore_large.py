@@ -117,7 +117,7 @@ def take_in(track: Track, path: Path) -> Submission:
     """A submission that was read, planned, confirmed, drawn and judged; prints what that took."""
     from kbpo.accounts.models import Team, User
     from kbpo.analyse import analyse
-    from kbpo.sampling import distribution, draw
+    from kbpo.sampling import draw, plan
     from kbpo.sampling.confirm import confirm
     from kbpo.submissions import ingest
     from kbpo.submissions.receive import receive
@@ -139,7 +139,7 @@ def take_in(track: Track, path: Path) -> Submission:
     with path.open("rb") as file:
         row = receive(track, team, user, file, name=path.stem, file_name=path.name)
     step("read", ingest.tick)
-    step("planned", distribution.tick)
+    step("planned", plan.tick)
     row.refresh_from_db()
     assert row.status == "planned", (row.status, row.reason)
     confirm(row, user)

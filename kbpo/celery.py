@@ -33,13 +33,13 @@ PIPELINE: dict[str, str] = {
     "load":      "kbpo.corpus.upload.tick",
     "load_inputs": "kbpo.tracks.texts.load.tick",
     # 0b files -> labels of whole documents: tried, then loaded
-    "annotate":  "kbpo.sampling.documents.upload.tick",
+    "annotate":  "kbpo.sampling.documents.import_annotations.tick",
     # 2  file -> Instance, Prediction, Problem
     "ingest":    "kbpo.submissions.ingest.tick",
     # 2a Predictions -> Scores of metrics
     "measure":   "kbpo.scores.compute.tick",
     # 3  Predictions -> p_i and the plan
-    "plan":      "kbpo.sampling.distribution.tick",
+    "plan":      "kbpo.sampling.plan.tick",
     # 4  p_i, Labels -> SampleBatch, Sample
     "draw":      "kbpo.sampling.draw.tick",
     # 4a documents of the first stage -> the second

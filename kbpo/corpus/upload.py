@@ -1,7 +1,7 @@
 """Files that come through the browser: read as a trial first, which keeps nothing, then loaded by a
 click; both in the pipeline, whatever their size. Corpora of documents here; inputs of systems that
 write are loaded by `kbpo.tracks.texts.load`, annotations of documents by
-`kbpo.sampling.documents.upload`.
+`kbpo.sampling.documents.import_annotations`.
 """
 
 from __future__ import annotations

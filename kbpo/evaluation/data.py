@@ -12,7 +12,7 @@ from django.db.models import Count, Exists, Max, OuterRef, Q
 from kbpo.inclusion.read import marks_of, read_inclusion, thresholds_of
 from kbpo.instances.models import Label
 from kbpo.pool.pool import overlaps, read_pool
-from kbpo.sampling.documents.annotated import annotated_documents
+from kbpo.sampling.documents.draw import annotated_documents
 from kbpo.sampling.guess import Lesson, guess_of, one_verdict
 from kbpo.sampling.models import Sample, SampleBatch
 from kbpo.scores.models import Score

@@ -18,7 +18,7 @@ from kbpo.evaluation.score import details_of, report_of
 from kbpo.evaluation.stages import end_stages, lock_judging, notify_teams, store_interim_intervals
 from kbpo.evaluation.store import drop_details_since, store
 from kbpo.queue import one_at_a_time, work
-from kbpo.sampling.left_open import keep_answered
+from kbpo.sampling.draw import keep_answered
 from kbpo.sampling.models import SampleBatch
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track

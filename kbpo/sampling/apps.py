@@ -9,4 +9,4 @@ class SamplingConfig(AppConfig):
     name = "kbpo.sampling"
 
     def ready(self) -> None:
-        import_module("kbpo.sampling.left_open")  # hears of runs that go
+        import_module("kbpo.sampling.draw")  # hears of runs that go

@@ -1,15 +1,24 @@
-"""Step 4: confirmed submissions get the next batches of their track's design."""
+"""Step 4: confirmed submissions get the next batches of their track's design. Batches of a run that
+is withdrawn while it is judged are frozen: what was answered stays in everybody's scores.
+"""
 
 from __future__ import annotations
 
 from itertools import groupby
 
+from django.db import transaction
+from django.db.models import QuerySet
+from django.dispatch import receiver
+
 from kbpo import clock
+from kbpo.instances.models import Target
 from kbpo.queue import nudge, one_at_a_time, work_together
 from kbpo.sampling.designs import design_of
 from kbpo.sampling.development import draw_development
-from kbpo.sampling.distribution import recompute_distributions
-from kbpo.submissions.models import Submission
+from kbpo.sampling.models import Sample, SampleBatch, Threshold
+from kbpo.sampling.plan import recompute_distributions
+from kbpo.submissions.models import GONE, Submission, comes_or_goes
+from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
 AT_ONCE = 8
@@ -41,3 +50,46 @@ def _sample(submissions: list[Submission]) -> None:
             submission.move("judging", sampled_at=submission.sampled_at or clock.now())
     nudge("ask")
     nudge("estimate")
+
+
+def keep_answered(track: Track) -> None:
+    """Freeze each open batch of a withdrawn run at the questions answered so far, once: later
+    answers to questions of other runs do not count for it. If a failed run is tried again its
+    batches count in full.
+    """
+    _keep(SampleBatch.objects.filter(submission__track=track))
+
+
+@receiver(comes_or_goes)
+@transaction.atomic
+def keep_answered_of(run: Submission, **_: object) -> None:
+    """Do the same for one run when it is withdrawn or restored. If this fails the run is withdrawn
+    all the same: `keep_answered` catches up.
+    """
+    _keep(SampleBatch.objects.filter(submission=run))
+
+
+def _keep(batches: QuerySet[SampleBatch]) -> None:
+    back = batches.exclude(submission__status__in=GONE).exclude(answered_below=None)
+    back.update(answered_below=None)
+    left = batches.filter(
+        submission__status__in=GONE,
+        design=Track.Design.POISSON,
+        settled_at=None,
+        answered_below=None,
+    )
+    for batch in left.select_related("submission__track").order_by("pk"):
+        batch.answered_below = _answered_below(batch)
+        batch.save(update_fields=["answered_below"])
+
+
+def _answered_below(batch: SampleBatch) -> float:
+    """Return the smallest u/π of a batch's unanswered targets; 1 if all are answered."""
+    drawn = list(Sample.objects.filter(batch=batch).values_list("target_id", flat=True))
+    owner = batch.submission_id
+    waiting = kind_of(batch.submission.track).unanswered({owner: drawn})[owner]
+    pi_of = dict(
+        Threshold.objects.filter(batch=batch, target__in=waiting).values_list("target_id", "pi")
+    )
+    u_of = dict(Target.objects.filter(pk__in=pi_of).values_list("pk", "u"))
+    return min((u_of[target] / pi for target, pi in pi_of.items()), default=1.0)

@@ -28,9 +28,9 @@ from kbpo.clock import now
 from kbpo.corpus.models import Mention
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
-from kbpo.sampling.distribution import tick as plan
 from kbpo.sampling.models import ExpertCheck, Further
 from kbpo.sampling.open_track import close_track
+from kbpo.sampling.plan import tick as plan
 from kbpo.submissions.ingest import tick as ingest
 from kbpo.submissions.models import Submission
 from kbpo.tracks.kbp.track import KbpTrack

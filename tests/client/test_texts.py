@@ -15,8 +15,8 @@ from django.core import mail
 from django.core.management import call_command
 from django.test import Client as Browser
 
-from kbpo.sampling.distribution import tick as plan
 from kbpo.sampling.open_track import Money, close_track, create_track, open_track
+from kbpo.sampling.plan import tick as plan
 from kbpo.submissions.ingest import tick as ingest
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track

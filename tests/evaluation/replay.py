@@ -20,7 +20,7 @@ from kbpo.instances.models import Instance, Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
 from kbpo.money.spend import spend
-from kbpo.sampling import distribution, draw
+from kbpo.sampling import draw, plan
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Prediction, Submission
@@ -141,7 +141,7 @@ class Replay:
         """A planned submission of a team that predicts these relations."""
         row = self.store(team, which, status="read")
         _analyse()
-        distribution.tick()
+        plan.tick()
         row.refresh_from_db()
         assert row.status == "planned", row.reason
         return row

@@ -17,7 +17,7 @@ from kbpo.instances.models import Instance, Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
 from kbpo.sampling.documents.draw import settle_documents
-from kbpo.sampling.left_open import keep_answered
+from kbpo.sampling.draw import keep_answered
 from kbpo.sampling.models import (
     DocumentSample,
     Sample,

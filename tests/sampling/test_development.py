@@ -9,7 +9,7 @@ import pytest
 from kbpo.corpus.models import Document, Part
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Target
-from kbpo.sampling import distribution
+from kbpo.sampling import plan
 from kbpo.sampling.confirm import CannotConfirm, confirm
 from kbpo.sampling.models import SampleBatch, SamplingDistribution
 from kbpo.sampling.open_track import close_track
@@ -39,7 +39,7 @@ def upload(world: Replay, team: str) -> Submission:
     """A planned run that predicts everything."""
     row = world.store(team, range(N), status="read")
     row.predictions.filter(instance__document=world.documents[0]).update(is_dev=True)
-    distribution.tick()
+    plan.tick()
     row.refresh_from_db()
     assert row.status == "planned", row.reason
     return row

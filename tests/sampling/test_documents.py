@@ -16,9 +16,9 @@ from kbpo.corpus.names import occurrences
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
 from kbpo.sampling.documents import second_stage
-from kbpo.sampling.documents.annotated import annotated_documents
 from kbpo.sampling.documents.draw import (
     CannotDraw,
+    annotated_documents,
     describe_draw,
     order_documents,
     settle_documents,

@@ -10,9 +10,9 @@ from django.db import connections, transaction
 from annotation.budget.give_back import give_back
 from kbpo.money.models import Budget, Ledger
 from kbpo.money.spend import OverBudget, balance
-from kbpo.sampling import distribution, draw
+from kbpo.sampling import draw, plan
+from kbpo.sampling.confirm import CannotOrder, offer_of, order
 from kbpo.sampling.models import Further, Sample
-from kbpo.sampling.order import CannotOrder, offer_of, order
 from kbpo.sampling.plan import narrower_half_widths
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
@@ -29,7 +29,7 @@ def scored(toy: Toy, design: str = "poisson") -> tuple[Replay, Submission]:
         world = Replay.of(toy, N, 0.5, design=design)
         row = world.judge(world.upload("Patterns", range(N)))
         give_back(row)
-        distribution.tick()
+        plan.tick()
         return world, row
 
     return Replay.once(toy, f"more may be ordered by {design}", play)
@@ -75,7 +75,7 @@ def test_more_is_ordered_and_the_interval_narrows(toy: Toy, design: str) -> None
     assert row.stage_reason == "target" or design == "iid"
     assert abs(world.number(row).value - world.truth(range(N))) < 0.08
     assert not give_back(row) or balance(purpose=row.purpose).open == 0
-    distribution.tick()
+    plan.tick()
     again = offer_of(row)
     assert again is not None and again.order == 2
     assert all(float(one) < half_width(world, row) for one in again.plan["options"])
@@ -131,7 +131,7 @@ def test_money_that_ends_first_is_said_and_what_was_ordered_is_offered_again(toy
     row = go_on(world, row)
     assert row.stage_reason == "budget"
     assert balance(purpose=row.purpose).open < each
-    distribution.tick()
+    plan.tick()
     assert "0.030" in narrower_half_widths(row) and "0.030" in offer_of(row).plan["options"]
     asked = Sample.objects.filter(batch__submission=row, batch__settings__order=1)
     assert asked.count() == int(Decimal("3.00") / each)
@@ -152,7 +152,7 @@ def test_more_is_ordered_while_it_is_judged_again(toy: Toy, design: str) -> None
     draw.tick()
     row.refresh_from_db()
     assert row.status == "judging"
-    distribution.tick()
+    plan.tick()
     offer = offer_of(row)
     assert offer is not None and set(offer.plan["options"]) <= {"0.030", "0.025", "0.020"}
     before = balance(purpose=row.purpose).open

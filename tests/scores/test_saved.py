@@ -26,11 +26,10 @@ from kbpo.evaluation.worth import _system_correlation
 from kbpo.instances.models import Instance, Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.designs import design_of, poisson
-from kbpo.sampling.designs.draft import Draft
 from kbpo.sampling.designs.state import State
+from kbpo.sampling.draft import Draft, Study, study_of
 from kbpo.sampling.guess import FOLDS, guess_ratings
 from kbpo.sampling.models import SampleBatch, Threshold
-from kbpo.sampling.study import Study, study_of
 from kbpo.scores.bring import set_used
 from kbpo.scores.models import Scorer
 from kbpo.submissions.models import Submission

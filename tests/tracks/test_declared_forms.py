@@ -29,9 +29,9 @@ from kbpo.evaluation.score import strengths
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.money.spend import balance
-from kbpo.sampling.distribution import recompute_distributions
 from kbpo.sampling.models import SampleBatch
 from kbpo.sampling.open_track import Money, close_track, create_track, open_track
+from kbpo.sampling.plan import recompute_distributions
 from kbpo.scores.bring import CannotTake, Name, store_scores
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import receive

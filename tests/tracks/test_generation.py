@@ -27,8 +27,8 @@ from kbpo.corpus.load import CannotLoad
 from kbpo.evaluation.leaderboard import board
 from kbpo.instances.models import Target
 from kbpo.money.spend import balance
-from kbpo.sampling.distribution import tick as plan
 from kbpo.sampling.open_track import Money, create_track, open_track
+from kbpo.sampling.plan import tick as plan
 from kbpo.submissions.ingest import tick as ingest
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track

@@ -17,7 +17,7 @@ from formats.schema import Schema, load_schema
 from kbpo.accounts.models import Team, User
 from kbpo.corpus.load import find_schema, load_corpus
 from kbpo.instances.record import NewLabel, record
-from kbpo.sampling import distribution, draw
+from kbpo.sampling import draw, plan
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.documents.draw import draw_documents
 from kbpo.sampling.documents.import_annotations import import_annotations
@@ -43,7 +43,7 @@ def follow(
         with path.open("rb") as file:
             submission = receive(track, team, user, file, name=path.name, file_name=path.name)
         ingest.tick()
-        distribution.tick()
+        plan.tick()
         submission.refresh_from_db()
         narrowest = min(submission.plan["options"])
         confirm(submission, user, half_width=narrowest, good_lines_only=True)

@@ -27,7 +27,7 @@ from kbpo.accounts.models import User
 from kbpo.clock import served
 from kbpo.sampling import draw
 from kbpo.sampling.confirm import confirm
-from kbpo.sampling.distribution import tick as plan
+from kbpo.sampling.plan import tick as plan
 from kbpo.submissions.ingest import tick as ingest
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import receive

@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import reverse
 
 from kbpo.instances.models import Label
-from kbpo.sampling.documents import upload
+from kbpo.sampling.documents import import_annotations
 from kbpo.sampling.documents.draw import draw_documents
 from kbpo.sampling.models import AnnotationUpload, DocumentSample
 from tests.conftest import Toy
@@ -42,7 +42,7 @@ def test_what_was_tried_is_loaded_the_same_documents_and_once(
 ) -> None:
     admin = as_user("Admin")
     assert send(admin, files) == 302
-    assert upload.tick() == 1
+    assert import_annotations.tick() == 1
     row = AnnotationUpload.objects.get()
     assert row.status == "tried" and row.found["documents"] == 2
     assert not Label.objects.exists() and not DocumentSample.objects.exists()
@@ -51,7 +51,7 @@ def test_what_was_tried_is_loaded_the_same_documents_and_once(
     assert as_user("Rosa").post(change, form | {"verb": "load"}).status_code == 403
     for _ in range(2):
         admin.post(change, form | {"verb": "load"})
-    assert upload.tick() == 1 and upload.tick() == 0
+    assert import_annotations.tick() == 1 and import_annotations.tick() == 0
     drawn = DocumentSample.objects.values_list("document_id", flat=True)
     assert set(drawn) == set(draw_documents(toy.track, 2, row.seed))
     row.refresh_from_db()
@@ -68,7 +68,7 @@ def test_what_can_work_is_chosen_first_and_wrong_lines_are_named_whatever_is_cho
     assert '<option value="all" selected' in admin.get(page).content.decode()
     files[0].write_text(files[0].read_text() + "d1\t0\t4\tper:parents\t5\t999\t0\t9\n")
     send(admin, files, which="drawn", size="")
-    upload.tick()
+    import_annotations.tick()
     assert "my gold.tsv, line 6: The span 5-999" in AnnotationUpload.objects.get().reason
     DocumentSample.objects.create(
         track=toy.track, document=toy.corpus.documents.first(), position=1, probability=1.0

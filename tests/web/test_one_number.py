@@ -21,10 +21,9 @@ from kbpo.evaluation.run import evaluate
 from kbpo.instances.record import NewLabel, record
 from kbpo.money.models import Ledger
 from kbpo.money.spend import Bill, balance, reserve, spend_all
-from kbpo.sampling import distribution, draw
-from kbpo.sampling.confirm import confirm
+from kbpo.sampling import draw, plan
+from kbpo.sampling.confirm import confirm, offer_of, order
 from kbpo.sampling.models import Sample, Threshold
-from kbpo.sampling.order import offer_of, order
 from kbpo.submissions.models import Submission
 from kbpo.web.components.figures import money_text
 from scoring.words import ALL_JUDGED, interval_text, no_width_text, number_text
@@ -85,7 +84,7 @@ class Town:
             evaluate(self.toy.track, finished(self.toy.track))
             row.refresh_from_db()
             if row.status == "scored":
-                distribution.tick()
+                plan.tick()
                 return row
         raise AssertionError(f"still {row.status}")
 

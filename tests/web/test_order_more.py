@@ -15,8 +15,8 @@ from django.urls import reverse
 from kbpo.accounts.models import Token
 from kbpo.money.models import Ledger
 from kbpo.money.spend import balance
-from kbpo.sampling import distribution
-from kbpo.sampling.order import offer_of
+from kbpo.sampling import plan
+from kbpo.sampling.confirm import offer_of
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
@@ -33,7 +33,7 @@ def row(toy: Toy, keep: Callable[..., Any]) -> Submission:
     def play() -> Submission:
         world = Replay.of(toy, N, 0.5)
         found = world.judge(world.upload("Patterns", range(N)))
-        distribution.tick()
+        plan.tick()
         return found
 
     found: Submission = keep("order more", play)

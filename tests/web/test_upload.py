@@ -13,8 +13,8 @@ from django.test import Client
 from django.urls import reverse
 
 from kbpo.money.models import Budget, Ledger, Price
-from kbpo.sampling.distribution import tick as plan
-from kbpo.sampling.reprice import reprice
+from kbpo.sampling.plan import reprice
+from kbpo.sampling.plan import tick as plan
 from kbpo.submissions.ingest import tick as ingest
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track

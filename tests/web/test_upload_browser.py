@@ -15,7 +15,7 @@ from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
 
-from kbpo.sampling.distribution import tick as plan
+from kbpo.sampling.plan import tick as plan
 from kbpo.submissions.ingest import tick as ingest
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy

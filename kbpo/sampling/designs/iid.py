@@ -24,8 +24,8 @@ from kbpo.sampling.designs.base import (
     seed_of,
     target_variance,
 )
-from kbpo.sampling.designs.draft import Draft
 from kbpo.sampling.designs.state import State
+from kbpo.sampling.draft import Draft
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track

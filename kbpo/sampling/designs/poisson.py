@@ -33,8 +33,8 @@ from kbpo.sampling.designs.base import (
     seed_of,
     target_variance,
 )
-from kbpo.sampling.designs.draft import Draft
 from kbpo.sampling.designs.state import BOLD, State, to_be_paid
+from kbpo.sampling.draft import Draft
 from kbpo.sampling.guess import VERSION
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
 from kbpo.submissions.models import Submission

@@ -15,7 +15,7 @@ from kbpo.corpus.fetch import fetch
 from kbpo.inclusion.read import Thresholds, read_inclusion
 from kbpo.pool.pool import read_pool
 from kbpo.sampling.designs.base import Realised
-from kbpo.sampling.designs.draft import LEAST_LEFT
+from kbpo.sampling.draft import LEAST_LEFT
 from kbpo.sampling.guess import Lesson, guess_of, one_verdict
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission

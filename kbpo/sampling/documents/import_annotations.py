@@ -1,10 +1,11 @@
-"""Imports exhaustive annotation of documents as labels, so that recall can be measured before
-anybody annotates.
+"""Imports exhaustive annotation of documents as labels, from the command line or the browser, so
+that recall can be measured before anybody annotates.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -12,12 +13,21 @@ from pathlib import Path
 
 from django.db import transaction
 
-from kbpo.corpus.models import Corpus
+from kbpo.corpus.load import CannotLoad
+from kbpo.corpus.models import Corpus, Document
+from kbpo.corpus.upload import Found, process_uploads
 from kbpo.instances.merge import Value
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
-from kbpo.sampling.documents.draw import settle_documents
+from kbpo.queue import OwnersFault
+from kbpo.sampling.documents.draw import (
+    CannotDraw,
+    draw_documents,
+    settle_documents,
+    waiting_documents,
+)
+from kbpo.sampling.models import AnnotationUpload
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import kind_with_recall
 
@@ -112,3 +122,57 @@ def _digest(*paths: Path) -> str:
         if path.exists():
             digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:16]
+
+
+def tick() -> int:
+    """Return how many uploads were tried or loaded."""
+    return process_uploads(AnnotationUpload, _load)
+
+
+def _load(row: AnnotationUpload) -> Found:
+    """Load one upload and return its counts. Raises CannotLoad, or OwnersFault where the file
+    matches no sampled document.
+    """
+    try:
+        done = import_annotations(
+            row.track,
+            Path(row.file.path),
+            Path(row.mentions.path),
+            _documents(row),
+            closed=row.closed,
+            seed=row.seed if row.which == AnnotationUpload.Which.SAMPLE else None,
+            is_public=row.is_public,
+        )
+    except CannotDraw as refusal:
+        raise OwnersFault(str(refusal)) from None
+    found: Found = {
+        "documents": done.documents,
+        **done.labels,
+        "annotated in all": done.annotated,
+    }
+    if done.unmarked:
+        found[row.UNMARKED] = done.unmarked
+    if done.lacking:
+        found[row.LACKING] = done.lacking
+        found[row.FIRST_LACKING] = done.first_lacking
+    return found
+
+
+def _documents(row: AnnotationUpload) -> list[int]:
+    """Return the documents that are annotated. Raises CannotDraw, CannotLoad."""
+    if row.which == AnnotationUpload.Which.SAMPLE:
+        return draw_documents(row.track, row.size or 0, row.seed)
+    if row.which == AnnotationUpload.Which.ALL:
+        documents = Document.objects.filter(corpus=row.track.corpus)
+        return list(documents.order_by("pk").values_list("pk", flat=True))
+    if waiting := waiting_documents(row.track):
+        return waiting
+    _read_all(row)
+    raise CannotLoad("No document was drawn and waits: draw some first.")
+
+
+def _read_all(row: AnnotationUpload) -> None:
+    """Read the files, so that wrong lines are reported first. Raises CannotLoad."""
+    marks = kind_with_recall(row.track).read_marks(Path(row.file.path), Path(row.mentions.path), ())
+    for values in marks.values.values():
+        deque(values, maxlen=0)

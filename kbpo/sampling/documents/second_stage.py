@@ -23,8 +23,7 @@ from kbpo import clock
 from kbpo.corpus.models import Corpus, Document, Part
 from kbpo.corpus.names import occurrences
 from kbpo.queue import nudge
-from kbpo.sampling.documents.annotated import LEAST, abandoned_documents
-from kbpo.sampling.documents.draw import TWO_STAGE, UNIFORM_SHARE
+from kbpo.sampling.documents.draw import LEAST, TWO_STAGE, UNIFORM_SHARE, abandoned_documents
 from kbpo.sampling.models import DocumentBatch, DocumentSample
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import kind_with_recall

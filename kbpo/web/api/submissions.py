@@ -22,9 +22,8 @@ from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.latest import Latest, extent_of
 from kbpo.evaluation.leaderboard import newest_headlines
 from kbpo.money.spend import balance
-from kbpo.sampling.confirm import confirm, refusal_of_plan
+from kbpo.sampling.confirm import can_order, confirm, offer_of, order, refusal_of_plan
 from kbpo.sampling.development import MOST
-from kbpo.sampling.order import can_order, offer_of, order
 from kbpo.sampling.plan import current_offer
 from kbpo.submissions.discard import delete
 from kbpo.submissions.models import Submission

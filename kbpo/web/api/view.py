@@ -31,8 +31,7 @@ from rest_framework.views import exception_handler
 
 from annotation.desk.experts import CannotAsk
 from kbpo.money.spend import OverBudget
-from kbpo.sampling.confirm import CannotConfirm
-from kbpo.sampling.order import CannotOrder
+from kbpo.sampling.confirm import CannotConfirm, CannotOrder
 from kbpo.scores.bring import CannotTake
 from kbpo.submissions import receive
 from kbpo.web.api.answers import whole_number_parameter

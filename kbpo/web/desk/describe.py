@@ -28,7 +28,7 @@ from kbpo.corpus.models import Corpus
 from kbpo.money.models import Price
 from kbpo.sampling.designs.base import UNDER_WAY
 from kbpo.sampling.models import DocumentSample
-from kbpo.sampling.reprice import reprice
+from kbpo.sampling.plan import reprice
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import TrackWithRecall
 from kbpo.tracks.registry import FORM, class_of

@@ -18,11 +18,11 @@ from annotation.questions import read_documents
 from annotation.questions.order import CannotOrder, add_money_to, order_documents, plan_documents
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import OverBudget, allowance
-from kbpo.sampling.documents.annotated import annotated_documents
 from kbpo.sampling.documents.draw import (
     LEAST_UNIFORM,
     UNIFORM_SHARE,
     CannotDraw,
+    annotated_documents,
     describe_draw,
     in_two_stages,
     waiting_documents,

@@ -13,7 +13,7 @@ from django.urls import path
 from rest_framework.request import Request
 
 from kbpo.corpus.models import Document, Mention, Part
-from kbpo.sampling.documents.annotated import annotated_documents
+from kbpo.sampling.documents.draw import annotated_documents
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import Judged
 from kbpo.tracks.models import Track, sees_all

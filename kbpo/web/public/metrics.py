@@ -21,8 +21,7 @@ from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.worth import FEWEST
 from kbpo.instances.models import Target
 from kbpo.sampling.designs.base import half_width_of, variance_at
-from kbpo.sampling.designs.draft import Draft
-from kbpo.sampling.study import CURVE, WIDTHS, Study, study_of
+from kbpo.sampling.draft import CURVE, WIDTHS, Draft, Study, study_of
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.measures import Criterion

@@ -23,7 +23,7 @@ from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Document
 from kbpo.evaluation.latest import Latest
 from kbpo.instances.models import Label
-from kbpo.sampling.documents.annotated import annotated_documents
+from kbpo.sampling.documents.draw import annotated_documents
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import ENTITY, Judged
 from kbpo.tracks.models import Track

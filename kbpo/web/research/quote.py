@@ -21,8 +21,8 @@ from kbpo.accounts.models import User
 from kbpo.evaluation.latest import Extent
 from kbpo.money.models import Budget
 from kbpo.money.spend import SCOPE_NAMES, OverBudget, allowance
+from kbpo.sampling.confirm import CannotOrder, can_order, filter_offer, order
 from kbpo.sampling.models import Further
-from kbpo.sampling.order import CannotOrder, can_order, filter_offer, order
 from kbpo.sampling.plan import at_most_new, current_offer, was_computed_before
 from kbpo.submissions.models import Submission
 from kbpo.tracks.registry import kind_of
