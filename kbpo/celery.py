@@ -31,7 +31,7 @@ PIPELINE: dict[str, str] = {
     "analyse":   ANALYSE,
     # 0  file -> Corpus, Document: tried, then loaded
     "load":      "kbpo.corpus.upload.tick",
-    "load_inputs": "kbpo.tracks.texts.load.tick",
+    "load_inputs": "kbpo.tracks.texts.store.tick",
     # 0b files -> labels of whole documents: tried, then loaded
     "annotate":  "kbpo.sampling.documents.import_annotations.tick",
     # 2  file -> Instance, Prediction, Problem

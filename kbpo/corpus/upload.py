@@ -1,6 +1,6 @@
 """Files that come through the browser: read as a trial first, which keeps nothing, then loaded by a
 click; both in the pipeline, whatever their size. Corpora of documents here; inputs of systems that
-write are loaded by `kbpo.tracks.texts.load`, annotations of documents by
+write are loaded by `kbpo.tracks.texts.store`, annotations of documents by
 `kbpo.sampling.documents.import_annotations`.
 """
 

@@ -20,7 +20,7 @@ from kbpo.sampling.plan import tick as plan
 from kbpo.submissions.ingest import tick as ingest
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from kbpo.tracks.texts.load import load_inputs
+from kbpo.tracks.texts.store import load_inputs
 from tests.client.conftest import Run, told
 from tests.conftest import Toy
 from tests.tracks.test_generation import rate

@@ -40,8 +40,8 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import class_of, kind_of
 from kbpo.tracks.texts.declared import CannotDeclare, declare
 from kbpo.tracks.texts.judgments import CannotImport, text_kind
-from kbpo.tracks.texts.load import load_inputs
 from kbpo.tracks.texts.models import DeclaredForm
+from kbpo.tracks.texts.store import load_inputs
 from kbpo.web.desk.forms import EXAMPLE
 from rehearsal.browser import Browser, Page
 from tests.tracks.test_toy_kind import PASSWORD, call, researcher, upload

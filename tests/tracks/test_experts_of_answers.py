@@ -27,7 +27,7 @@ from kbpo.sampling.models import ExpertCheck, ExpertRound
 from kbpo.sampling.open_track import Money, close_track, create_track, open_track
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from kbpo.tracks.texts.load import load_inputs
+from kbpo.tracks.texts.store import load_inputs
 from rehearsal.browser import Browser, Page
 from rehearsal.opinions import PassageVerdict, check_fields
 from scoring.report import Figure

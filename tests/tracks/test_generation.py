@@ -32,9 +32,9 @@ from kbpo.sampling.plan import tick as plan
 from kbpo.submissions.ingest import tick as ingest
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from kbpo.tracks.texts.load import load_inputs
 from kbpo.tracks.texts.models import Input
 from kbpo.tracks.texts.shipped import AnswersTrack, GenerationTrack
+from kbpo.tracks.texts.store import load_inputs
 from rehearsal.annotators import Crowd
 from rehearsal.browser import Browser
 from rehearsal.opinions import PassageVerdict, TrueRating

@@ -36,8 +36,7 @@ from kbpo.tracks.texts.judgments import (
     export_judgments,
     import_judgments,
 )
-from kbpo.tracks.texts.load import load_inputs
-from kbpo.tracks.texts.store import Claim, store
+from kbpo.tracks.texts.store import Claim, load_inputs, store
 from kbpo.web.desk.judgments import import_file, judgment_lines
 from rehearsal.browser import Browser
 from tests.tracks.test_toy_kind import call, researcher, upload

@@ -20,7 +20,7 @@ from kbpo.accounts.models import Audit
 from kbpo.corpus import upload
 from kbpo.corpus.models import Corpus, CorpusUpload, Document
 from kbpo.tracks.models import Track
-from kbpo.tracks.texts import load as load_inputs
+from kbpo.tracks.texts import store
 from kbpo.tracks.texts.models import Input
 from kbpo.web.desk.tracks import checklist_of
 from tests.conftest import Toy
@@ -104,7 +104,7 @@ def load(admin: Client) -> CorpusUpload:
     row = CorpusUpload.objects.latest("pk")
     admin.post(reverse("desk-corpora"), {"pk": row.pk, "verb": "load"})
     upload.tick()
-    load_inputs.tick()
+    store.tick()
     row.refresh_from_db()
     return row
 
@@ -144,7 +144,7 @@ def test_inputs_are_tried_and_loaded_from_the_page_that_the_checklist_leads_to(
     admin = as_user("Admin")
     assert send(admin, packed(INPUTS), "Articles", what="inputs") == 302
     assert upload.tick() == 0, "these are no documents"
-    assert load_inputs.tick() == 1
+    assert store.tick() == 1
     assert not Corpus.objects.filter(name="Articles").exists(), "a trial keeps nothing"
     page = admin.get(reverse("desk-corpora")).content.decode()
     assert "inputs: 2, with a reference: 1" in page

@@ -18,9 +18,9 @@ from kbpo.instances.models import Label
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks import base
 from kbpo.tracks.base import Verdicts
+from kbpo.tracks.kbp.definition import FACETS
 from kbpo.tracks.kbp.judge import Clusters, JudgedRow, Span, directed_name, holds, judge
 from kbpo.tracks.kbp.judgments import rows_of, rows_of_read
-from kbpo.tracks.kbp.words import FACETS
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import Found, name_matcher
 

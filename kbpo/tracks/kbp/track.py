@@ -4,7 +4,8 @@ mentions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,34 +17,131 @@ from formats.checks import EXPECTED
 from formats.codes import FATAL
 from formats.messages import Report
 from formats.mistaken import explain_wrong_format
-from formats.schema import load_schema
+from formats.schema import Schema, load_schema
 from kbpo.corpus.fetch import fetch
-from kbpo.corpus.models import Document
+from kbpo.corpus.models import Corpus, Document
 from kbpo.instances.merge import Statement, Value
-from kbpo.instances.models import Target
+from kbpo.instances.models import Instance, Target
 from kbpo.tracks.base import Answers, Judged, QuestionDraft, Trait, Unusable, Verdicts
 from kbpo.tracks.kbp import (
-    agree,
-    entities,
     explore,
+    judge,
     judgments,
     pairs,
     questions,
     whole,
 )
-from kbpo.tracks.kbp.columns import ASKING, MEASURES, POOL, WITH_RECALL
-from kbpo.tracks.kbp.example import example_lines
+from kbpo.tracks.kbp.definition import (
+    ASKING,
+    FACETS,
+    FOUND_COLUMNS,
+    GROUPS,
+    MEASURES,
+    PAGES,
+    POOL,
+    WITH_RECALL,
+    WORDS,
+    in_catalogue,
+)
 from kbpo.tracks.kbp.facts import found_by, read_facts, targets_in_scope
-from kbpo.tracks.kbp.marks import read_marks
+from kbpo.tracks.kbp.judgments import read_traits
 from kbpo.tracks.kbp.merge import merge_labels
-from kbpo.tracks.kbp.read import Reading
-from kbpo.tracks.kbp.store import store
-from kbpo.tracks.kbp.to_judge import to_judge
-from kbpo.tracks.kbp.traits import read_traits
-from kbpo.tracks.kbp.words import FACETS, FOUND_COLUMNS, GROUPS, PAGES, WORDS, in_catalogue
+from kbpo.tracks.kbp.store import Reading, store
+from kbpo.tracks.kbp.whole import read_marks
 from kbpo.tracks.recall import Found, Marks, TrackWithRecall
 from scoring.arrays import Ids
 from scoring.documents import Facts
+
+BEFORE, AFTER = 2, 1
+"""Sentences that are shown before and after those of the names"""
+
+
+def to_judge(corpus: Corpus, instances: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """Return, for each relation, its document, a text with both names marked, and the claim as a
+    sentence.
+    """
+    schema = load_schema(corpus.schema)
+    rows = Instance.objects.filter(pk__in=instances).select_related("document", "predicate")
+    return {
+        row.pk: _claim_context(row, row.document, row.predicate.name, schema)
+        for row in rows.order_by("pk")
+        if row.document is not None and row.predicate is not None
+    }
+
+
+def _claim_context(
+    row: Instance, document: Document, predicate: str, schema: Schema
+) -> dict[str, Any]:
+    subject = (row.subject_begin or 0, row.subject_end or 0)
+    object_ = (row.object_begin or 0, row.object_end or 0)
+    begin, end = _window(document, min(subject, object_)[0], max(subject, object_)[1])
+    names = {"subject": document.gloss(*subject), "object": document.gloss(*object_)}
+    return {
+        "document": document.key,
+        "text": document.text[begin:end],
+        "subject": _name(names["subject"], subject, begin),
+        "object": _name(names["object"], object_, begin),
+        "relation": predicate,
+        "claim": schema.predicates[predicate].sentence(names["subject"], names["object"]),
+    }
+
+
+def _name(text: str, span: tuple[int, int], begin: int) -> dict[str, Any]:
+    """Return a name and its half-open span in the text that is shown."""
+    return {"text": text, "begin": span[0] - begin, "end": span[1] - begin}
+
+
+def _window(document: Document, first: int, last: int) -> tuple[int, int]:
+    """Return where the text that is shown begins and ends: whole sentences around both names."""
+    sentences = list(document.sentences)
+    inside = [place for place, (begin, end) in enumerate(sentences) if begin < last and end > first]
+    if not inside:
+        return 0, len(document.text)
+    begin = sentences[max(0, inside[0] - BEFORE)][0]
+    end = sentences[min(len(sentences) - 1, inside[-1] + AFTER)][1]
+    return min(begin, first), max(end, last)
+
+
+MOST = 12
+
+
+def example_lines(corpus: Corpus) -> Iterator[str]:
+    """Yield lines of JSON, one a document: two names of one sentence and the first predicate of the
+    schema.
+    """
+    predicate = corpus.schema["predicates"][0]
+    types = (predicate.get("types") or [[None, None]])[0]
+    for document in Document.objects.filter(corpus=corpus).order_by("pk")[:MOST]:
+        if (pair := _two_names(document)) is not None:
+            yield json.dumps(_claim(document, pair, predicate["name"], types), ensure_ascii=False)
+
+
+def _claim(
+    document: Document, pair: list[tuple[int, int]], predicate: str, types: list[str | None]
+) -> dict[str, Any]:
+    claim: dict[str, Any] = {
+        "doc": document.key,
+        "subject": pair[0],
+        "predicate": predicate,
+        "object": pair[1],
+    }
+    if types[0] and types[1]:
+        claim |= {"subject_type": types[0], "object_type": types[1]}
+    return claim | {"confidence": 0.5}
+
+
+def _two_names(document: Document) -> list[tuple[int, int]] | None:
+    """Spans of two different words with a capital, in the first sentence that has them."""
+    tokens = list(zip(document.token_begin, document.token_end, strict=True))
+    for begin, end in document.sentences:
+        found: dict[str, tuple[int, int]] = {}
+        for token in tokens:
+            word = document.gloss(*token)
+            if begin <= token[0] < end and word[:1].isupper() and word.isalpha():
+                found.setdefault(word, token)
+        if len(found) > 1:
+            return list(found.values())[:2]
+    return None
 
 
 def relations_of(instances: Sequence[int]) -> dict[int, dict[str, Any]]:
@@ -211,18 +309,18 @@ class KbpTrack(TrackWithRecall):
         return whole.divided_drafts(self.track, document, question)
 
     def entities_found(self, documents: Sequence[int], when: datetime) -> dict[str, int]:
-        return entities.entities_found(self.corpus, documents, when)
+        return whole.entities_found(self.corpus, documents, when)
 
     def release_columns(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
         return relations_of(instances)
 
     def agrees(self, target: Target, says: Value, now: Value, *, marked: bool = False) -> bool:
-        return agree.agrees(target, says, now, marked=marked)
+        return judge.agrees(target, says, now, marked=marked)
 
     def compare_references(
         self, target: Target, now: Value, says: Value
     ) -> tuple[str, str, bool] | None:
-        return agree.compare_references(target, now, says)
+        return judge.compare_references(target, now, says)
 
     def store_facts(self, question: int) -> int:
         return whole.store_facts(self.corpus, question)

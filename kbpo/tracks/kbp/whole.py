@@ -5,21 +5,31 @@ between them.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
+from formats.annotations import GoldRecord, MentionRecord, read_gold, read_mentions
+from formats.limits import Limits
+from formats.messages import Report
+from formats.opening import open_text
 from formats.schema import Schema, load_schema
+from kbpo.corpus.load import CannotLoad, refuse_errors
+from kbpo.corpus.lookup import DatabaseCorpus
 from kbpo.corpus.models import Corpus, Document, Predicate
-from kbpo.instances.merge import unreplaced_labels
+from kbpo.corpus.names import entity_types
+from kbpo.instances.merge import Value, merged_value, unreplaced_labels
 from kbpo.instances.models import Instance, Label, Target
 from kbpo.instances.targets import Place, targets_at
 from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.kbp.facts import REACH
 from kbpo.tracks.kbp.judge import Clusters, Span, directed_name
-from kbpo.tracks.kbp.merge import CLUSTER, UNDECIDED
+from kbpo.tracks.kbp.merge import CLUSTER, UNDECIDED, merge_labels
 from kbpo.tracks.kbp.questions import about_mentions, meanings_of, sentences_of
 from kbpo.tracks.models import Track
+from kbpo.tracks.recall import Marks
 
 Settled = Mapping[Span, Mapping[str, Any]]
 """Mentions of one document with the values of their labels"""
@@ -256,3 +266,126 @@ def _text_of(document: Document) -> dict[str, Any]:
         "text": document.text,
         "sentences": [list(span) for span in document.sentences],
     }
+
+
+def mentions_in(path: Path, corpus: Corpus, documents: DatabaseCorpus) -> Iterator[MentionRecord]:
+    """Return the mentions of a file, streamed. Raises CannotLoad at its end if it has errors: then
+    none may be kept.
+    """
+    report = Report()
+    _readable(path)
+    yield from read_mentions(
+        open_text(path, Limits(), report), documents, load_schema(corpus.schema), report
+    )
+    refuse_errors(report, path)
+
+
+def gold_in(path: Path, corpus: Corpus, documents: DatabaseCorpus) -> Iterator[GoldRecord]:
+    """Return the relations of a file, streamed, in canonical direction. Raises CannotLoad at its
+    end if it has errors.
+    """
+    report = Report()
+    _readable(path)
+    yield from read_gold(
+        open_text(path, Limits(), report), documents, load_schema(corpus.schema), report
+    )
+    refuse_errors(report, path)
+
+
+def _readable(path: Path) -> None:
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        raise CannotLoad(f"{path} cannot be read: {error.strerror}.") from error
+
+
+Holds = dict[Place, set[str]]
+"""Pairs of mentions -> the directed predicates that hold between them"""
+Named = dict[tuple[int, Span], int]
+"""Mentions, by their document and span -> the first line that names them"""
+
+
+def read_marks(corpus: Corpus, gold: Path, mentions: Path, documents: Collection[int]) -> Marks:
+    """Return the marks of the files in these documents, mentions before pairs. A mention of a
+    relation that the file of mentions lacks is `lacking`: its reference is unknown.
+    """
+    lookup, wanted = DatabaseCorpus(corpus), set(documents)
+    holds, named = _read_pairs(gold, corpus, lookup, wanted)
+    values_of_mentions = _mentions(mentions, corpus, lookup, wanted)
+    values = {"mentions": _striking(named, values_of_mentions), "pairs": _holding(holds)}
+    return Marks(values, named)
+
+
+def _read_pairs(
+    path: Path, corpus: Corpus, lookup: DatabaseCorpus, wanted: set[int]
+) -> tuple[Holds, Named]:
+    """Return the predicates of each pair, which may be spread over the file; and the mentions of
+    the relations.
+    """
+    holds: Holds = defaultdict(set)
+    named: Named = {}
+    for fact in gold_in(path, corpus, lookup):
+        if (document := lookup.pk(fact.document)) in wanted:
+            direction = ">" if fact.subject <= fact.object else "<"
+            holds[Place.pair(document, fact.subject, fact.object)].add(fact.predicate + direction)
+            named.setdefault((document, fact.subject), fact.line)
+            named.setdefault((document, fact.object), fact.line)
+    return holds, named
+
+
+def _mentions(
+    path: Path, corpus: Corpus, lookup: DatabaseCorpus, wanted: set[int]
+) -> Iterator[tuple[Place, Value]]:
+    for mention in mentions_in(path, corpus, lookup):
+        if (document := lookup.pk(mention.document)) in wanted:
+            value: Value = {"canonical": list(mention.canonical), "type": mention.type}
+            if mention.link:
+                value["link"] = mention.link.replace("_", " ")
+            yield Place("mention", document, mention.span), value
+
+
+def _striking(named: Named, values: Iterator[tuple[Place, Value]]) -> Iterator[tuple[Place, Value]]:
+    """Yield the values of mentions unchanged, and remove each mention from `named`."""
+    for place, value in values:
+        named.pop((place.document, place.a), None)
+        yield place, value
+
+
+def _holding(holds: Holds) -> Iterator[tuple[Place, Value]]:
+    for place, parts in holds.items():
+        yield place, {"shown": sorted(parts), "holds": sorted(parts)}
+
+
+FROM_PEOPLE = ("expert", "import", "document")
+
+
+def entities_found(corpus: Corpus, documents: Sequence[int], when: datetime) -> dict[str, int]:
+    """Return a mapping: name -> code of its entity, of all entities of the world that people had
+    found in these documents by then.
+
+    The names are those of canonical mentions; with a link two names are one entity.
+    """
+    rows = Label.objects.filter(
+        target__document__in=documents,
+        target__kind="mention",
+        source__in=FROM_PEOPLE,
+        created_at__lte=when,
+    ).select_related("target")
+    labels: dict[tuple[int, int, int], list[Label]] = defaultdict(list)
+    for row in rows.order_by("target__document__key", "target__a_begin", "target__a_end", "pk"):
+        labels[row.target.lies_in, row.target.a_begin, row.target.a_end].append(row)
+    values = {place: merged_value(some, merge_labels) for place, some in labels.items()}
+    texts = dict(Document.objects.filter(pk__in=documents).values_list("pk", "text"))
+    known = entity_types(corpus)
+    codes: dict[str, int] = {}
+    names: dict[str, int] = {}
+    for (document, _, _), value in values.items():
+        canonical = value.get("canonical") or value.get(CLUSTER)
+        if value.get("type") not in known or not canonical:
+            continue
+        at = tuple(canonical)
+        name = " ".join(texts[document][slice(*at)].split())
+        link = value.get("link") or values.get((document, *at), {}).get("link") or name.casefold()
+        if name:
+            names.setdefault(name, codes.setdefault(link, len(codes)))
+    return names

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any
+from typing import Any, ClassVar
+
+import numpy as np
+from django.db.models import Exists, OuterRef
+from numpy.typing import NDArray
 
 from formats.forms import Form, read_form, said_of
 from formats.messages import Report
-from kbpo.tracks.base import Asking
+from kbpo import clock
+from kbpo.corpus.fetch import fetch
+from kbpo.instances.models import Target
+from kbpo.queue import nudge
+from kbpo.submissions.models import Submission
+from kbpo.submissions.receive import NOT_TAKEN
+from kbpo.tracks.base import Answers, Asking, Duels, Judged, Verdicts, Waits
+from kbpo.tracks.measures import UNWEIGHED, Column, Distribution, Quantity
 from kbpo.tracks.registry import FORM
-from kbpo.tracks.texts.forms import criterion_of, form_in, tutorial_of
-from kbpo.tracks.texts.models import DeclaredForm
-from kbpo.tracks.texts.pairs import PreferenceTrack
-from kbpo.tracks.texts.track import TextTrack
+from kbpo.tracks.texts.forms import BETWEEN, criterion_of, form_in, tutorial_of
+from kbpo.tracks.texts.models import DeclaredForm, Input, Written
+from kbpo.tracks.texts.ratings import NOBODY, NOTHING, rated
+from kbpo.tracks.texts.ratings import Judged as JudgedText
+from kbpo.tracks.texts.store import Claim, contents, store
+from kbpo.tracks.texts.track import WORDS, TextTrack, measures_of, unusable
+from scoring.data import Noise
 
 
 class CannotDeclare(Exception):
@@ -100,3 +115,319 @@ def _class(text: str) -> type[TextTrack]:
             "__module__": __name__,
         },
     )
+
+
+WAITS = (
+    "It waits for another system: there is nothing yet to compare it with. No other system of this"
+    " track has an output for these inputs, and the inputs have no references."
+)
+
+
+class PreferenceTrack(TextTrack):
+    """Outputs of two systems for one input, side by side: which is better?
+
+    A target is a pair of texts for an input, in an order that follows from their hashes and so says
+    nothing of whose they are. It is a prediction of both systems: of one that its text is better,
+    of the other that its own is. An upload is paired with all that take part, and with the first
+    reference; as soon as its sample is drawn, those who take part predict their pairs with it too,
+    and so each of these has a chance to be judged. Nobody else's pairs show a private run's text.
+    Equal texts are a tie that nobody is asked about.
+    """
+
+    target_kind: ClassVar[str] = "pair"
+    measures: ClassVar = replace(
+        measures_of(),
+        distributions={UNWEIGHED: Distribution("Every pair", "1.0::float8")},
+        quantities=(Quantity("mean", "Win rate", "W", "preferred more often"),),
+        columns=(Column("mean", "mean", place="first"),),
+    )
+    metrics: ClassVar = ()
+    opposes: ClassVar[bool] = True
+    words: ClassVar = replace(
+        WORDS,
+        item="pair",
+        items="pairs",
+        offer="Upload what your system wrote. People see it beside what another system wrote, and"
+        " say which is better. You get a win rate that says how sure it is.",
+        promise="People see two texts for one input, in an order drawn at random: not which systems"
+        " wrote them.",
+        description="On-demand evaluation of generated text by pairwise preference: win"
+        " rates with intervals.",
+        unchecked="Here people say which of two texts they prefer. That is a choice of theirs: no"
+        " expert can say that it is wrong.",
+        described="nothing: of preferences no guess is made",
+        share="share that is preferred",
+        share_of="preferred",
+    )
+
+    def ingest(
+        self, submission_id: int, path: str, report: Report, progress: Callable[[float], None]
+    ) -> dict[str, Any]:
+        writtens = [
+            Written(
+                submission_id=submission_id,
+                key=claim.content["input"],
+                text=claim.content["text"],
+                line=claim.line,
+            )
+            for claim in self.read(path, report, progress)
+        ]
+        if report.fatal or not writtens:
+            raise unusable(report)
+        Written.objects.filter(
+            submission=submission_id
+        ).delete()  # a file that waited is read again
+        Written.objects.bulk_create(writtens, batch_size=2000)
+        submissions = Submission.objects.filter(track=self.track).exclude(pk=submission_id)
+        stored = store(
+            submission_id,
+            self.corpus,
+            self.target_kind,
+            self._pairs(submission_id, self._opponents(submission_id), with_references=True),
+            self.dev_inputs,
+        )
+        outputs = Written.objects.filter(submission=OuterRef("pk"))
+        waiting = submissions.filter(Exists(outputs), status="received")
+        if waiting.update(next_try_at=clock.now()):
+            nudge("ingest")
+        if not stored:
+            raise Waits(WAITS)
+        return {
+            "outputs": len(writtens),
+            "pairs": stored,
+            "output_lines": report.relation_lines,
+            "set_aside": report.relation_lines - len(writtens),
+            "lines": report.lines,
+        }
+
+    def _opponents(self, submission_id: int) -> list[int]:
+        """Return the systems that an upload is paired with: the evaluated ones that are not
+        private. Where there is none yet, and no human reference either, the drafts of other teams:
+        otherwise the first two systems of a track would wait for each other for ever.
+        """
+        submissions = Submission.objects.filter(track=self.track, is_private=False).exclude(
+            pk=submission_id
+        )
+        taking_part = list(submissions.confirmed().order_by("pk").values_list("pk", flat=True))
+        if taking_part or any(self._references(submission_id).values()):
+            return taking_part
+        team = Submission.objects.values_list("team", flat=True).get(pk=submission_id)
+        drafts = submissions.exclude(status__in=NOT_TAKEN).exclude(team=team)
+        return list(drafts.order_by("pk").values_list("pk", flat=True))
+
+    def _references(self, submission_id: int) -> dict[str, list[str]]:
+        """Return a mapping: input -> the text that people wrote for it, of the inputs that a system
+        has an output for.
+        """
+        keys = Written.objects.filter(submission=submission_id).values("key")
+        inputs = Input.objects.filter(corpus=self.corpus, key__in=keys)
+        return {asked.key: asked.references[:1] for asked in inputs}
+
+    def _pairs(
+        self, submission_id: int, opponents: Sequence[int], *, with_references: bool = False
+    ) -> Iterator[Claim]:
+        """Yield its pairs with these systems, and with what people wrote for the inputs."""
+        own = list(Written.objects.filter(submission=submission_id).order_by("line"))
+        keys = [written.key for written in own]
+        texts: dict[str, list[str]] = {key: [] for key in keys}
+        if with_references:
+            for key, references in self._references(submission_id).items():
+                texts[key] += references
+        writtens = Written.objects.filter(submission__in=opponents, key__in=keys)
+        for row in writtens.order_by("submission_id"):
+            texts[row.key].append(row.text)
+        for written in own:
+            for text in texts[written.key]:
+                yield _pair(written.key, written.text, text, written.line)
+
+    def find_affected_submissions(self, submission_id: int) -> list[int]:
+        submissions = (
+            Submission.objects.filter(track=self.track).confirmed().exclude(pk=submission_id)
+        )
+        public = list(
+            submissions.filter(is_private=False).order_by("pk").values_list("pk", flat=True)
+        )
+        sides = [(submission_id, public)]
+        if not Submission.objects.filter(pk=submission_id, is_private=True).exists():
+            meeting = list(submissions.order_by("pk").values_list("pk", flat=True))
+            sides += [(other, [submission_id]) for other in meeting]
+        return [
+            system
+            for system, met in sides
+            if store(
+                system, self.corpus, self.target_kind, self._pairs(system, met), self.dev_inputs
+            )
+        ]
+
+    def unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
+        waiting = super().unanswered(of)
+        pairs = Target.objects.filter(pk__in=set().union(*waiting.values()))
+        tied = {pk for pk, content in pairs.values_list("pk", "content") if _is_tie(content)}
+        return {submission: targets - tied for submission, targets in waiting.items()}
+
+    def judge(
+        self,
+        instances: NDArray[np.int64],
+        submissions: Sequence[int],
+        *,
+        answers: Answers | None = None,
+    ) -> dict[str, NDArray[np.float64]]:
+        verdicts = super().judge(instances, submissions, answers=answers)
+        is_first = self._wrote(0, instances, submissions)
+        tied = self._find_ties(instances)
+        for name, values in verdicts.items():
+            oriented = np.where(is_first, values, 1 - values)
+            oriented[tied] = 0.5
+            verdicts[name] = oriented
+        return verdicts
+
+    def noise(
+        self, instances: NDArray[np.int64], submissions: Sequence[int] = ()
+    ) -> dict[str, Noise]:
+        lowers = self._wrote(1, instances, submissions)
+        # Who prefers what raises one system and lowers the other: no judge has a level of his own.
+        return {
+            criterion: replace(one, single=NOBODY, lowers=lowers)
+            for criterion, one in super().noise(instances).items()
+        }
+
+    def _wrote(
+        self, which: int, instances: NDArray[np.int64], submissions: Sequence[int]
+    ) -> NDArray[np.bool_]:
+        """Return (n, m) whether a system wrote the first (0) or the second (1) text of a pair."""
+        unique, place = np.unique(instances, return_inverse=True)
+        writers = fetch(
+            "SELECT i.id, w.submission_id FROM instances_instance i"
+            " JOIN instances_target t ON t.id = i.target_id JOIN texts_written w"
+            " ON w.key = t.content->>'input' AND w.text = t.content->'texts'->>%s"
+            " WHERE i.id = ANY(%s) AND w.submission_id = ANY(%s)",
+            [which, unique.tolist(), list(submissions)],
+        )
+        wrote = np.zeros((unique.size, len(submissions)), dtype=np.bool_)
+        column = {submission: column_number for column_number, submission in enumerate(submissions)}
+        for instance, submission in writers:
+            wrote[np.searchsorted(unique, instance), column[submission]] = True
+        return wrote[place]
+
+    def _find_ties(self, instances: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return (n,) whether the two texts of a pair are the same."""
+        unique, place = np.unique(instances, return_inverse=True)
+        texts = contents(unique.tolist())
+        tied = np.array([_is_tie(texts.get(pk)) for pk in unique.tolist()], dtype=np.bool_)
+        return tied[place]
+
+    def duels(self, submissions: Sequence[int]) -> dict[str, Duels]:
+        """Return a mapping: criterion -> every judgment of two systems' outputs, a judgment of
+        texts that several wrote once for each pair of them.
+        """
+        pairs = fetch(
+            "SELECT t.id, a.submission_id, b.submission_id, t.content->>'input'"
+            " FROM instances_target t"
+            " JOIN texts_written a ON a.key = t.content->>'input'"
+            "  AND a.text = t.content->'texts'->>0 AND a.submission_id = ANY(%(systems)s)"
+            " JOIN texts_written b ON b.key = t.content->>'input'"
+            "  AND b.text = t.content->'texts'->>1 AND b.submission_id = ANY(%(systems)s)"
+            "  AND b.submission_id <> a.submission_id"
+            " WHERE t.corpus_id = %(corpus)s AND t.kind = %(kind)s AND NOT t.is_dev"
+            "  AND (t.content->'texts'->>0 <> t.content->'texts'->>1"
+            "   OR a.submission_id < b.submission_id)"
+            " ORDER BY t.id, a.submission_id, b.submission_id",
+            {"systems": list(submissions), "corpus": self.corpus.pk, "kind": self.target_kind},
+        )
+        column = {submission: column_number for column_number, submission in enumerate(submissions)}
+        inputs = {key: number for number, key in enumerate(sorted({row[3] for row in pairs}))}
+        rated_of = rated({row[0] for row in pairs})
+        duels_of = {}
+        for criterion in self.measures.criteria:
+            judged = []
+            for target, left_system, right_system, key in pairs:
+                for value in rated_of.get(target, NOTHING).ratings.get(criterion.name, ()):
+                    wins = value if criterion.higher_is_better else 1 - value
+                    judged.append((column[left_system], column[right_system], wins, inputs[key]))
+            table = np.array(judged, dtype=np.float64).reshape(-1, 4)
+            left, right, cluster = (table[:, field].astype(np.int64) for field in (0, 1, 3))
+            duels_of[criterion.name] = Duels(left, right, table[:, 2], cluster)
+        return duels_of
+
+    def verdicts(self, submission_id: int, *, public: bool) -> Verdicts:
+        verdicts = super().verdicts(submission_id, public=public)
+        return replace(
+            verdicts, value=self._own_verdicts(submission_id, verdicts.prediction, verdicts.value)
+        )
+
+    def _own_verdicts(
+        self, submission: int, predictions: Sequence[int], values: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return (n,) the verdicts on the first text of each pair, turned so that they are about
+        the system's own text.
+        """
+        instance_of = dict(
+            fetch(
+                "SELECT p.id, p.instance_id FROM submissions_prediction p WHERE p.id = ANY(%s)",
+                [list(predictions)],
+            )
+        )
+        instances = np.array([instance_of[pk] for pk in predictions], dtype=np.int64)
+        is_first = self._wrote(0, instances, [submission])[:, 0]
+        return np.where(is_first, values, 1 - values)
+
+    def describe(
+        self,
+        submission_id: int,
+        predictions: Sequence[int],
+        *,
+        public: bool,
+        unjudged: Collection[int] = (),
+    ) -> list[Judged]:
+        described = super().describe(submission_id, predictions, public=public, unjudged=unjudged)
+        is_first = self._own_verdicts(submission_id, predictions, np.ones(len(predictions)))
+        return [
+            _seen_from(judged, bool(own_is_first))
+            for judged, own_is_first in zip(described, is_first.tolist(), strict=True)
+        ]
+
+    def to_judge(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
+        return {}
+
+
+def _pair(key: str, own_text: str, other_text: str, line: int) -> Claim:
+    earlier, later = sorted((own_text, other_text), key=lambda text: _order(key, text))
+    content = {"input": key, "text": BETWEEN.join((earlier, later)), "texts": [earlier, later]}
+    return Claim(json.dumps([key, earlier, later]), line, content)
+
+
+def _order(key: str, text: str) -> bytes:
+    """Return which of two texts is the first: as good as drawn at random, and always the same."""
+    return sha256(f"{key}\n{text}".encode()).digest()
+
+
+def _is_tie(content: Mapping[str, Any] | None) -> bool:
+    texts = (content or {}).get("texts", ("", "-"))
+    return bool(texts[0] == texts[1])
+
+
+def _seen_from(judged: Judged, own_is_first: bool) -> Judged:
+    """Return a pair as its system sees it: its own text first, and how that fared."""
+    if not isinstance(judged, JudgedText):
+        return judged
+    texts, said = judged.prediction.instance.target.content["texts"], judged.said
+    if not own_is_first:
+        texts = texts[::-1]
+        said = [
+            replace(part, value=None if part.value is None else 1 - part.value) for part in said
+        ]
+    fared = _describe_votes(said[0].value)
+    return replace(
+        judged,
+        text=f"Its own: {texts[0]}{BETWEEN}The other: {texts[1]}",
+        said=said,
+        votes=f"{fared}: {judged.votes}" if fared and judged.votes else judged.votes,
+    )
+
+
+def _describe_votes(value: float | None) -> str:
+    """Return how often a text was chosen, in words; empty where it was not asked."""
+    if value is None:
+        return ""
+    words = {0.0: "the other chosen", 0.5: "neither ahead", 1.0: "its own chosen"}
+    return words.get(value, f"its own ahead in {100 * value:.0f}\u00a0%, a tie counting half")

@@ -53,7 +53,7 @@ from kbpo.tracks.measures import (
     Measures,
     Quantity,
 )
-from kbpo.tracks.texts import explore
+from kbpo.tracks.texts import ratings
 from kbpo.tracks.texts.forms import field_of, payload_of
 from kbpo.tracks.texts.metrics import METRICS, Scored, compute, references_without
 from kbpo.tracks.texts.models import Input
@@ -312,7 +312,7 @@ class TextTrack(Track):
 
     def verdicts(self, submission_id: int, *, public: bool) -> Verdicts:
         criterion = self.measures.criterion(self.track.criterion)
-        return explore.verdicts(criterion, submission_id, public=public)
+        return ratings.verdicts(criterion, submission_id, public=public)
 
     def describe(
         self,
@@ -322,7 +322,7 @@ class TextTrack(Track):
         public: bool,
         unjudged: Collection[int] = (),
     ) -> list[Judged]:
-        return explore.describe(
+        return ratings.describe(
             self.measures.criteria, self.sources, predictions, public=public, unjudged=unjudged
         )
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from estimators.rating_model import fit_ratings
 from formats import words
-from kbpo.tracks.texts import edits, rouge
+from kbpo.tracks.texts import edits, metrics
 from kbpo.tracks.texts.edits import characters_changed, edit_share, word_edit_rate
 from kbpo.tracks.texts.metrics import (
     LONGEST,
@@ -108,7 +108,7 @@ def test_rouge_and_its_stemmer_give_the_recorded_values() -> None:
         row = values(pair["output"], pair["reference"])
         for name in ("rouge_1_f", "rouge_1_r", "rouge_2_f", "rouge_l_f"):
             assert row[name] == pytest.approx(pair[name], abs=1e-12), (name, pair["output"])
-    assert {word: rouge.stem(word) for word in recorded["stems"]} == recorded["stems"]
+    assert {word: metrics.stem(word) for word in recorded["stems"]} == recorded["stems"]
 
 
 def test_enormous_outputs_take_no_longer_than_long_ones() -> None:
@@ -141,7 +141,7 @@ def test_vectors_of_texts_that_say_the_same_are_similar() -> None:
     assert math.isnan(metric(Scored.of(cat))) and "wordllama 0." in metric.version
 
 
-@pytest.mark.parametrize("module", [edits, rouge, words])
+@pytest.mark.parametrize("module", [edits, metrics, words])
 def test_the_examples_run(module: ModuleType) -> None:
     found = doctest.testmod(module)
     assert found.attempted and not found.failed

@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from formats.messages import FormatError
 from kbpo.corpus.load import DEV_SHARE, CannotLoad, find_schema, load_corpus
-from kbpo.tracks.texts.load import load_inputs
+from kbpo.tracks.texts.store import load_inputs
 
 
 class Command(BaseCommand):
