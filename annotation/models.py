@@ -15,7 +15,7 @@ from django.db.models import Case, F, Q, When
 from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.instances.models import Target
-from kbpo.money.purpose import KINDS, Purpose, whole
+from kbpo.money.models import KINDS, Purpose, whole
 from kbpo.queue import Moving
 from kbpo.sampling.models import Sample
 from kbpo.tracks.models import Track

@@ -79,7 +79,7 @@ def timed_statements(phases: Phases) -> Iterator[None]:
 def ingest(path: Path, team: str) -> tuple[Phases, Any]:
     """The seconds of each phase of receiving and reading a file, and the submission."""
     from kbpo.accounts.models import Team, User
-    from kbpo.corpus import copy
+    from kbpo.corpus import sql
     from kbpo.submissions.ingest import tick
     from kbpo.submissions.receive import receive
     from kbpo.tracks.kbp import store
@@ -95,7 +95,7 @@ def ingest(path: Path, team: str) -> tuple[Phases, Any]:
 
     def copied(*args: Any, **more: Any) -> int:
         begin = time.perf_counter()
-        done = copy.copy_lines(*args, **more)
+        done = sql.copy_lines(*args, **more)
         phases["read and COPY"] += time.perf_counter() - begin
         return done
 

@@ -16,7 +16,7 @@ from uuid import UUID, uuid5
 from django.apps import apps
 from django.db import connection, models
 
-from kbpo.money.purpose import KINDS
+from kbpo.money.models import KINDS
 
 OURS = re.compile(r"kbpo\.|annotation\b")
 NAMED = frozenset(

@@ -17,8 +17,7 @@ from annotation.interfaces.registry import interface_of
 from annotation.models import HIT, Assignment, Bonus, Payment, Question, Response
 from annotation.platforms.registry import local_names, platform_of
 from kbpo import clock
-from kbpo.money.models import Ledger
-from kbpo.money.purpose import Purpose
+from kbpo.money.models import Ledger, Purpose
 from kbpo.money.spend import ZERO, Bill, OverBudget, release, reserve, spend, spend_all
 from kbpo.tracks.models import Track
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from kbpo.corpus.fetch import fetch
-from kbpo.money.purpose import Purpose
+from kbpo.corpus.sql import fetch
+from kbpo.money.models import Purpose
 
 SET_ASIDE, GIVEN_BACK, FEE, SPENT = "set aside", "given back", "fee", "spent"
 OF_PAYMENTS = ("owed", "sent", "unknown", "failed", "withheld", "paid", "waived")

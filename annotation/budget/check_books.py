@@ -15,7 +15,7 @@ from django.db import DatabaseError, connection, transaction
 
 from kbpo import clock
 from kbpo.accounts.models import User
-from kbpo.corpus.fetch import fetch
+from kbpo.corpus.sql import fetch
 from kbpo.money.models import BooksCheck
 from kbpo.queue import nudge
 

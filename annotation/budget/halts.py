@@ -11,7 +11,7 @@ from annotation.models import HIT, Halt, Question
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
-from kbpo.money.purpose import Purpose
+from kbpo.money.models import Purpose
 from kbpo.queue import nudge
 from kbpo.tracks.models import Track
 

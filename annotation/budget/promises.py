@@ -9,8 +9,7 @@ from django.db.models import QuerySet
 
 from annotation.models import Question
 from annotation.platforms.registry import local_names
-from kbpo.money.models import Budget
-from kbpo.money.purpose import Purpose
+from kbpo.money.models import Budget, Purpose
 from kbpo.money.spend import balance, over
 from kbpo.tracks.models import Track
 

@@ -23,7 +23,7 @@ from annotation.models import (
 from kbpo import clock
 from kbpo.accounts.audit import DISMISS, note, was_dismissed
 from kbpo.accounts.models import Delivery, User
-from kbpo.money.purpose import Purpose
+from kbpo.money.models import Purpose
 from kbpo.money.spend import OverBudget
 from kbpo.queue import nudge
 

@@ -23,7 +23,7 @@ from annotation.questions.limits import (
     promised_answers,
 )
 from kbpo import clock
-from kbpo.money.purpose import Purpose
+from kbpo.money.models import Purpose
 from kbpo.queue import nudge
 from kbpo.tracks.models import Track
 

@@ -16,7 +16,7 @@ from annotation.models import ANSWERABLE, ANSWERED, Assignment, Halt, Question
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
-from kbpo.money.purpose import Purpose
+from kbpo.money.models import Purpose
 from kbpo.money.spend import NOTHING, balances
 from kbpo.queue import nudge
 from kbpo.submissions.models import Submission

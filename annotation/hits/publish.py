@@ -25,7 +25,7 @@ from annotation.quality.gold import pick_gold_question
 from annotation.workers.intake import tutorial_reward_on
 from annotation.workers.teach import tutorial_notice, tutorials
 from kbpo import clock
-from kbpo.money.purpose import Purpose
+from kbpo.money.models import Purpose
 from kbpo.money.spend import ZERO, balance
 from kbpo.queue import BACKOFF, MAX_ATTEMPTS, nudge
 

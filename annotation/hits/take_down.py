@@ -15,7 +15,7 @@ from annotation.models import HIT, Halt, Question
 from annotation.platforms.registry import local_names
 from kbpo import clock
 from kbpo.accounts.models import User
-from kbpo.money.purpose import Purpose
+from kbpo.money.models import Purpose
 from kbpo.tracks.models import Track
 
 GONE = "It was taken down, and its money was given back before it could be put up again."

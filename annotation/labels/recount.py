@@ -50,7 +50,7 @@ from kbpo.clock.served import late_since
 from kbpo.instances.merge import PEOPLE, Statement, current_labels, current_statements
 from kbpo.instances.models import STAGED, Label
 from kbpo.instances.record import NewLabel, record
-from kbpo.money.purpose import Purpose
+from kbpo.money.models import Purpose
 from kbpo.queue import nudge
 from kbpo.tracks.kbp.merge import CLUSTER, OFFERED, TITLED
 from kbpo.tracks.models import Track

@@ -24,7 +24,11 @@ from annotation.labels.revise import tick as revise
 from annotation.models import HIT, PUT_AWAY, Assignment, Policy, Question, Response, Worker
 from annotation.platforms.registry import local_names
 from annotation.quality.gold import grade, is_gold, questions_shown
-from annotation.quality.signals import note_answer_speed, note_interface_doubts, note_reading_speed
+from annotation.quality.signals import (
+    note_answer_speed,
+    note_interface_doubts,
+    note_reading_speed,
+)
 from kbpo.clock.served import beat
 from kbpo.queue import work, work_together
 

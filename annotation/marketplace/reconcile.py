@@ -47,7 +47,7 @@ from annotation.platforms.registry import other_names, platform_of
 from annotation.workers.teach import qualify_listed
 from annotation.workers.worker import handle_of
 from kbpo import clock
-from kbpo.money.purpose import Purpose
+from kbpo.money.models import Purpose
 from kbpo.queue import nudge
 
 log = logging.getLogger(__name__)

@@ -24,7 +24,7 @@ from estimators.agreement import fleiss_kappa, krippendorff_alpha
 from estimators.bootstrap import resample_weights
 from estimators.checks import FloatArray, IntArray
 from estimators.votes import tally
-from kbpo.money.purpose import Purpose
+from kbpo.money.models import Purpose
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 

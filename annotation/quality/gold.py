@@ -40,7 +40,7 @@ from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.instances.models import Target
-from kbpo.money.purpose import Purpose
+from kbpo.money.models import Purpose
 from kbpo.money.spend import reserve
 from kbpo.tracks.models import Track
 

@@ -12,7 +12,7 @@ from django.core.cache import cache
 from annotation.interfaces.registry import interface_of, names
 from annotation.models import ANSWERED, Assignment, Worker
 from annotation.quality.signals import TOO_FAST
-from kbpo.corpus.fetch import fetch
+from kbpo.corpus.sql import fetch
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 

@@ -18,11 +18,10 @@ from annotation.interfaces.shared.payload import mentions_beside
 from annotation.models import FIRST, UNSETTLED, Considered, Question
 from annotation.questions.limits import THREE
 from kbpo import clock
-from kbpo.instances.hashing import second_number
 from kbpo.instances.merge import values_of
 from kbpo.instances.models import Label, Target
-from kbpo.money.models import Price
-from kbpo.money.purpose import Purpose
+from kbpo.instances.targets import second_number
+from kbpo.money.models import Price, Purpose
 from kbpo.queue import nudge
 from kbpo.sampling.designs.base import agreed_price
 from kbpo.submissions.models import Submission

@@ -32,7 +32,7 @@ from annotation.questions.limits import (
 from annotation.questions.order import missing, price_of, reward_of
 from kbpo import clock
 from kbpo.instances.models import Label
-from kbpo.money.purpose import Purpose
+from kbpo.money.models import Purpose
 from kbpo.money.spend import NOTHING, ZERO, Balance, balance, balances, release
 from kbpo.queue import nudge
 from kbpo.sampling.documents.draw import settle_documents

@@ -12,8 +12,7 @@ from annotation.interfaces.registry import interface_of
 from annotation.models import Worker
 from annotation.platforms.registry import local_names
 from annotation.workers.models import Intake
-from kbpo.money.models import Price
-from kbpo.money.purpose import Purpose
+from kbpo.money.models import Price, Purpose
 from kbpo.money.spend import allowance
 from kbpo.prepared import Prepared
 from kbpo.tracks.models import Track

@@ -11,7 +11,7 @@ from django.db.models import Q
 from annotation.models import Payment, Worker
 from kbpo import clock
 from kbpo.accounts.models import User, Waiting
-from kbpo.money.purpose import Purpose
+from kbpo.money.models import Purpose
 from kbpo.tracks.models import Track
 
 

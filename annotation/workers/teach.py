@@ -40,8 +40,7 @@ from annotation.workers.intake import tutorial_rewards
 from annotation.workers.models import TutorialRun
 from annotation.workers.worker import counts, has_sent_in
 from kbpo import clock
-from kbpo.money.models import Ledger
-from kbpo.money.purpose import Purpose
+from kbpo.money.models import Ledger, Purpose
 from kbpo.money.spend import ZERO, OverBudget, allowance, release, reserve, spend
 from kbpo.tracks.texts import declared
 

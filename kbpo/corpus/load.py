@@ -5,8 +5,9 @@ all or nothing.
 from __future__ import annotations
 
 import hashlib
+import hmac
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,9 @@ from formats.limits import Limits
 from formats.messages import Message, Report
 from formats.opening import open_text
 from formats.schema import SHIPPED, Schema, load_schema
-from kbpo.corpus.copy import copy
 from kbpo.corpus.lookup import DatabaseCorpus
-from kbpo.corpus.models import Corpus, Document, Part, Predicate
-from kbpo.corpus.parts import development_part
-from kbpo.corpus.slugs import slug_of
+from kbpo.corpus.models import Corpus, Document, Part, Predicate, slug_of
+from kbpo.corpus.sql import copy
 
 DEV_SHARE, LEAST_DEV, MOST_DEV = 0.2, 5, 100
 """The share of documents that become the development part, and how many at least and at most"""
@@ -211,3 +210,40 @@ def _digest(path: Path) -> str:
 def _blocks(file: Any) -> Iterator[bytes]:
     while block := file.read(1 << 20):
         yield block
+
+
+FEWEST = 100
+"""A corpus with fewer documents or inputs has no development part, unless its file names one."""
+
+
+def development_part(
+    groups: Sequence[Sequence[str]], key: str, *, share: float, least: int, most: int
+) -> set[str]:
+    """Return the keys of the documents or inputs that become the development part.
+
+    Parameters
+    ----------
+    groups : sequence of sequences of str
+        Keys of documents or inputs. Those of one group have the same source and lie in one part.
+    key : str
+        The secret of the corpus. The draw uses a key of its own, derived from it: the random
+        numbers of targets stay unknown to whoever knows the parts.
+    share : float
+        The wanted share, in [0, 1); 0 for no development part.
+    least, most : int
+        Bounds of the number of documents or inputs.
+    """
+    n = sum(map(len, groups))
+    if n < FEWEST or share <= 0:
+        return set()
+    wanted = min(max(round(share * n), least), most)
+    own_key = hmac.digest(key.encode(), b"parts", "sha256")
+
+    def place(group: Sequence[str]) -> bytes:
+        return hmac.digest(own_key, min(group).encode(), "sha256")
+
+    chosen: set[str] = set()
+    for group in sorted(groups, key=place):
+        if len(chosen) + len(group) <= wanted:
+            chosen.update(group)
+    return chosen

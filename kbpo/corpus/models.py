@@ -7,13 +7,15 @@ from __future__ import annotations
 import secrets
 from datetime import timedelta
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchQuery, SearchVector
 from django.db import models
+from django.db.models import QuerySet
 from django.db.models.functions import Left
+from django.utils.text import slugify
 
 from formats.relation_names import relation_names
 from kbpo import clock
@@ -285,3 +287,18 @@ class Mention(models.Model):
         if self.canonical_begin is None or self.canonical_end is None:
             return self.begin, self.end
         return self.canonical_begin, self.canonical_end
+
+
+def slug_of(name: str, rows: QuerySet[Any], otherwise: str) -> str:
+    """Return the letters from a to z and digits of a name, at most 120 characters; if there are
+    none, `otherwise` with the first number that no row has. Empty for an empty name.
+    """
+    if slug := slugify(name)[:120].strip("-"):
+        return slug
+    if not any(letter.isalnum() for letter in name):
+        return ""
+    free, number = otherwise, 1
+    while rows.filter(slug=free).exists():
+        number += 1
+        free = f"{otherwise}-{number}"
+    return free

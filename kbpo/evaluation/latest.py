@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from kbpo.corpus.remembered import read_cached
+from kbpo.corpus.cache import read_cached
 from kbpo.evaluation.models import Evaluation, InterimInterval
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Prediction, Submission

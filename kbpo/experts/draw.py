@@ -21,8 +21,7 @@ from estimators.noise import expert_probabilities
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
-from kbpo.corpus.copy import copy
-from kbpo.corpus.fetch import fetch
+from kbpo.corpus.sql import copy, fetch
 from kbpo.pool.probabilities import numbers
 from kbpo.queue import OwnersFault, nudge, one_at_a_time
 from kbpo.sampling.models import ExpertCheck, ExpertRound

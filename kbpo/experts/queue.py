@@ -15,7 +15,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.sampling.models import ExpertCheck
-from kbpo.submissions.interest import has_stake
+from kbpo.submissions.limits import has_stake
 from kbpo.tracks.models import Track
 
 HOLD = timedelta(minutes=30)

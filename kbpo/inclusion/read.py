@@ -10,7 +10,7 @@ import numpy as np
 from django.db.models import QuerySet
 
 from estimators.horvitz_thompson import inclusion_iid
-from kbpo.corpus.fetch import fetch
+from kbpo.corpus.sql import fetch
 from kbpo.instances.merge import IN_PLACE
 from kbpo.instances.models import Label
 from kbpo.pool.probabilities import numbers

@@ -15,8 +15,8 @@ from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
-from kbpo.corpus.fetch import fetch
-from kbpo.corpus.remembered import read_cached
+from kbpo.corpus.cache import read_cached
+from kbpo.corpus.sql import fetch
 from kbpo.instances.models import Label
 
 T = TypeVar("T")

@@ -10,8 +10,8 @@ from typing import Any
 from django.db import connection
 
 from kbpo import clock
-from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Corpus
+from kbpo.corpus.sql import fetch
 from kbpo.instances.merge import PEOPLE
 from kbpo.instances.models import Label
 from kbpo.queue import nudge

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from estimators.sums import code_pairs
-from kbpo.corpus.fetch import fetch, fetch_arrays
-from kbpo.corpus.kept import Arrays, cached_arrays
+from kbpo.corpus.cache import Arrays, cached_arrays
+from kbpo.corpus.sql import fetch, fetch_arrays
 from kbpo.sampling.models import SamplingDistribution
 from kbpo.scores.read import read_scores
-from kbpo.submissions.fixed import state_of
+from kbpo.submissions.models import state_of
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from estimators.poisson import uniforms
-from kbpo.corpus.fetch import fetch, fetch_arrays
+from kbpo.corpus.sql import fetch, fetch_arrays
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of

@@ -27,7 +27,7 @@ from annotation.workers.consent import version
 from annotation.workers.models import Consent
 from annotation.workers.worker import counts
 from kbpo import clock
-from kbpo.corpus.fetch import fetch
+from kbpo.corpus.sql import fetch
 from kbpo.evaluation.correction import checks_of
 from kbpo.evaluation.data import load_data
 from kbpo.evaluation.models import Evaluation

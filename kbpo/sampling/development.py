@@ -9,7 +9,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from kbpo.corpus.fetch import fetch
+from kbpo.corpus.sql import fetch
 from kbpo.sampling.designs.base import price_of
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
 from kbpo.submissions.models import Submission

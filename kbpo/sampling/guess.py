@@ -17,7 +17,7 @@ from estimators.crossfit import folds
 from estimators.features import Claims, Features
 from estimators.rating_model import fit_ratings
 from estimators.ratings import LENT, rating_error
-from kbpo.corpus.kept import Arrays, cached_arrays
+from kbpo.corpus.cache import Arrays, cached_arrays
 from kbpo.tracks.base import Track as Kind
 from scoring.arrays import Floats, Ids
 from scoring.data import Guess

@@ -14,8 +14,7 @@ from django.db import transaction
 from kbpo import clock
 from kbpo.accounts.audit import COMMAND, note
 from kbpo.accounts.models import User
-from kbpo.corpus.models import Corpus
-from kbpo.corpus.slugs import slug_of
+from kbpo.corpus.models import Corpus, slug_of
 from kbpo.instances.record import make_public
 from kbpo.money.models import Budget, Price
 from kbpo.submissions.models import Submission

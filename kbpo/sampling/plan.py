@@ -15,7 +15,7 @@ from django.db.models import Case, Exists, F, OuterRef, Q, When
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
-from kbpo.corpus.fetch import fetch
+from kbpo.corpus.sql import fetch
 from kbpo.money.models import Price
 from kbpo.money.spend import allowance
 from kbpo.queue import OwnersFault, nudge, work

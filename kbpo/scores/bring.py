@@ -26,15 +26,14 @@ from formats.tables import NAMED
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
-from kbpo.corpus.fetch import fetch
+from kbpo.corpus.sql import fetch
 from kbpo.instances.models import Instance, Label
 from kbpo.queue import nudge
 from kbpo.scores.compute import STATED, STORED, store
 from kbpo.scores.models import Scorer
 from kbpo.scores.read import by_input, scorers_of
 from kbpo.submissions.models import Submission
-from kbpo.submissions.names import run_names
-from kbpo.submissions.receive import count_unread
+from kbpo.submissions.receive import count_unread, run_names
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 

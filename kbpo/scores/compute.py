@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 
 from kbpo import clock
 from kbpo.accounts.audit import note
-from kbpo.corpus.fetch import fetch
+from kbpo.corpus.sql import fetch
 from kbpo.queue import nudge, work
 from kbpo.scores.models import Computing, Scorer
 from kbpo.scores.read import scorers_of

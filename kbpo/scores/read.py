@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kbpo.corpus.fetch import fetch
+from kbpo.corpus.sql import fetch
 from kbpo.scores.models import Scorer, ScorerQuerySet
 from kbpo.tracks.models import Track
 

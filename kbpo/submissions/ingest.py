@@ -10,12 +10,11 @@ from django.db import transaction
 
 from formats.messages import Report
 from kbpo import clock
-from kbpo.corpus.copy import copy
+from kbpo.corpus.sql import copy
 from kbpo.queue import nudge, work
-from kbpo.submissions.discard import discard_ended, forget_reading
-from kbpo.submissions.models import Submission
-from kbpo.submissions.progress import progress_writer
+from kbpo.submissions.models import Submission, progress_writer
 from kbpo.submissions.receive import items_since
+from kbpo.submissions.withdraw import discard_ended, forget_reading
 from kbpo.tracks.base import Unusable, Waits
 from kbpo.tracks.registry import kind_of
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from django.db.models import Q
+
 from kbpo import clock
-from kbpo.accounts.models import Team
+from kbpo.accounts.models import Team, User
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
@@ -71,3 +73,14 @@ def limits_in_words(track: Track) -> str:
             runs = "" if words else " run" if n == 1 else " runs"
             words.append(f"{n}{runs} {when}")
     return " and ".join(words) or "as many runs as it likes"
+
+
+def has_stake(user: User) -> Q:
+    """Return the condition under which a team of this person, be it one that they left, has a run
+    on the track of a row (`track`).
+    """
+    teams = Team.objects.filter(Q(members=user) | Q(former=user))
+    runs = Submission.objects.filter(
+        team__in=teams.values("pk"), deleted_at=None, track__is_study=False
+    )
+    return Q(track__in=list(runs.values_list("track", flat=True).distinct()))

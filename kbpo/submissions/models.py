@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
+from django.core.cache import cache
 from django.db import models
 from django.db.models.functions import Lower
 from django.dispatch import Signal
@@ -17,9 +20,8 @@ from kbpo.accounts.models import Team, User
 from kbpo.accounts.notices import notify
 from kbpo.corpus.models import Predicate
 from kbpo.instances.models import Instance
-from kbpo.money.purpose import Purpose
+from kbpo.money.models import Purpose
 from kbpo.queue import Moving, MovingQuerySet
-from kbpo.submissions.progress import progress_of
 from kbpo.tracks import stamps
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -525,3 +527,49 @@ class Problem(models.Model):
 
     def __str__(self) -> str:
         return f"line {self.line}: {self.code}"
+
+
+def state_of(submissions: Sequence[int]) -> tuple[object, ...] | None:
+    """Return a value that identifies the stored predictions of some submissions, in their order;
+    None if one of them was never sampled, since its file may still be replaced. A sampled
+    submission's predictions are fixed, except for kinds whose systems gain predictions as others
+    come: then their number grows, which the distributions contain. A submission that is sampled
+    again after a restore of the database has other rows.
+    """
+    sampled = Submission.objects.filter(pk__in=submissions, sampled_at__isnull=False)
+    facts = sampled.values_list(
+        "pk", "received_at", "sampled_at", "file_digest", "distributions__n"
+    )
+    facts_of = {values[0]: values for values in facts}
+    if not submissions or facts_of.keys() != set(submissions):
+        return None
+    return tuple(facts_of[pk] for pk in submissions)
+
+
+EVERY = 0.5
+KEEP = 3600
+
+
+def progress_of(submission_id: int) -> float:
+    """Return the share of the file that was read, from 0 to 1; 0 if unknown."""
+    return float(cache.get(_key(submission_id)) or 0.0)
+
+
+def progress_writer(submission_id: int) -> Callable[[float], None]:
+    """Return a function that takes the share that was read and publishes it, at most twice a
+    second.
+    """
+    last = 0.0
+
+    def tell(share: float) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= EVERY:
+            last = now
+            cache.set(_key(submission_id), round(share, 3), KEEP)
+
+    return tell
+
+
+def _key(submission_id: int) -> str:
+    return f"submissions.progress.{submission_id}"

@@ -19,7 +19,7 @@ from django.views.decorators.cache import never_cache
 
 from kbpo.accounts.mail import goes_out
 from kbpo.accounts.models import User
-from kbpo.corpus.remembered import caching_reads
+from kbpo.corpus.cache import caching_reads
 from kbpo.tracks.models import Track
 
 P = ParamSpec("P")

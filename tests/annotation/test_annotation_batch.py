@@ -18,7 +18,7 @@ from annotation.models import Assignment, Payment, Question
 from kbpo import clock
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.models import Label, Target
-from kbpo.money.purpose import Purpose
+from kbpo.money.models import Purpose
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 

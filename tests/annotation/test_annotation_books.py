@@ -33,10 +33,8 @@ from annotation.workers.models import Intake
 from annotation.workers.worker import worker_of
 from kbpo.accounts.models import User
 from kbpo.instances.models import Target
-from kbpo.money.caps import BadCap, set_cap
-from kbpo.money.models import BooksCheck, Budget, Ledger
-from kbpo.money.purpose import Purpose
-from kbpo.money.spend import OverBudget, balance, release, reserve
+from kbpo.money.models import BooksCheck, Budget, Ledger, Purpose
+from kbpo.money.spend import BadCap, OverBudget, balance, release, reserve, set_cap
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 

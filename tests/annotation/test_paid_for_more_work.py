@@ -28,8 +28,8 @@ from annotation.workers import standing
 from kbpo import clock
 from kbpo.accounts.models import Team, User
 from kbpo.corpus.models import Corpus
-from kbpo.instances.hashing import second_number, u_of
 from kbpo.instances.models import Label, Target
+from kbpo.instances.targets import second_number, u_of
 from kbpo.money.models import Ledger, Price
 from kbpo.money.spend import balance, reserve
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution

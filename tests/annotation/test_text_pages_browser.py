@@ -20,7 +20,7 @@ from annotation.hits import publish
 from annotation.models import Assignment, Question
 from kbpo.corpus.models import Corpus
 from kbpo.instances.models import Target
-from kbpo.money.purpose import Purpose
+from kbpo.money.models import Purpose
 from kbpo.money.spend import reserve
 from kbpo.sampling.open_track import Money, create_track, open_track
 from kbpo.tracks.models import Track

@@ -30,7 +30,7 @@ from annotation.workers.worker import worker_of
 from kbpo.accounts.models import User
 from kbpo.evaluation.judges import count_answers_and_dissent
 from kbpo.instances.models import Label, Target
-from kbpo.money.purpose import Purpose
+from kbpo.money.models import Purpose
 from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track

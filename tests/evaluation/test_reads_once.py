@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kbpo.corpus.kept import Arrays, cached_arrays
+from kbpo.corpus.cache import Arrays, cached_arrays
 from kbpo.evaluation.data import load_data
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Target

@@ -11,8 +11,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db.models import Count
 
+from kbpo.corpus.lookup import occurrences
 from kbpo.corpus.models import Corpus, Document
-from kbpo.corpus.names import occurrences
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
 from kbpo.sampling.documents import second_stage

@@ -24,7 +24,7 @@ from kbpo.corpus.models import Corpus
 from kbpo.evaluation.leaderboard import board
 from kbpo.instances.models import Instance, Label, Target
 from kbpo.instances.record import NewLabel, record
-from kbpo.money.purpose import Purpose
+from kbpo.money.models import Purpose
 from kbpo.sampling.open_track import Money, create_track, open_track
 from kbpo.scores.bring import systems
 from kbpo.submissions.models import Submission

@@ -20,8 +20,7 @@ from django.urls import reverse
 from annotation.budget import check_books
 from annotation.models import Halt
 from kbpo.accounts.models import Audit
-from kbpo.money.models import BooksCheck, Budget, Ledger
-from kbpo.money.purpose import Purpose
+from kbpo.money.models import BooksCheck, Budget, Ledger, Purpose
 from kbpo.money.spend import release, reserve, spend
 from tests.conftest import Toy
 

@@ -11,7 +11,7 @@ import pytest
 from annotation.models import HIT, Assignment, Question, Response, Worker
 from kbpo import clock
 from kbpo.instances.models import Target
-from kbpo.money.purpose import Purpose
+from kbpo.money.models import Purpose
 from kbpo.tracks.models import Track
 from tests.web.test_explore import row, world
 

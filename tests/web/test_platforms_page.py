@@ -11,7 +11,7 @@ from django.test import Client
 from annotation.models import HIT, Bonus, Halt, PlatformBooks, Question, Worker, WorkerIdentity
 from kbpo.accounts.models import Audit
 from kbpo.instances.models import Target
-from kbpo.money.purpose import Purpose
+from kbpo.money.models import Purpose
 from tests.conftest import Toy
 
 pytestmark = pytest.mark.django_db

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from estimators.poisson import multipliers_together
-from kbpo.corpus.copy import copy
+from kbpo.corpus.sql import copy
 from kbpo.inclusion.read import thresholds
 from kbpo.instances.models import Label
 from kbpo.money.spend import balance

@@ -11,7 +11,7 @@ from django.db.models import Q
 
 from estimators.model import expected_error
 from estimators.poisson import multiplier, next_goal, planned_variance, water_fill
-from kbpo.corpus.fetch import fetch
+from kbpo.corpus.sql import fetch
 from kbpo.inclusion.read import Thresholds, read_inclusion
 from kbpo.pool.pool import read_pool
 from kbpo.sampling.designs.base import Realised

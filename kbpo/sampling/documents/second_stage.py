@@ -20,8 +20,8 @@ from django.db import transaction
 
 from estimators.second_stage import proportional, systematic, tf_idf
 from kbpo import clock
+from kbpo.corpus.lookup import occurrences
 from kbpo.corpus.models import Corpus, Document, Part
-from kbpo.corpus.names import occurrences
 from kbpo.queue import nudge
 from kbpo.sampling.documents.draw import LEAST, TWO_STAGE, UNIFORM_SHARE, abandoned_documents
 from kbpo.sampling.models import DocumentBatch, DocumentSample

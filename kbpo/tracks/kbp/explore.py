@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from kbpo.corpus.fetch import fetch, fetch_arrays, prefer_indexes
 from kbpo.corpus.models import Corpus, Document, Mention
+from kbpo.corpus.sql import fetch, fetch_arrays, prefer_indexes
 from kbpo.instances.merge import PUBLIC, RANK
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Prediction, Submission

@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from estimators.sums import code_pairs
-from kbpo.corpus.fetch import fetch, fetch_arrays
-from kbpo.corpus.kept import Arrays, cached_arrays
+from kbpo.corpus.cache import Arrays, cached_arrays
 from kbpo.corpus.models import Document, Predicate
+from kbpo.corpus.sql import fetch, fetch_arrays
 from kbpo.instances.merge import IN_PLACE, PUBLIC, values_inside, values_of
 from kbpo.instances.models import Label, Target
-from kbpo.submissions.fixed import state_of
+from kbpo.submissions.models import state_of
 from kbpo.tracks.kbp.judge import Clusters, Span
 from kbpo.tracks.kbp.judgments import clusters_of
 from kbpo.tracks.kbp.merge import merge_labels

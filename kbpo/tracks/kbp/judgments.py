@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbpo.corpus.fetch import fetch, fetch_arrays
-from kbpo.corpus.kept import Arrays, cached_arrays
+from kbpo.corpus.cache import Arrays, cached_arrays, read_cached
 from kbpo.corpus.models import Corpus, Document, Predicate
-from kbpo.corpus.remembered import read_cached
+from kbpo.corpus.sql import fetch, fetch_arrays
 from kbpo.instances.merge import values_inside, values_of
 from kbpo.instances.models import Instance, Target
-from kbpo.submissions.fixed import state_of
-from kbpo.submissions.models import Prediction
+from kbpo.submissions.models import Prediction, state_of
 from kbpo.tracks.base import Answers, Trait
 from kbpo.tracks.kbp import judge as verdicts
 from kbpo.tracks.kbp.judge import Clusters, JudgedRow, Span

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kbpo.corpus.fetch import fetch
-from kbpo.corpus.remembered import read_cached
+from kbpo.corpus.cache import read_cached
+from kbpo.corpus.sql import fetch
 from kbpo.instances.merge import values_inside, values_of
 from kbpo.instances.models import Label, Target
 from kbpo.tracks.kbp.judge import Span, directed_name

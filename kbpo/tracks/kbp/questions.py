@@ -12,8 +12,8 @@ from typing import Any
 from django.db import transaction
 
 from formats.schema import Schema, load_schema
-from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Document, Mention
+from kbpo.corpus.sql import fetch
 from kbpo.instances.merge import values_inside
 from kbpo.instances.targets import Place, found_at, targets_at
 from kbpo.tracks.base import QuestionDraft

@@ -26,10 +26,10 @@ from formats.opening import open_text
 from formats.relation import RelationClaim
 from formats.schema import Schema
 from formats.splitting import Span
-from kbpo.corpus.copy import copy_lines, escaped
 from kbpo.corpus.lookup import DatabaseCorpus
 from kbpo.corpus.models import Corpus, Predicate
-from kbpo.instances.hashing import KEY_SQL, U_SQL
+from kbpo.corpus.sql import copy_lines, escaped
+from kbpo.instances.targets import KEY_SQL, U_SQL
 
 _LATEST = 20_000
 """Entities whose numbers are at hand; the numbers of all are kept compactly."""

@@ -18,8 +18,8 @@ from formats.codes import FATAL
 from formats.messages import Report
 from formats.mistaken import explain_wrong_format
 from formats.schema import Schema, load_schema
-from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Corpus, Document
+from kbpo.corpus.sql import fetch
 from kbpo.instances.merge import Statement, Value
 from kbpo.instances.models import Instance, Target
 from kbpo.tracks.base import Answers, Judged, QuestionDraft, Trait, Unusable, Verdicts

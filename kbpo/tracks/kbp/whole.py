@@ -17,9 +17,8 @@ from formats.messages import Report
 from formats.opening import open_text
 from formats.schema import Schema, load_schema
 from kbpo.corpus.load import CannotLoad, refuse_errors
-from kbpo.corpus.lookup import DatabaseCorpus
+from kbpo.corpus.lookup import DatabaseCorpus, entity_types
 from kbpo.corpus.models import Corpus, Document, Predicate
-from kbpo.corpus.names import entity_types
 from kbpo.instances.merge import Value, merged_value, unreplaced_labels
 from kbpo.instances.models import Instance, Label, Target
 from kbpo.instances.targets import Place, targets_at

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from formats.forms import Form, read_form, said_of
 from formats.messages import Report
 from kbpo import clock
-from kbpo.corpus.fetch import fetch
+from kbpo.corpus.sql import fetch
 from kbpo.instances.models import Target
 from kbpo.queue import nudge
 from kbpo.submissions.models import Submission

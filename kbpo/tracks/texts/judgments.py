@@ -19,14 +19,13 @@ from formats.judgments import JudgmentRecord, read_judgments, write_judgments
 from formats.limits import Limits
 from formats.messages import Report
 from formats.opening import Source, open_text
-from kbpo.corpus.fetch import fetch
+from kbpo.corpus.sql import fetch
 from kbpo.instances.merge import PEOPLE, RATINGS
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.queue import nudge
 from kbpo.submissions.models import Submission
-from kbpo.submissions.names import RunNames, run_names
-from kbpo.submissions.receive import count_unread
+from kbpo.submissions.receive import RunNames, count_unread, run_names
 from kbpo.tracks.measures import Criterion
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of

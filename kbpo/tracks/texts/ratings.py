@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.ratings import judgment_variance
-from kbpo.corpus.fetch import fetch
+from kbpo.corpus.sql import fetch
 from kbpo.instances.merge import PEOPLE, PUBLIC, RATINGS, merge_by_replacing, values_of
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Prediction

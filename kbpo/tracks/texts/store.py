@@ -19,14 +19,11 @@ from formats.inputs import InputRecord, read_inputs
 from formats.limits import Limits
 from formats.messages import Report
 from formats.opening import open_text
-from kbpo.corpus.copy import copy
-from kbpo.corpus.fetch import fetch
-from kbpo.corpus.load import CannotLoad, refuse_errors, warnings_in
-from kbpo.corpus.models import Corpus, CorpusUpload, Part
-from kbpo.corpus.parts import development_part
-from kbpo.corpus.slugs import slug_of
+from kbpo.corpus.load import CannotLoad, development_part, refuse_errors, warnings_in
+from kbpo.corpus.models import Corpus, CorpusUpload, Part, slug_of
+from kbpo.corpus.sql import copy, fetch
 from kbpo.corpus.upload import Found, note_corpus, process_uploads
-from kbpo.instances.hashing import CONTENT_KEY_SQL, U_SQL
+from kbpo.instances.targets import CONTENT_KEY_SQL, U_SQL
 from kbpo.tracks.texts.models import Input
 
 DEV_SHARE, MOST_DEV = 0.1, 50

@@ -30,8 +30,8 @@ from formats.opening import open_text
 from formats.outputs import read_outputs
 from formats.words import words
 from kbpo.corpus.export import in_pages
-from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Corpus, Part
+from kbpo.corpus.sql import fetch
 from kbpo.instances.models import Target
 from kbpo.tracks.base import (
     Answers,

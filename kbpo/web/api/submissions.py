@@ -25,9 +25,9 @@ from kbpo.money.spend import balance
 from kbpo.sampling.confirm import can_order, confirm, offer_of, order, refusal_of_plan
 from kbpo.sampling.development import MOST
 from kbpo.sampling.plan import current_offer
-from kbpo.submissions.discard import delete
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import describe, withdraw
+from kbpo.submissions.withdraw import delete
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.api.answers import page_schema, refusals

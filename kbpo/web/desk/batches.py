@@ -13,7 +13,7 @@ from django.urls.converters import StringConverter
 from annotation.budget import halts
 from annotation.hits import batch
 from annotation.quality import agreement
-from kbpo.money.purpose import Purpose
+from kbpo.money.models import Purpose
 from kbpo.web.components.drawing import axis_over
 from kbpo.web.desk.measures import agreement_lines
 from kbpo.web.http import current_admin, for_admins, form_reason, has_typed_word

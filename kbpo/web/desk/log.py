@@ -15,8 +15,7 @@ from django.utils.html import format_html
 from django.utils.text import Truncator
 
 from kbpo.accounts.models import Audit
-from kbpo.money.models import Ledger
-from kbpo.money.purpose import Purpose
+from kbpo.money.models import Ledger, Purpose
 from kbpo.tracks.models import Track
 from kbpo.web.components.figures import time_text
 from kbpo.web.http import for_admins

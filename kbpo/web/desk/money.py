@@ -17,9 +17,8 @@ from django.urls import path, reverse
 from annotation.budget import cents
 from annotation.budget.cents import STATES, Cents
 from annotation.quality.hourly import ADVICE, FLOOR, hourly_rates
-from kbpo.money.caps import BadCap, caps_of, set_cap
 from kbpo.money.models import Price
-from kbpo.money.spend import balance
+from kbpo.money.spend import BadCap, balance, caps_of, set_cap
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.web.components.figures import money_text

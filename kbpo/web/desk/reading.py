@@ -16,7 +16,7 @@ from django.urls import path
 
 from annotation.questions import read_documents
 from annotation.questions.order import CannotOrder, add_money_to, order_documents, plan_documents
-from kbpo.money.purpose import Purpose
+from kbpo.money.models import Purpose
 from kbpo.money.spend import OverBudget, allowance
 from kbpo.sampling.documents.draw import (
     LEAST_UNIFORM,

@@ -20,7 +20,7 @@ from kbpo.scores.bring import (
     store_score_file,
 )
 from kbpo.scores.models import Computing, Scorer
-from kbpo.submissions.names import run_names
+from kbpo.submissions.receive import run_names
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.http import current_admin, for_admins

@@ -19,8 +19,8 @@ from django.shortcuts import redirect, render
 from django.urls import path, reverse
 
 from kbpo.accounts.models import User
-from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Document
+from kbpo.corpus.sql import fetch
 from kbpo.evaluation.latest import Latest
 from kbpo.instances.models import Label
 from kbpo.sampling.documents.draw import annotated_documents

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from rest_framework.request import Request
 
 from annotation.desk import experts
-from kbpo.corpus.fetch import fetch
+from kbpo.corpus.sql import fetch
 from kbpo.instances.models import Instance, Label
 from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Submission

@@ -26,9 +26,9 @@ from kbpo.evaluation.leaderboard import headlines, ranks
 from kbpo.evaluation.models import InterimInterval
 from kbpo.money.spend import Balance, balance, balances, by_day
 from kbpo.sampling.confirm import add_deadline
-from kbpo.submissions.discard import delete
 from kbpo.submissions.limits import no_run_left, runs_left
 from kbpo.submissions.models import Submission
+from kbpo.submissions.withdraw import delete
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing

@@ -28,8 +28,7 @@ from kbpo.accounts.ask import link_account
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import AccountRequest, Invitation, Team, User
 from kbpo.accounts.sign_up import SignUpForm
-from kbpo.money.models import Budget
-from kbpo.money.purpose import Purpose
+from kbpo.money.models import Budget, Purpose
 from kbpo.money.spend import ZERO, allowance, balance
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track

@@ -39,8 +39,7 @@ from kbpo.money.spend import ZERO, OverBudget
 from kbpo.sampling.confirm import CannotConfirm, confirm, refusal_of
 from kbpo.submissions.keep import Readable
 from kbpo.submissions.limits import no_run_left
-from kbpo.submissions.models import Problem, Submission
-from kbpo.submissions.progress import progress_of
+from kbpo.submissions.models import Problem, Submission, progress_of
 from kbpo.submissions.receive import NOT_TAKEN, CannotChange, CannotReceive, receive, withdraw
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of, n_inputs, n_inputs_of

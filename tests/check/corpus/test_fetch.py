@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kbpo.corpus.fetch import fetch, fetch_arrays
+from kbpo.corpus.sql import fetch, fetch_arrays
 
 pytestmark = pytest.mark.django_db
 COLUMNS = {"whole": "n::int - 3", "real": "n / 7.0", "hashed": "hashtextextended('a' || n, 0)"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kbpo.corpus.remembered import caching_reads, read_cached
+from kbpo.corpus.cache import caching_reads, read_cached
 
 
 class Table:

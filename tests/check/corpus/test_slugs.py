@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kbpo.corpus.models import Corpus
-from kbpo.corpus.slugs import slug_of
+from kbpo.corpus.models import Corpus, slug_of
 
 pytestmark = pytest.mark.django_db
 

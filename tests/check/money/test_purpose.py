@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kbpo.money.purpose import KINDS, Purpose, whole
+from kbpo.money.models import KINDS, Purpose, whole
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -16,13 +16,13 @@ import pytest
 from django.db import connection, connections
 
 from kbpo.corpus.load import find_schema, load_corpus
-from kbpo.instances.hashing import u_of
 from kbpo.instances.models import Instance, Target
+from kbpo.instances.targets import u_of
 from kbpo.queue import BACKOFF
-from kbpo.submissions.discard import discard, discard_ended
 from kbpo.submissions.ingest import tick
 from kbpo.submissions.models import Prediction, Problem, Submission
 from kbpo.submissions.receive import receive, withdraw
+from kbpo.submissions.withdraw import discard, discard_ended
 from kbpo.tracks.kbp import store
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of

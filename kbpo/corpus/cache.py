@@ -1,7 +1,7 @@
 """Caches arrays on disk that follow from data which never changes, so that millions of predictions
-are read from the database once.
+are read from the database once; and values read from the database, while one page is made.
 
-What is lost is computed again. Arrays are mapped into memory, not read.
+Arrays that are lost are computed again. They are mapped into memory, not read.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import logging
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from django.conf import settings
@@ -102,3 +103,36 @@ def _write(place: Path, arrays: Arrays) -> None:
         shutil.rmtree(part, ignore_errors=True)
         if not place.is_dir():  # else somebody else has just made the same
             raise
+
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+_READ: ContextVar[dict[Hashable, dict[Any, Any]] | None] = ContextVar("_READ", default=None)
+"""What is read -> of what -> what was found; none where nothing is remembered"""
+
+
+@contextmanager
+def caching_reads() -> Iterator[None]:
+    """Cache what `each` reads inside: for callers that do not write and need no changes that others
+    make meanwhile.
+    """
+    token = _READ.set({})
+    try:
+        yield
+    finally:
+        _READ.reset(token)
+
+
+def read_cached(
+    what: Hashable, keys: Collection[K], read: Callable[[list[K]], Mapping[K, V]]
+) -> dict[K, V]:
+    """Return the values that `read` finds for some keys, in the order of the keys and without
+    missing ones. `what` identifies the query. The values must not be changed.
+    """
+    memory = _READ.get()
+    known = {} if memory is None else memory.setdefault(what, {})
+    missing = [key for key in dict.fromkeys(keys) if key not in known]
+    if missing:
+        fresh = read(missing)
+        known.update({key: fresh.get(key) for key in missing})
+    return {key: known[key] for key in keys if known[key] is not None}

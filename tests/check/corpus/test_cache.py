@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kbpo.corpus import kept as module
-from kbpo.corpus.kept import NEWEST, Arrays, cached_arrays
+from kbpo.corpus import cache as module
+from kbpo.corpus.cache import NEWEST, Arrays, cached_arrays
 
 
 class Maker:
