@@ -25,9 +25,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbpo.settings")
 django.setup()
 
 from formats.judgments import read_judgments  # noqa: E402
-from formats.limits import Limits  # noqa: E402
 from formats.messages import Report  # noqa: E402
-from formats.opening import open_text  # noqa: E402
+from formats.opening import Limits, open_text  # noqa: E402
 from formats.scores import read_scores  # noqa: E402
 from kbpo.tracks.texts.metrics import Scored, compute  # noqa: E402
 from kbpo.tracks.texts.track import word_weights  # noqa: E402

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from formats.compact import CompactMap
 from formats.lookup import CorpusLookup, DocumentView
+from formats.mentions import CompactMap
 from formats.messages import Report, column, quoted
 from formats.occurrences import same_text
 from formats.schema import NO_RELATION, Schema

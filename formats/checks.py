@@ -6,11 +6,10 @@ from array import array
 from collections.abc import Sequence
 from math import isnan, nan
 
-from formats.compact import CompactMap
-from formats.limits import Limits
 from formats.lookup import CorpusLookup
-from formats.messages import Columns, Report, quoted
-from formats.mistaken import explain_wrong_format
+from formats.mentions import CompactMap
+from formats.messages import Columns, Report, explain_wrong_format, quoted
+from formats.opening import Limits
 from formats.relation import RelationClaim
 from formats.schema import NO_RELATION, Schema
 

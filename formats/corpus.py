@@ -7,9 +7,8 @@ from datetime import date
 from typing import Any
 from unicodedata import normalize
 
-from formats.limits import Limits
 from formats.messages import Report, quoted
-from formats.objects import Objects
+from formats.opening import Limits, Objects
 from formats.splitting import Span, split_sentences, tokenise
 
 _SURROGATE_OR_NUL = re.compile("[\x00\ud800-\udfff]")

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from formats.cleaning import clean
-from formats.limits import Limits
 from formats.messages import Report, quoted
-from formats.objects import Objects
+from formats.opening import Limits, Objects
 from formats.tables import identifier
 
 _TEXTS = ("source", "question", "prompt", "split", "part", "cluster")

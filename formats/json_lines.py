@@ -10,12 +10,11 @@ from typing import Any
 from unicodedata import normalize
 
 from formats.checks import ClaimChecks
-from formats.compact import CompactMap
 from formats.corpus import parse_span
-from formats.limits import Limits
 from formats.lookup import CorpusLookup, DocumentView
+from formats.mentions import CompactMap
 from formats.messages import Columns, Report, quoted
-from formats.objects import Objects
+from formats.opening import Limits, Objects
 from formats.relation import RelationClaim
 from formats.schema import Schema
 from formats.splitting import Span

@@ -1,13 +1,79 @@
-"""What a reader has to say about a file: messages with a code, a line and a sentence, collected in
-a report.
+"""Messages about files, with a code, a line and a sentence, collected in a report. The part of a
+code before the dot is its family; the table in README.md explains each code.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
+from typing import Literal
 
-from formats.codes import FATAL, SEVERITY, Severity, family
+Severity = Literal["error", "warning", "info"]
+
+_ERRORS = """
+    syntax.empty syntax.binary syntax.encoding syntax.control syntax.gzip_truncated
+    syntax.gzip_corrupt syntax.zip syntax.format syntax.columns syntax.header syntax.entity_id
+    syntax.string syntax.offsets syntax.json syntax.json_list syntax.nan syntax.quote syntax.yaml
+    syntax.key_missing syntax.value syntax.number syntax.output_empty syntax.nothing_usable
+    reference.document reference.other_corpus reference.input reference.entity
+    reference.entity_order reference.untyped reference.offsets reference.gloss
+    reference.other_inputs reference.system reference.output reference.criterion
+    consistency.input_twice consistency.input_missing consistency.document_twice
+    consistency.order consistency.straddle consistency.input_id consistency.score_twice
+    consistency.scores_missing consistency.one_system consistency.judgment_twice
+    consistency.form
+    schema.unknown_predicate schema.unknown_type schema.string schema.itself schema.form
+    schema.range
+    limits.upload limits.unpacked limits.ratio limits.lines limits.line limits.relations
+    limits.document limits.form limits.output limits.passages
+"""
+_WARNINGS = """
+    syntax.gzip_trailing syntax.run_id syntax.confidence syntax.key_unknown syntax.date
+    syntax.seconds syntax.bidirectional syntax.invisible syntax.markup
+    reference.provenance reference.string reference.passage
+    consistency.two_types consistency.entity_types consistency.links consistency.canonicals
+    consistency.predicates consistency.inverse consistency.duplicate consistency.mention_twice
+    schema.arguments
+"""
+_INFOS = """
+    reference.canonical
+    consistency.missing_inverse consistency.duplicate_turned
+    schema.ignored_predicate
+"""
+
+SEVERITY: dict[str, Severity] = {
+    **dict.fromkeys(_ERRORS.split(), "error"),
+    **dict.fromkeys(_WARNINGS.split(), "warning"),
+    **dict.fromkeys(_INFOS.split(), "info"),
+}
+
+# After one of these the reader stops: what it has read so far is not the file that the researcher
+# meant.
+FATAL = frozenset(
+    {
+        "syntax.empty",
+        "syntax.binary",
+        "syntax.gzip_truncated",
+        "syntax.gzip_corrupt",
+        "syntax.zip",
+        "syntax.json_list",
+        "syntax.quote",
+        "syntax.format",
+        "syntax.header",
+        "limits.upload",
+        "limits.unpacked",
+        "limits.ratio",
+        "limits.lines",
+        "limits.relations",
+    }
+)
+
+
+def family(code: str) -> str:
+    """Return the family of a code: syntax, reference, consistency, schema or limits."""
+    return code.partition(".")[0]
+
 
 Columns = tuple[int, int]
 
@@ -142,3 +208,35 @@ def column(line: str, index: int) -> Columns:
         begin = at + 1
     end = line.find("\t", begin)
     return begin, len(line) if end < 0 else end
+
+
+FIRST = 20
+"""Errors that have to be of one kind"""
+FEWEST = 2
+_OF_FORM = ("syntax.json", "syntax.key_missing", "syntax.columns")
+_KEY = re.compile(r'"(\w+)"\s*:')
+_KINDS = (
+    ({"input_id", "output"}, "outputs, one for each input"),
+    ({"doc", "subject", "predicate", "object"}, "relations"),
+    ({"input_id"}, "the inputs of a track"),
+    ({"id", "text"}, "documents"),
+    ({"doc", "begin", "end"}, "the mentions of documents"),
+)
+
+
+def explain_wrong_format(report: Report, expected: str) -> str:
+    """Return a sentence about a file without usable lines whose first errors are all of one kind
+    and about the form of a line; otherwise an empty string.
+    """
+    errors = list(islice((one for one in report if one.severity == "error" and one.line), FIRST))
+    if len(errors) < FEWEST or len({one.code for one in errors}) > 1:
+        return ""
+    first = errors[0]
+    if first.code not in _OF_FORM:
+        return ""
+    keys = set(_KEY.findall(first.line_text))
+    kind = next((words for names, words in _KINDS if names <= keys), "")
+    if first.code == "syntax.json" and first.line_text.strip() in ("{", "["):
+        kind = "one JSON value over many lines, such as a schema"
+    seems = f"The file seems to hold {kind}" if kind else "It seems to be another kind of file"
+    return f" {seems}: its first {len(errors)} lines all fail in the same way. Expected {expected}."

@@ -1,5 +1,6 @@
-"""The numbered lines of a file of text, packed or not, streamed in bounded memory. A file that is
-one JSON list gives its items as lines, so every reader of JSON Lines reads lists, too.
+"""Opens files of text, packed or not, within limits: numbered lines, streamed in bounded memory,
+and the JSON objects on them. A file that is one JSON list gives its items as lines, so every reader
+of JSON Lines reads lists, too.
 """
 
 import codecs
@@ -10,11 +11,46 @@ import struct
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from formats.limits import MB, Limits
 from formats.messages import Report
+
+MB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The largest file that a reader accepts, measured in bytes, lines, relations and
+    characters.
+    """
+
+    upload_bytes: int = 512 * MB
+    unpacked_bytes: int = 4096 * MB
+    ratio: int = 200
+    lines: int = 20_000_000
+    line_bytes: int = 64 * 1024
+    relations: int = 2_000_000
+    document_characters: int = 1_000_000
+    messages: int = 10_000
+    output_characters: int = 200_000
+    passages: int = 200
+
+    def for_corpus(self) -> "Limits":
+        """Return these limits with longer lines: a line of a corpus is a whole document with its
+        offsets.
+        """
+        # Up to 4 bytes a character of the text, and about 25 bytes for the offsets of a token of
+        # two characters.
+        return replace(self, line_bytes=max(self.line_bytes, 20 * self.document_characters))
+
+    def for_outputs(self) -> "Limits":
+        """Return these limits with longer lines: a line is a whole output, twelve bytes a character
+        at most.
+        """
+        return replace(self, line_bytes=self.line_bytes + 12 * self.output_characters)
+
 
 Source = str | Path | BinaryIO
 
@@ -406,3 +442,48 @@ def _decode_line(
         report.add("syntax.control", number, text, line, (at, at + 1))
         return None
     return line.removesuffix("\r")
+
+
+class _NaN(ValueError):
+    """The line holds NaN or an infinity, which Python writes and JSON does not have."""
+
+
+def _refuse_constant(name: str) -> None:
+    raise _NaN(name)
+
+
+class Objects:
+    """Parses the lines of a file. NaN, which pandas writes for what is missing, is reported once
+    with the number of lines, by `finish`.
+    """
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._with_nan = 0
+        self._first = (0, "")
+
+    def parse(self, number: int, line: str) -> dict[str, Any] | None:
+        """Return the object on a line, or None after a message."""
+        try:
+            data = json.loads(line, parse_constant=_refuse_constant)
+        except _NaN:
+            if not self._with_nan:
+                self._first = number, line
+            self._with_nan += 1
+            return None
+        except (ValueError, RecursionError):
+            data = None
+        if isinstance(data, dict):
+            return data
+        text = "This line is not one JSON object. It is dropped."
+        self._report.add("syntax.json", number, text, line)
+        return None
+
+    def finish(self) -> None:
+        """Report the lines with NaN."""
+        if self._with_nan:
+            number, line = self._first
+            lines = f"{self._with_nan:,} lines hold" if self._with_nan > 1 else "This line holds"
+            are = "They are" if self._with_nan > 1 else "It is"
+            text = f"{lines} NaN, which is no JSON; write null for a missing value. {are} dropped."
+            self._report.add("syntax.nan", number, text, line)

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from formats.cleaning import Cleaned, clean
-from formats.limits import Limits
-from formats.messages import Report, quoted
-from formats.mistaken import explain_wrong_format
+from formats.messages import Report, explain_wrong_format, quoted
+from formats.opening import Limits
 from formats.tables import Lines, Row, identifier, list_first, read_rows
 
 REQUIRED = ("input_id", "output")

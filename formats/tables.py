@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from unicodedata import normalize
 
 from formats.messages import Report, quoted
-from formats.objects import Objects
+from formats.opening import Objects
 
 Lines = Iterator[tuple[int, str]]
 DELIMITERS = "\t,;"

@@ -9,17 +9,24 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 
 from formats.checks import ClaimChecks
-from formats.compact import CompactMap
-from formats.limits import Limits
 from formats.lookup import CorpusLookup
-from formats.mentions import Mentions
+from formats.mentions import CompactMap, Mentions
 from formats.messages import Report, column, quoted
 from formats.occurrences import occurrences
+from formats.opening import Limits
 from formats.relation import RelationClaim, closest_pair
 from formats.schema import Schema
 from formats.splitting import Span
-from formats.tac_entities import BATCH, Entities, outside
-from formats.tac_lines import MENTIONS, LineReader, Spans, content, is_beyond_relations
+from formats.tac_lines import (
+    BATCH,
+    MENTIONS,
+    Entities,
+    LineReader,
+    Spans,
+    content,
+    is_beyond_relations,
+    outside,
+)
 
 Lines = Iterator[tuple[int, str]]
 _ENTITY_LINES = frozenset({*MENTIONS, "type", "link"})

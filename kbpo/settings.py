@@ -319,7 +319,7 @@ SPECTACULAR_SETTINGS = {
     ],
 }
 
-# -- Limits of uploads (formats.limits has the rest)
+# -- Limits of uploads (formats.opening has the rest)
 # ----------------------------------------------------------------
 UPLOAD_LIMIT_MB = environment.integer(
     "UPLOAD_LIMIT_MB", 512, "Largest upload, in megabytes", minimum=1

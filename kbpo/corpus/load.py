@@ -15,9 +15,8 @@ from django.db import models, transaction
 
 from formats.annotations import MentionRecord, read_mentions
 from formats.corpus import DocumentRecord, read_corpus
-from formats.limits import Limits
 from formats.messages import Message, Report
-from formats.opening import open_text
+from formats.opening import Limits, open_text
 from formats.schema import SHIPPED, Schema, load_schema
 from kbpo.corpus.lookup import DatabaseCorpus
 from kbpo.corpus.models import Corpus, Document, Part, Predicate, slug_of

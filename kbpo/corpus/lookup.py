@@ -1,5 +1,5 @@
-"""Looks documents up for the readers of files: from the database, with a bounded cache before
-it.
+"""Looks documents up for the readers of files, with a bounded cache before the database, and finds
+names in documents.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Left
 from django.utils.text import slugify
 
-from formats.relation_names import relation_names
+from formats.relation import relation_names
 from kbpo import clock
 from kbpo.queue import Moving
 

@@ -1,4 +1,6 @@
-"""Finds targets by their content, and makes those that are not there yet."""
+"""Finds targets by their content, and makes those that are not there yet. Their keys and random
+numbers are hashes of the content, in SQL and in Python, which give the same, bit for bit.
+"""
 
 from __future__ import annotations
 

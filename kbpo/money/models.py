@@ -1,4 +1,4 @@
-"""Models of money: prices, budgets, and the ledger."""
+"""Models of money: purposes, prices, budgets, and the ledger."""
 
 from __future__ import annotations
 

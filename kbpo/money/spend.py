@@ -1,4 +1,6 @@
-"""Reserves, spends and releases money: each movement once, and never beyond a cap."""
+"""Reserves, spends and releases money: each movement once, and never beyond a cap. Reads and sets
+caps.
+"""
 
 from __future__ import annotations
 

@@ -18,9 +18,8 @@ from typing import Any
 
 from django.db import transaction
 
-from formats.limits import Limits
 from formats.messages import Report
-from formats.opening import Source, open_text
+from formats.opening import Limits, Source, open_text
 from formats.scores import LARGEST, OUTSIDE, Judge, names_ids, read_scores, read_scores_by_id
 from formats.tables import NAMED
 from kbpo import clock

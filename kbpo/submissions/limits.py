@@ -1,4 +1,6 @@
-"""How many runs a team may still confirm on a track, and from when on the next."""
+"""Limits of teams and people on a track: how many runs a team may still confirm, and who may not
+judge.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Receives uploads: stores the file whole, then makes the submission that waits to be read."""
+"""Receives uploads: stores the file whole, then makes the submission that waits to be read. Files
+name the runs of a track by `run_names`.
+"""
 
 from __future__ import annotations
 

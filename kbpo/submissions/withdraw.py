@@ -1,4 +1,4 @@
-"""Withdraws, renames and describes submissions: what their team may do with them at any time."""
+"""Withdraws, renames and describes submissions, and discards drafts that ended unconfirmed."""
 
 from __future__ import annotations
 

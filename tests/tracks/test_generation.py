@@ -18,9 +18,8 @@ from django.test import Client
 
 from annotation.budget.check_books import check_books
 from annotation.models import Question
-from formats.limits import Limits
 from formats.messages import Report
-from formats.opening import open_text
+from formats.opening import Limits, open_text
 from formats.outputs import read_outputs
 from kbpo.accounts.models import User
 from kbpo.corpus.load import CannotLoad

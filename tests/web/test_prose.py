@@ -16,10 +16,9 @@ from formats.annotations import read_gold, read_mentions
 from formats.corpus import read_corpus
 from formats.doors import read_claims
 from formats.inputs import read_inputs
-from formats.limits import Limits
 from formats.lookup import DocumentView, MemoryCorpus
 from formats.messages import Report
-from formats.opening import open_text
+from formats.opening import Limits, open_text
 from formats.schema import shipped_schema
 from kbpo.submissions.models import Submission
 from kbpo.web.api.urls import urlpatterns as api_patterns

@@ -16,10 +16,9 @@ import click
 from formats.corpus import read_corpus
 from formats.doors import read_claims
 from formats.inputs import read_inputs
-from formats.limits import Limits
 from formats.lookup import DocumentView, MemoryCorpus
 from formats.messages import FormatError, Message, Report
-from formats.opening import open_text
+from formats.opening import Limits, open_text
 from formats.outputs import read_outputs
 from formats.schema import load_schema
 from kbpo_client.client import Refused, Unreachable

@@ -18,11 +18,10 @@ from unicodedata import normalize
 from django.conf import settings
 from django.db import connection
 
-from formats.compact import CompactMap
 from formats.doors import SNIFFED, read_claims, sniff
-from formats.limits import MB, Limits
+from formats.mentions import CompactMap
 from formats.messages import Report, printable
-from formats.opening import open_text
+from formats.opening import MB, Limits, open_text
 from formats.relation import RelationClaim
 from formats.schema import Schema
 from formats.splitting import Span

@@ -14,9 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.checks import EXPECTED
-from formats.codes import FATAL
-from formats.messages import Report
-from formats.mistaken import explain_wrong_format
+from formats.messages import FATAL, Report, explain_wrong_format
 from formats.schema import Schema, load_schema
 from kbpo.corpus.models import Corpus, Document
 from kbpo.corpus.sql import fetch

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from formats.annotations import GoldRecord, MentionRecord, read_gold, read_mentions
-from formats.limits import Limits
 from formats.messages import Report
-from formats.opening import open_text
+from formats.opening import Limits, open_text
 from formats.schema import Schema, load_schema
 from kbpo.corpus.load import CannotLoad, refuse_errors
 from kbpo.corpus.lookup import DatabaseCorpus, entity_types

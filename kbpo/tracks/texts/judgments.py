@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 from django.db import transaction
 
 from formats.judgments import JudgmentRecord, read_judgments, write_judgments
-from formats.limits import Limits
 from formats.messages import Report
-from formats.opening import Source, open_text
+from formats.opening import Limits, Source, open_text
 from kbpo.corpus.sql import fetch
 from kbpo.instances.merge import PEOPLE, RATINGS
 from kbpo.instances.models import Label

@@ -16,9 +16,8 @@ from typing import Any
 from django.db import IntegrityError, connection, transaction
 
 from formats.inputs import InputRecord, read_inputs
-from formats.limits import Limits
 from formats.messages import Report
-from formats.opening import open_text
+from formats.opening import Limits, open_text
 from kbpo.corpus.load import CannotLoad, development_part, refuse_errors, warnings_in
 from kbpo.corpus.models import Corpus, CorpusUpload, Part, slug_of
 from kbpo.corpus.sql import copy, fetch

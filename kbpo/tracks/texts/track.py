@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from formats.forms import Form
-from formats.limits import MB, Limits
 from formats.messages import Report
-from formats.opening import open_text
+from formats.opening import MB, Limits, open_text
 from formats.outputs import read_outputs
 from formats.words import words
 from kbpo.corpus.export import in_pages

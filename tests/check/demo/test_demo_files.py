@@ -5,10 +5,9 @@ from pathlib import Path
 
 from formats.corpus import read_corpus
 from formats.doors import read_claims
-from formats.limits import Limits
 from formats.lookup import DocumentView, MemoryCorpus
 from formats.messages import Report
-from formats.opening import open_text
+from formats.opening import Limits, open_text
 from formats.relation import RelationClaim
 from formats.schema import shipped_schema
 from rehearsal.newspaper import files

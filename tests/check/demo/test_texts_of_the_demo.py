@@ -4,9 +4,8 @@ import json
 from pathlib import Path
 
 from formats.inputs import InputRecord, read_inputs
-from formats.limits import Limits
 from formats.messages import Report
-from formats.opening import open_text
+from formats.opening import Limits, open_text
 from formats.outputs import read_outputs
 from formats.scores import read_scores
 from kbpo.tracks.models import Track

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy import LIMITS, TOY, small, span
 
-from formats.compact import CompactMap
 from formats.corpus import DocumentRecord, read_corpus
+from formats.mentions import CompactMap
 from formats.messages import Report
 from formats.occurrences import occurrences, same_text
 from formats.opening import open_text

@@ -14,10 +14,9 @@ from formats.doors import read_claims
 from formats.forms import read_form
 from formats.inputs import read_inputs
 from formats.judgments import read_judgments
-from formats.limits import Limits
 from formats.lookup import DocumentView, MemoryCorpus
 from formats.messages import Report
-from formats.opening import open_text
+from formats.opening import Limits, open_text
 from formats.outputs import read_outputs
 from formats.schema import load_schema, shipped_schema
 from formats.scores import read_scores

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from formats.inputs import InputRecord, read_inputs
 from formats.judgments import JudgmentRecord, read_judgments, write_judgments
-from formats.limits import Limits
 from formats.messages import Report
-from formats.opening import open_text
+from formats.opening import Limits, open_text
 from formats.outputs import OutputRecord, read_outputs
 from formats.scores import ScoreRecord, read_scores
 from formats.tables import identifier, list_first, number_of

@@ -26,8 +26,7 @@ from toy import (
     whole,
 )
 
-from formats.codes import SEVERITY, family
-from formats.messages import EXCERPT, Report, column, excerpt
+from formats.messages import EXCERPT, SEVERITY, Report, column, excerpt, family
 from formats.opening import open_text
 
 GOOD = kb(CARRIE, DEBBIE, PARENTS)

@@ -10,10 +10,9 @@ import pytest
 from formats.annotations import read_gold, read_mentions
 from formats.corpus import read_corpus
 from formats.doors import read_claims
-from formats.limits import Limits
 from formats.lookup import DocumentView, MemoryCorpus
 from formats.messages import Report
-from formats.opening import open_text
+from formats.opening import Limits, open_text
 from formats.schema import Schema, load_schema, shipped_schema
 
 DATA = Path(__file__).parents[4] / "shared" / "data" / "redocred"

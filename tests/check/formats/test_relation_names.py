@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from formats.relation_names import relation_names
+from formats.relation import relation_names
 from formats.schema import shipped_schema
 
 OWNS = "{subject} owns shares in {object}"

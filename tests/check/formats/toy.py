@@ -7,10 +7,9 @@ from dataclasses import replace
 from formats.annotations import read_gold, read_mentions
 from formats.corpus import read_corpus
 from formats.doors import read_claims
-from formats.limits import Limits
 from formats.lookup import DocumentView, MemoryCorpus
 from formats.messages import Report
-from formats.opening import open_text
+from formats.opening import Limits, open_text
 from formats.relation import RelationClaim
 from formats.schema import shipped_schema
 
