@@ -3,7 +3,6 @@ was usable.
 """
 
 from array import array
-from collections.abc import Sequence
 from math import isnan, nan
 
 from formats.lookup import CorpusLookup
@@ -153,7 +152,11 @@ class ClaimChecks:
     def _check_inverse(
         self, claim: RelationClaim, document: int, predicate: int, row: int, source: str
     ) -> None:
-        inverse = self._inverse(claim.predicate, claim.object_type)
+        key = (claim.predicate, claim.object_type)
+        inverse = self._inverses.get(key)
+        if inverse is None:
+            name = self.schema.inverse(claim.predicate, claim.object_type)
+            inverse = self._inverses[key] = -1 if name is None else self._predicates[name]
         if inverse == -1:
             return
         (begin, end), (object_begin, object_end) = claim.subject, claim.object
@@ -170,14 +173,6 @@ class ClaimChecks:
                 " states it the other way round. Both are kept; one of them must be wrong."
             )
             self.report.add("consistency.inverse", claim.line, text, source)
-
-    def _inverse(self, predicate: str, object_type: str) -> int:
-        key = (predicate, object_type)
-        found = self._inverses.get(key)
-        if found is None:
-            name = self.schema.inverse(predicate, object_type)
-            found = self._inverses[key] = -1 if name is None else self._predicates[name]
-        return found
 
     def _check_group(
         self, claim: RelationClaim, document: int, predicate: int, row: int, source: str
@@ -220,11 +215,9 @@ class ClaimChecks:
         ):
             rows.append(at)
         lines = [self._lines[row] for row in rows]
-        shown = _enumerate(lines) + (" …" if count > len(lines) else "")
+        shown = ("line " if len(lines) == 1 else "lines ") + ", ".join(map(str, lines))
+        if count > len(lines):
+            shown += " …"
         has = "relation has" if count == 1 else "relations have"
         text = f"{count:,} {has} no inverse in the file ({shown}). Nothing is added or dropped."
         self.report.add("consistency.missing_inverse", lines[0], text)
-
-
-def _enumerate(lines: Sequence[int]) -> str:
-    return ("line " if len(lines) == 1 else "lines ") + ", ".join(map(str, lines))

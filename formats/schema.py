@@ -415,7 +415,9 @@ def _build(data: Mapping[str, Any], name: str) -> Schema:
             notes=tuple(_notes(data)),
         )
         _check(schema)
-        _check_text(schema)
+        text = json.dumps(schema.as_dict(), ensure_ascii=False)
+        if "\\u0000" in text or any("\ud800" <= char <= "\udfff" for char in text):
+            raise FormatError("The schema has characters that no text has (a NUL, say).")
     except FormatError:
         raise
     except (TypeError, ValueError) as error:
@@ -519,13 +521,6 @@ def _pair(value: Any) -> tuple[str, str]:
     if len(counted) > 1 or not all(isinstance(count, int) for count in counted):
         raise ValueError
     return _text(subject), _text(object_)
-
-
-def _check_text(schema: Schema) -> None:
-    """Raise FormatError for a text that cannot be stored: with a NUL or half a surrogate pair."""
-    text = json.dumps(schema.as_dict(), ensure_ascii=False)
-    if "\\u0000" in text or any("\ud800" <= char <= "\udfff" for char in text):
-        raise FormatError("The schema has characters that no text has (a NUL, say).")
 
 
 def _entity_type(data: Mapping[str, Any]) -> EntityType:

@@ -94,7 +94,9 @@ def _ends(text: str, begin: int, match: re.Match[str]) -> bool:
         return word.lower() != word
     if match.group("stop") != ".":
         return True
-    before = _last_word(text, begin, match.start("stop"))
+    end = match.start("stop")
+    found = _LAST_WORD.search(text, max(begin, end - 30), end)
+    before = found.group().lstrip("'’-&.") if found else ""
     if len(before) == 1 and before.isalpha() and before.isupper():
         return False  # an initial: J. Smith
     folded = before.lower()
@@ -103,11 +105,3 @@ def _ends(text: str, begin: int, match: re.Match[str]) -> bool:
     if folded == "no":
         return not (word is not None and word[0].isdigit())
     return folded not in _ABBREVIATIONS
-
-
-def _last_word(text: str, begin: int, end: int) -> str:
-    """Return the word that ends at `end`; at most 30 characters of it, which is longer than every
-    abbreviation.
-    """
-    found = _LAST_WORD.search(text, max(begin, end - 30), end)
-    return found.group().lstrip("'’-&.") if found else ""

@@ -64,7 +64,15 @@ def beat(every: timedelta = EVERY) -> datetime:
         if timedelta(0) <= now - row.at < every:
             return now
         if now - row.at > LONGEST_ROUND:
-            _note_pause(row, now)
+            begin = row.at
+            log.warning(
+                "The clock did not tick from %s to %s; that counts for no deadline", begin, now
+            )
+            recent = [pause for pause in _pauses_of(row) if pause.end >= now - KEPT]
+            _store_pauses(row, [Pause(begin, now), *recent])
+            for model, name in _fields(LEASES):
+                running = model._default_manager.filter(**{f"{name}__gt": begin})
+                running.update(**{name: F(name) + (now - begin)})
         elif row.at - now > BACK:
             _correct_future_times(row, now)
         elif now < row.at:
@@ -100,16 +108,6 @@ def _pauses_of(row: Heartbeat) -> list[Pause]:
 
 def _store_pauses(row: Heartbeat, pauses: list[Pause]) -> None:
     row.pauses = [[begin.isoformat(), end.isoformat()] for begin, end in pauses]
-
-
-def _note_pause(row: Heartbeat, end: datetime) -> None:
-    begin = row.at
-    log.warning("The clock did not tick from %s to %s; that counts for no deadline", begin, end)
-    recent = [pause for pause in _pauses_of(row) if pause.end >= end - KEPT]
-    _store_pauses(row, [Pause(begin, end), *recent])
-    for model, name in _fields(LEASES):
-        running = model._default_manager.filter(**{f"{name}__gt": begin})
-        running.update(**{name: F(name) + (end - begin)})
 
 
 def _correct_future_times(row: Heartbeat, now: datetime) -> None:

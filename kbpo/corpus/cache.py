@@ -39,7 +39,8 @@ def cached_arrays(name: str, state: object, make: Callable[[], Arrays]) -> Array
     """
     if state is None or settings.ARRAYS_ROOT is None:
         return make()
-    place = _place(settings.ARRAYS_ROOT, name, state)
+    digest = hashlib.sha256(repr((VERSION, state)).encode()).hexdigest()
+    place = Path(settings.ARRAYS_ROOT) / name / digest
     mapped = _read_mapped(place)
     if mapped is not None:
         return mapped
@@ -52,11 +53,6 @@ def cached_arrays(name: str, state: object, make: Callable[[], Arrays]) -> Array
     del made
     reread = _read_mapped(place)
     return reread if reread is not None else make()
-
-
-def _place(root: Path, name: str, state: object) -> Path:
-    digest = hashlib.sha256(repr((VERSION, state)).encode()).hexdigest()
-    return Path(root) / name / digest
 
 
 def _temporary_path(place: Path) -> Path:

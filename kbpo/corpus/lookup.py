@@ -44,7 +44,10 @@ class DatabaseCorpus:
         if not wanted:
             return
         if self._held > self._characters:
-            self._forget(set(documents))
+            but = set(documents)
+            self._views = {key: view for key, view in self._views.items() if key in but}
+            self._ids = {key: self._ids[key] for key in self._views}
+            self._held = sum(len(view.text) for view in self._views.values())
         rows = Document.objects.filter(corpus=self._corpus, key__in=wanted).values_list(
             "pk", "key", "text", "token_begin", "token_end", "sentence_begin", "sentence_end"
         )
@@ -94,11 +97,6 @@ class DatabaseCorpus:
             self.prefetch([document])
         return self._ids[document]
 
-    def _forget(self, but: set[str]) -> None:
-        self._views = {key: view for key, view in self._views.items() if key in but}
-        self._ids = {key: self._ids[key] for key in self._views}
-        self._held = sum(len(view.text) for view in self._views.values())
-
     def _add_mentions(self, keys: list[str]) -> None:
         if not self._has_mentions or not keys:
             return
@@ -134,12 +132,8 @@ def occurrences(corpus: Corpus, names: dict[str, int]) -> Iterator[tuple[int, in
     by_first = _by_first_word(names)
     documents = Document.objects.filter(corpus=corpus).order_by("pk").values_list("pk", "text")
     for document, text in documents.iterator(chunk_size=CHUNK):
-        for code, number in _count(text, by_first):
+        for code, number in sorted(Counter(_codes(words(text), by_first)).items()):
             yield document, code, number
-
-
-def _count(text: str, by_first: dict[str, list[tuple[list[str], int]]]) -> list[tuple[int, int]]:
-    return sorted(Counter(_codes(words(text), by_first)).items())
 
 
 def _by_first_word(names: dict[str, int]) -> dict[str, list[tuple[list[str], int]]]:

@@ -37,7 +37,12 @@ def load_data(track: Track) -> Data:
     kind = kind_of(track)
     pool = read_pool(track, systems)
     documents = annotated_documents(track)
-    drawn = _drawn_targets(track)
+    draws = Sample.objects.filter(batch__submission__track=track).values_list(
+        "batch__submission_id", "target_id"
+    )
+    drawn: dict[int, list[int]] = {}
+    for owner, target in draws.distinct():
+        drawn.setdefault(owner, []).append(target)
     inclusion = read_inclusion(track, pool, waiting_targets(track, drawn))
     recall = recall_of(track)
     facts = None
@@ -150,17 +155,6 @@ def _entered(systems: list[int]) -> list[int]:
     )
     entered = {system for system, n, known in asked if 2 * known >= n}
     return [system for system in systems if system in entered or not entered]
-
-
-def _drawn_targets(track: Track) -> dict[int, list[int]]:
-    """Return the targets that were drawn, by submission."""
-    draws = Sample.objects.filter(batch__submission__track=track).values_list(
-        "batch__submission_id", "target_id"
-    )
-    targets_of: dict[int, list[int]] = {}
-    for owner, target in draws.distinct():
-        targets_of.setdefault(owner, []).append(target)
-    return targets_of
 
 
 def _guesses(

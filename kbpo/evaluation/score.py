@@ -47,6 +47,8 @@ def report_of(track: Track, computed: Computed, standing: set[int]) -> Report:
     reasons = not_corrected(track, computed.checked, computed.better)
     board_judges, judges = agreement(track, data, standing)
     checked = computed.checked
+    late = Scorer.objects.filter(pk__in=data.pool.scorers, came_late=True)
+    rows = late.select_related("not_tuned_by").order_by("pk")
     report = Report(
         version=settings.VERSION,
         model=VERSION,
@@ -60,7 +62,7 @@ def report_of(track: Track, computed: Computed, standing: set[int]) -> Report:
         correlation=data.rho,
         misses=missed_share(data),
         figures=figures(data, computed.scores, scored_of(track)),
-        late_scorers=_late_scorers(data),
+        late_scorers=tuple(LateScorer(str(row), statement_of(row)) for row in rows),
         expert={name: checked.confusion(name) for name in computed.criteria} if checked else {},
         not_corrected={system: tuple(why) for system, why in reasons.items()},
         board_judges=board_judges,
@@ -171,15 +173,6 @@ def _scorers(
     used = tuple(names[pk] for pk in data.pool.scorers)
     best = {criterion: best_metrics(data, criterion) for criterion in criteria}
     return used, {name: used[numbers[0]] for name, numbers in best.items() if numbers}
-
-
-def _late_scorers(data: Data) -> tuple[LateScorer, ...]:
-    """Return the metrics and judges in use that were added after the first judgments, with the
-    statement that allows their use.
-    """
-    late = Scorer.objects.filter(pk__in=data.pool.scorers, came_late=True)
-    rows = late.select_related("not_tuned_by").order_by("pk")
-    return tuple(LateScorer(str(row), statement_of(row)) for row in rows)
 
 
 LEVEL, SEED = 0.8, 20_180_715

@@ -20,7 +20,6 @@ from estimators.bootstrap import bootstrap
 from estimators.components import (
     WORTH,
     MetricWorth,
-    VarianceComponents,
     metric_worth,
     variance_components,
 )
@@ -173,13 +172,8 @@ def _components(rated: Rated) -> Components:
         gamma_80=_ends(estimated.confidence_interval("gamma")),
         warnings=tuple(estimated.warnings),
         repeated=int(estimated.n_repeated),
-        most=_perfect_worth(estimated),
+        most=(1 + estimated.gamma) / estimated.gamma if estimated.gamma > 0 else None,
     )
-
-
-def _perfect_worth(components: VarianceComponents) -> float | None:
-    """Return the worth of a perfect metric, (1 + γ)/γ."""
-    return (1 + components.gamma) / components.gamma if components.gamma > 0 else None
 
 
 def _scorer_figures(asked: Asked, score: Floats) -> dict[str, Any]:

@@ -100,7 +100,10 @@ def draw_round(row: ExpertRound, frame: Frame) -> None:
         ("round_id", "target_id", "probability", "inclusion"),
         zip([row.pk] * len(ids), ids, e[able].tolist(), inclusion, strict=True),
     )
-    chosen = (v < e) & ~known & ~np.isin(frame.target_id, _answered_targets(track))
+    # Checks of an ended round that do not count are not asked again either.
+    answered = ExpertCheck.objects.filter(track=track, kind="check", answered_at__isnull=False)
+    targets = list(answered.values_list("target_id", flat=True))
+    chosen = (v < e) & ~known & ~np.isin(frame.target_id, targets)
     order = dict(
         zip(frame.target_id[chosen].tolist(), (v[chosen] / e[chosen]).tolist(), strict=True)
     )
@@ -143,14 +146,6 @@ def open_round(track: Track) -> ExpertRound | None:
 def _refuse_if_open(track: Track) -> None:
     if open_round(track) is not None:
         raise CannotDraw("The last round is still open: answer it or end it first.")
-
-
-def _answered_targets(track: Track) -> list[int]:
-    """Return the targets with an answered check, including those of an ended round that do not
-    count; they are not asked again.
-    """
-    expert_checks = ExpertCheck.objects.filter(track=track, kind="check", answered_at__isnull=False)
-    return list(expert_checks.values_list("target_id", flat=True))
 
 
 def new_chances(frame: Frame, known: np.ndarray[Any, Any], budget: float) -> Floats:
@@ -231,7 +226,12 @@ def read_checks(track: Track, target_ids: Ids) -> Answered | None:
         return None
     e, pi = (np.zeros((len(rounds), target_ids.size)) for _ in range(2))
     for index, (row, share) in enumerate(rounds):
-        chances = np.array(_chances(row, target_ids), dtype=np.float64).reshape(-1, 3)
+        rows = fetch(
+            "SELECT target_id, probability, inclusion FROM sampling_expertchance"
+            " WHERE round_id = %s AND target_id = ANY(%s)",
+            [row.pk, target_ids.tolist()],
+        )
+        chances = np.array(rows, dtype=np.float64).reshape(-1, 3)
         chances = chances[np.argsort(chances[:, 0])]
         checkable = chances[:, 0].astype(np.int64)
         e[index] = share * spread(checkable, chances[:, 1], target_ids)
@@ -263,11 +263,3 @@ def released(row: ExpertRound) -> float:
         return row.released
     least = row.checks.filter(answered_at__isnull=True).aggregate(least=Min("order"))["least"]
     return 1.0 if least is None else float(least)
-
-
-def _chances(row: ExpertRound, target_ids: Ids) -> list[tuple[Any, ...]]:
-    return fetch(
-        "SELECT target_id, probability, inclusion FROM sampling_expertchance"
-        " WHERE round_id = %s AND target_id = ANY(%s)",
-        [row.pk, target_ids.tolist()],
-    )

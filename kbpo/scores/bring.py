@@ -218,16 +218,12 @@ def store_score_file(
         means = [(instance, fmean(values)) for instance, values in values_of.items()]
         averaged = sum(len(set(values)) > 1 for values in values_of.values())
         stored = _store(row, means)
-        taken[str(row)] = replace(
-            stored, averaged=averaged, lacking=_incomplete_runs(track, named_so)
-        )
+        scored = _scored(track, named_so)
+        lacking = [
+            name for name, own in systems(track).items() if not scored.issuperset(own.values())
+        ]
+        taken[str(row)] = replace(stored, averaged=averaged, lacking=lacking)
     return taken
-
-
-def _incomplete_runs(track: Track, named: Name) -> list[str]:
-    """Return the names of the runs that a judge has not scored completely."""
-    scored = _scored(track, named)
-    return [name for name, own in systems(track).items() if not scored.issuperset(own.values())]
 
 
 def _read(

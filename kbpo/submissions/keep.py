@@ -53,7 +53,11 @@ def keep(file: Readable) -> Kept:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
-    _sync(path.parent)
+    handle = os.open(path.parent, os.O_RDONLY)  # the folder's entry must reach the disk, too
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
     return Kept(name, size, digest)
 
 
@@ -79,11 +83,3 @@ def _stream(file: Readable, write: Callable[[bytes], object]) -> tuple[int, str]
         digest.update(block)
         write(block)
     return size, digest.hexdigest()
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

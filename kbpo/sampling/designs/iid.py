@@ -70,7 +70,13 @@ class Iid(Design):
     def sample(self, submission: Submission) -> int:
         draws = submission.plan["options"][submission.plan["chosen"]]["draws"]
         if not submission.orders:
-            draws = _limit_to_plan(draws, _needed(submission))
+            own = support(submission, submission.track.distribution)
+            width = Decimal(submission.plan["chosen"])
+            batches = SampleBatch.objects.filter(submission__track=submission.track, design="iid")
+            owners = batches.exclude(submission=submission).values_list("submission_id", flat=True)
+            existing = existing_draws(submission, sorted(set(owners)))
+            needed = sizes(submission.track, _required(submission, width, own, existing))
+            draws = _limit_to_plan(draws, needed)
         return sum(fill(make_batch(submission, kind, size)) for kind, size in draws.items() if size)
 
     def variance_to_compare(self, realised: Realised) -> float:
@@ -156,23 +162,6 @@ def sizes(track: Track, guaranteed: int) -> dict[str, int]:
 
 def _supports(submission: Submission) -> dict[str, tuple[Ids, Ids, Floats]]:
     return {kind: support(submission, kind) for kind in submission.track.distributions}
-
-
-def _needed(submission: Submission) -> dict[str, int]:
-    """Return the number of draws that each distribution needs for the chosen interval width, given
-    all judgments so far.
-    """
-    own = support(submission, submission.track.distribution)
-    width = Decimal(submission.plan["chosen"])
-    existing = existing_draws(submission, _other_runs(submission))
-    return sizes(submission.track, _required(submission, width, own, existing))
-
-
-def _other_runs(submission: Submission) -> list[int]:
-    """Return the other runs of the track that have draws."""
-    batches = SampleBatch.objects.filter(submission__track=submission.track, design="iid")
-    owners = batches.exclude(submission=submission).values_list("submission_id", flat=True)
-    return sorted(set(owners))
 
 
 def _limit_to_plan(most: dict[str, int], wanted: dict[str, int]) -> dict[str, int]:

@@ -39,7 +39,7 @@ from kbpo.sampling.guess import VERSION
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
 from kbpo.submissions.models import Submission
 from kbpo.tracks.registry import kind_of
-from scoring.arrays import Floats, Ids
+from scoring.arrays import Floats
 
 FIRST = 4.0
 """Planned variance of the first stage, in units of the target: coarse, so that g is learnt
@@ -133,7 +133,9 @@ class Poisson(Design):
         """Return why sampling ends for a submission that has not reached the ordered half-width;
         empty if it goes on.
         """
-        last, done, left = last_batch(submission), _stages(submission), _not_drawn(submission)
+        _, target, p = support(submission, submission.track.distribution)
+        last, done = last_batch(submission), _stages(submission)
+        left = set(target[p > 0].tolist()) - _drawn_targets(submission)
         if last is None:
             return ""
         if not left and _is_certain(submission):
@@ -179,12 +181,6 @@ def _drawn_targets(submission: Submission) -> set[int]:
     """Return the targets that were drawn for the submission so far."""
     samples = Sample.objects.filter(batch__submission=submission)
     return set(samples.values_list("target_id", flat=True))
-
-
-def _not_drawn(submission: Submission) -> set[int]:
-    """Return targets that count in the guaranteed number and are not in the submission's sample."""
-    _, target, p = support(submission, submission.track.distribution)
-    return set(target[p > 0].tolist()) - _drawn_targets(submission)
 
 
 def _is_certain(submission: Submission) -> bool:
@@ -313,23 +309,14 @@ def fill_together(plans: Sequence[Plan]) -> None:
         plan.why, plan.together = "target", len(plans)
         new = plan.state.new(plan.state.asked(plan.pi))
         needs[row, np.searchsorted(target_ids, sorted(new))] = 1.0
-    payer = _payers(needs, jointly[:, None] ** 2 * squares, _random(plans[0].submission))
-    for row, plan in enumerate(plans):
-        plan.pays = set(target_ids[payer == row].tolist())
-
-
-def _payers(needs: Floats, weight: Floats, rng: np.random.Generator) -> Ids:
-    """Return (t,) the row of the submission that pays for each target, −1 where no submission needs
-    it: one of those that need it, drawn in proportion to their weights.
-    """
+    weight = jointly[:, None] ** 2 * squares
+    stage = plans[0].submission.batches.of_test().count() + 1
+    rng = np.random.Generator(np.random.PCG64(seed_of(plans[0].submission, "who pays", stage)))
     share = np.cumsum(needs * (weight + 1e-300), axis=0)
     point = rng.random(needs.shape[1]) * share[-1]
-    return np.where(needs.any(axis=0), (share <= point).sum(axis=0), -1)
-
-
-def _random(submission: Submission) -> np.random.Generator:
-    stage = submission.batches.of_test().count() + 1
-    return np.random.Generator(np.random.PCG64(seed_of(submission, "who pays", stage)))
+    payer = np.where(needs.any(axis=0), (share <= point).sum(axis=0), -1)
+    for row, plan in enumerate(plans):
+        plan.pays = set(target_ids[payer == row].tolist())
 
 
 def _questions_paid_for(submission: Submission) -> int:

@@ -22,7 +22,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from scoring.arrays import Floats, Ids
-from scoring.data import LIKE, Guess
+from scoring.data import LIKE
 from scoring.inputs import remaining_variance
 from scoring.pool import Pool
 
@@ -45,7 +45,13 @@ class State:
         me = systems.index(submission.pk)
         pool = read_pool(self.track, systems)
         mine = np.flatnonzero(np.asarray(pool.member[:, [me]].toarray()).ravel())
-        self.guess = self._guess(pool)
+        kind, criterion = kind_of(self.track), self.track.criterion
+        judgeable = _can_be_judged(self.track, pool)
+        verdicts = kind.judge(pool.instance[judgeable], pool.systems)[criterion]
+        label = np.full(pool.instance.size, np.nan)
+        label[judgeable] = one_verdict(type(kind), verdicts, pool.member[judgeable])
+        lesson = Lesson(pool, self.track.corpus.hash_key)
+        self.guess = guess_of(type(kind), criterion, lesson, label)
         own, self.row = np.unique(pool.target[mine], return_inverse=True)
         self.target_id: Ids = pool.target_id[own]
         self.u: Floats = pool.u[own]
@@ -61,25 +67,12 @@ class State:
             self.v = self.guess.error[mine]
         elif self.guess.labels:
             self.v = expected_error(self.p, g, self.row, correlation=self.guess.rho)
-        self.noise = self._noise(g)
+        has_inputs = kind.measures.population == LIKE
+        # What is left once everything is judged, due to the choice of inputs and to disagreement
+        # between people: no threshold reduces it.
+        self.noise = remaining_variance(self.p, g, self.v) if has_inputs else 0.0
         self.submission = submission
         self._is_new: dict[int, bool] = {}
-
-    def _guess(self, pool: Pool) -> Guess:
-        kind, criterion = kind_of(self.track), self.track.criterion
-        judgeable = _can_be_judged(self.track, pool)
-        verdicts = kind.judge(pool.instance[judgeable], pool.systems)[criterion]
-        label = np.full(pool.instance.size, np.nan)
-        label[judgeable] = one_verdict(type(kind), verdicts, pool.member[judgeable])
-        lesson = Lesson(pool, self.track.corpus.hash_key)
-        return guess_of(type(kind), criterion, lesson, label)
-
-    def _noise(self, g: Floats) -> float:
-        """Return the variance that is left once everything is judged, due to the choice of inputs
-        and to disagreement between people: no threshold reduces it.
-        """
-        has_inputs = kind_of(self.track).measures.population == LIKE
-        return remaining_variance(self.p, g, self.v) if has_inputs else 0.0
 
     def left(self, goal: float) -> float:
         """Return the part of a planned variance that thresholds control."""

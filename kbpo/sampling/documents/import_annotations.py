@@ -167,12 +167,8 @@ def _documents(row: AnnotationUpload) -> list[int]:
         return list(documents.order_by("pk").values_list("pk", flat=True))
     if waiting := waiting_documents(row.track):
         return waiting
-    _read_all(row)
-    raise CannotLoad("No document was drawn and waits: draw some first.")
-
-
-def _read_all(row: AnnotationUpload) -> None:
-    """Read the files, so that wrong lines are reported first. Raises CannotLoad."""
+    # Read the files, so that wrong lines are reported first.
     marks = kind_with_recall(row.track).read_marks(Path(row.file.path), Path(row.mentions.path), ())
     for values in marks.values.values():
         deque(values, maxlen=0)
+    raise CannotLoad("No document was drawn and waits: draw some first.")

@@ -83,6 +83,7 @@ def draw_second_stage(track: Track, *, seed: int | None = None) -> DocumentBatch
             user=document_batch.user,
             drawn_at=when,
         )
+        rng = np.random.Generator(np.random.PCG64(seed))
         DocumentSample.objects.bulk_create(
             DocumentSample(
                 track=track,
@@ -95,7 +96,7 @@ def draw_second_stage(track: Track, *, seed: int | None = None) -> DocumentBatch
                 seed=seed,
                 drawn_at=when,
             )
-            for place, index in enumerate(systematic(pi, _random(seed)).tolist())
+            for place, index in enumerate(systematic(pi, rng).tolist())
         )
         nudge("documents")
     return batch
@@ -159,7 +160,3 @@ def _is_due(track: Track) -> bool:
 def _drawn_documents(track: Track) -> set[int]:
     document_samples = DocumentSample.objects.filter(track=track)
     return set(document_samples.values_list("document_id", flat=True))
-
-
-def _random(seed: int) -> np.random.Generator:
-    return np.random.Generator(np.random.PCG64(seed))

@@ -82,12 +82,15 @@ class Judged(base.Judged):
         document = self.document
         first = max(0, document.sentence_of(self.window[0]) - 1)
         last = min(len(document.sentences) - 1, document.sentence_of(self.window[1] - 1) + 1)
+        taken = {self.row.subject, self.row.object}
+        rows = Mention.objects.filter(document=self.document).values_list("begin", "end")
         return Explained(
             ends=self.ends(),
             holds=[claim for _, claim in self.holding_relations()],
             asked=len(self.row.value.get("shown", ())),
             around=(document.sentences[first][0], document.sentences[last][1]),
-            spans=self.spans + _other_mentions(self),
+            spans=self.spans
+            + [(begin, end, "other") for begin, end in rows if (begin, end) not in taken],
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -470,13 +473,6 @@ class Explained:
     around: tuple[int, int]
     """The sentences about it, with one before and one after"""
     spans: list[Mark]
-
-
-def _other_mentions(judged: Judged) -> list[Mark]:
-    """Return the names that came with the document, but for the two that the claim is about."""
-    taken = {judged.row.subject, judged.row.object}
-    rows = Mention.objects.filter(document=judged.document).values_list("begin", "end")
-    return [(begin, end, "other") for begin, end in rows if (begin, end) not in taken]
 
 
 def found_relations(corpus: Corpus, marks: Sequence[tuple[int, str, Span, Span]]) -> list[Found]:

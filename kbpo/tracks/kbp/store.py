@@ -53,7 +53,11 @@ class Reading:
         self.path = path
         self.report = report
         self.documents = DatabaseCorpus(corpus)
-        self.door, self.run_id = _opening(path)
+        lines = [line for _, line in islice(open_text(path, upload_limits(), Report(0)), SNIFFED)]
+        self.door = sniff(iter(lines)) or ""
+        first = next((line for line in lines if line.strip() and not line.startswith("#")), "")
+        is_run_id = self.door == "tac_kb" and "\t" not in first
+        self.run_id = printable(first.strip())[:200] if is_run_id else ""
         self.entities = CompactMap()
         """Numbers of the system's own entities, by the hash of what identifies them."""
         self._latest: dict[str, int] = {}
@@ -92,16 +96,6 @@ class Reading:
         number = len(self.entities)
         known = self.entities.add((key,), number)
         return number if known == -1 else known
-
-
-def _opening(path: Path) -> tuple[str, str]:
-    """Return the format of a file and its run id, if it has one; empty where they cannot be
-    found.
-    """
-    lines = [line for _, line in islice(open_text(path, upload_limits(), Report(0)), SNIFFED)]
-    door = sniff(iter(lines)) or ""
-    first = next((line for line in lines if line.strip() and not line.startswith("#")), "")
-    return door, printable(first.strip())[:200] if door == "tac_kb" and "\t" not in first else ""
 
 
 class _Watched:

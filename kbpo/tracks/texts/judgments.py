@@ -25,7 +25,6 @@ from kbpo.instances.record import NewLabel, record
 from kbpo.queue import nudge
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import RunNames, count_unread, run_names
-from kbpo.tracks.measures import Criterion
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.tracks.texts.track import TextTrack
@@ -145,7 +144,8 @@ def import_judgments(
             for person in people
         ):
             continue
-        value = _to_unit_scale(judgment.value, criteria[criterion])
+        scale = criteria[criterion]
+        value = (judgment.value - scale.low) / (scale.high - scale.low)
         key = _Key(target, criterion, people[0], submission)
         new.setdefault(key, _Given(value, judgment.seconds))
     labels = list(_labels(new))
@@ -185,19 +185,17 @@ def export_judgments(
             system,
             single.worker,
             single.criterion,
-            _from_unit_scale(single.value, criterion),
+            round(criterion.low + single.value * (criterion.high - criterion.low), 12),
             single.seconds,
         )
         for single in every
         if (criterion := criteria.get(single.criterion)) is not None
         and (outputs := predicted.get(single.target))
         for system in [names.written.get(single.submission or 0, "")]
-        for system, key in [(system, outputs[system]) if system in outputs else _first(outputs)]
+        for system, key in [
+            (system, outputs[system]) if system in outputs else next(iter(outputs.items()))
+        ]
     )
-
-
-def _first(outputs: dict[str, str]) -> tuple[str, str]:
-    return next(iter(outputs.items()))
 
 
 def predicted_targets(track: Track) -> list[int]:
@@ -297,11 +295,3 @@ def _hash_worker_name(track: Track, worker: str) -> str:
     """Return a keyed hash of a worker's name: who they are stays where the study was done."""
     key = track.corpus.hash_key.encode()
     return hmac.new(key, worker.encode(), hashlib.sha256).hexdigest()[:16]
-
-
-def _to_unit_scale(value: float, criterion: Criterion) -> float:
-    return (value - criterion.low) / (criterion.high - criterion.low)
-
-
-def _from_unit_scale(value: float, criterion: Criterion) -> float:
-    return round(criterion.low + value * (criterion.high - criterion.low), 12)

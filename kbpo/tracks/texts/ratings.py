@@ -216,15 +216,13 @@ def verdicts(criterion: Criterion, submission: int, *, public: bool) -> Verdicts
     )
     rated_of = rated([target for _, target in judged], public=public)
     values = np.array([rated_of[target].value(criterion) for _, target in judged], dtype=np.float64)
-    split = [_is_split(rated_of[target]) for _, target in judged]
+    split = [
+        any(len(set(ratings)) > 1 for ratings in rated_of[target].ratings.values())
+        for _, target in judged
+    ]
     return Verdicts(
         [prediction for prediction, _ in judged], values, np.array(split, dtype=np.bool_)
     )
-
-
-def _is_split(said: RatedTarget) -> bool:
-    """Return whether two people rated a text differently."""
-    return any(len(set(ratings)) > 1 for ratings in said.ratings.values())
 
 
 def describe(
@@ -246,10 +244,11 @@ def describe(
     for pk, target in zip(predictions, targets, strict=True):
         rated_text = NOTHING if pk in unjudged else rated_of.get(target, NOTHING)
         content = prediction_of[pk].instance.target.content or {}
+        n = max((len(rating) for rating in rated_text.ratings.values()), default=0)
         judged.append(
             Judged(
                 prediction=prediction_of[pk],
-                votes=_people(rated_text),
+                votes=f"{n} {'person' if n == 1 else 'people'}" if n else "",
                 source="" if pk in unjudged else sources.get(target, ""),
                 text=str(content.get("text", "")),
                 input=str(content.get("input", "")),
@@ -266,12 +265,6 @@ def _rating(rated_text: RatedTarget, criterion: Criterion) -> Judgment:
     shown = None if np.isnan(value) else criterion.to_scale(value)
     each = ratings if len(ratings) > 1 else ()
     return Judgment(label=criterion.label, value=shown, n=len(ratings), ratings=each)
-
-
-def _people(rated_text: RatedTarget) -> str:
-    """“2 people”, however many criteria each spoke of."""
-    n = max((len(rating) for rating in rated_text.ratings.values()), default=0)
-    return f"{n} {'person' if n == 1 else 'people'}" if n else ""
 
 
 def _sources(targets: Sequence[int], *, public: bool) -> dict[int, str]:

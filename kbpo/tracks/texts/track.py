@@ -270,16 +270,10 @@ class TextTrack(Track):
             if (
                 target in of[submission]
                 and not rated_text.unanswered
-                and not self._is_answered(rated_text)
+                and not rated_text.ratings.get(self.track.criterion)
             ):
                 left[submission].add(target)
         return left
-
-    def _is_answered(self, rated_text: RatedTarget) -> bool:
-        """Return whether the criterion that the track guarantees has a rating: people rate all of
-        them, but a study that was done elsewhere need not.
-        """
-        return bool(rated_text.ratings.get(self.track.criterion))
 
     def judge(
         self,
