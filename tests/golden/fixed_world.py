@@ -27,6 +27,7 @@ from django.test import Client
 from kbpo import clock
 from kbpo.accounts.models import Team, Token, User
 from kbpo.corpus.models import Corpus, Document, Predicate
+from kbpo.evaluation import correction
 from kbpo.instances.models import Instance, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
@@ -367,7 +368,7 @@ class FixedWorld:
             {"verb": "draw", "budget": str(budget), "why": "To know."},
         )
         assert answer.status_code == 302, answer.content.decode()
-        assert experts.tick() == 1
+        assert correction.tick() == 1
 
     def check(self, most: int) -> None:
         """An expert answers so many checks, rightly, as they come."""

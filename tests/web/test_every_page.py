@@ -42,6 +42,7 @@ from annotation.questions.ask import is_open
 from annotation.workers import consent, payout, speak, teach
 from annotation.workers.worker import handle_of, worker_of
 from kbpo.accounts.models import Invitation, User, Webhook
+from kbpo.evaluation import correction
 from kbpo.evaluation.run import tick as estimate
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.draw import tick as draw
@@ -402,7 +403,7 @@ def _decided(client: Client, toy: Toy) -> dict[str, list[Page]]:
     address = reverse("desk-experts", args=["toy"])
     said = client.post(address, {"verb": "draw", "budget": "25", "why": "x"})
     assert said.status_code == 302, said.content.decode()
-    assert experts.tick() == 1
+    assert correction.tick() == 1
     first = client.get(reverse("expert-next", args=["toy"]))["Location"]
     said = client.post(first, {"a": "other", "b": "other", "none": "1"})
     assert said.status_code == 302, said.content.decode()
