@@ -35,7 +35,6 @@ from kbpo.money.models import Budget, Price
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from kbpo.web.desk import experts
 from tests.conftest import SCHEMA, sentences_of, tokens_of
 
 Span = tuple[int, int]

@@ -48,7 +48,6 @@ from kbpo.sampling.confirm import confirm
 from kbpo.sampling.draw import tick as draw
 from kbpo.submissions.models import Submission
 from kbpo.tracks.texts.declared import declare
-from kbpo.web.desk import experts
 from kbpo.web.desk.forms import EXAMPLE
 from kbpo.web.judging.lessons import load_examples
 from tests.annotation.annotation_world import learn
