@@ -9,7 +9,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from annotation.quality.reliability import NOT_KEPT
 from scores.conftest import CRITERIA, World
 
 from annotation.desk.experts import CannotAsk, agrees, dispute, question_of, store
