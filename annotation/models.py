@@ -15,7 +15,7 @@ from django.db.models import Case, F, Q, When
 from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.instances.models import Target
-from kbpo.money.models import KINDS, Purpose, whole
+from kbpo.money.models import KINDS, Purpose, purpose_or_none
 from kbpo.queue import Moving
 from kbpo.sampling.models import Sample
 from kbpo.tracks.models import Track
@@ -98,7 +98,7 @@ class Halt(models.Model):
     @property
     def payer(self) -> Purpose | None:
         """The payer of the halted batch; None for a track or everything."""
-        return whole(self.payer_kind, self.payer_number)
+        return purpose_or_none(self.payer_kind, self.payer_number)
 
     @payer.setter
     def payer(self, payer: Purpose | None) -> None:
@@ -775,7 +775,7 @@ class Bonus(Moving):
     @property
     def payer(self) -> Purpose | None:
         """The purpose whose reservation pays it; None for its own."""
-        return whole(self.payer_kind, self.payer_number)
+        return purpose_or_none(self.payer_kind, self.payer_number)
 
     @payer.setter
     def payer(self, payer: Purpose | None) -> None:

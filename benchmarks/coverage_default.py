@@ -113,7 +113,7 @@ class Runs:
                 confidence=sparse.csr_array(whole.confidence[:, at]),
             )
             predicted = np.flatnonzero(np.asarray(pool.member.sum(axis=1)).ravel() > 0)
-            told = guesses.claims(pool, predicted).features()
+            told = guesses.claims_of_rows(pool, predicted).features()
             fold = self.fold[pool.target[predicted]]
             self._columns[columns] = Columns(pool, predicted, told, fold)
         return self._columns[columns]

@@ -152,7 +152,7 @@ def take_in(track: Track, path: Path) -> Submission:
 def answer(track: Track) -> int:
     """How many labels were given: every drawn target without one gets the right one."""
     from kbpo.instances.models import Target
-    from kbpo.instances.record import NewLabel, record
+    from kbpo.instances.record import NewLabel, record_labels
     from kbpo.sampling.models import Sample
     from kbpo.tracks.registry import kind_of
 
@@ -166,7 +166,7 @@ def answer(track: Track) -> int:
         holds = [part for part in draft.shown if is_true(targets[draft.target_id].key, part)]
         value = {"shown": list(draft.shown), "holds": holds}
         labels.append(NewLabel(draft.target_id, value, "crowd", "majority", 3, "gold"))
-    record(labels)
+    record_labels(labels)
     return len(labels)
 
 
@@ -174,8 +174,8 @@ def read_documents(track: Track, n: int) -> None:
     """Nothing; n documents are read in full, and what is true in them is marked."""
     from kbpo.corpus.models import Document
     from kbpo.instances.models import Instance
-    from kbpo.instances.record import NewLabel, record
-    from kbpo.instances.targets import Place, targets_at
+    from kbpo.instances.record import NewLabel, record_labels
+    from kbpo.instances.targets import Place, make_targets
     from kbpo.sampling.documents.draw import draw_documents, settle_documents
 
     documents = draw_documents(track, n, seed=1)
@@ -185,14 +185,14 @@ def read_documents(track: Track, n: int) -> None:
         part = f"{row.predicate.name}{'>' if row.subject_begin == row.target.a_begin else '<'}"
         if is_true(row.target.key, part):
             holds.setdefault(row.target_id, set()).add(part)
-    record(
+    record_labels(
         NewLabel(target, {"shown": sorted(parts), "holds": sorted(parts)}, "import", "gold", 1, "g")
         for target, parts in holds.items()
     )
     keys = list(Document.objects.filter(pk__in=documents).values_list("pk", flat=True))
-    places = targets_at(track.corpus, [Place("document", pk) for pk in keys])
+    places = make_targets(track.corpus, [Place("document", pk) for pk in keys])
     whole = {"scope": "document", "closed": True}
-    record(NewLabel(pk, whole, "import", "gold", 1, "g") for pk in places.values())
+    record_labels(NewLabel(pk, whole, "import", "gold", 1, "g") for pk in places.values())
     settle_documents(track, documents, seed=1)
 
 

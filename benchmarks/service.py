@@ -210,7 +210,7 @@ def open_questions(hits: int) -> None:
     from annotation.questions import ask
     from kbpo import clock
     from kbpo.corpus.models import Corpus, Predicate
-    from kbpo.evaluation.due import signs_of
+    from kbpo.evaluation.due import change_signs
     from kbpo.evaluation.models import Rescoring
     from kbpo.instances.models import Instance
     from kbpo.money.models import Price
@@ -249,7 +249,7 @@ def open_questions(hits: int) -> None:
         for statement in COPIES:
             cursor.execute(statement, {"times": max(0, -(-hits // MADE) - 1)})
     # What has been scored once notes what it has seen; else every tick would ask whether it is all.
-    Rescoring.objects.update(state={"signs": signs_of(track)})
+    Rescoring.objects.update(state={"signs": change_signs(track)})
     print(f"{HIT.objects.filter(status='open').count():,} HITs are open")
 
 
@@ -535,7 +535,7 @@ def real_track(site: Site, folder: Path) -> tuple[str, int, str]:
 
     from kbpo import queue
     from kbpo.corpus.load import find_schema, load_corpus
-    from kbpo.evaluation.due import finished
+    from kbpo.evaluation.due import finished_submissions
     from kbpo.evaluation.run import evaluate
     from kbpo.sampling import draw
     from kbpo.sampling.open_track import Money, create_track, open_track
@@ -555,7 +555,7 @@ def real_track(site: Site, folder: Path) -> tuple[str, int, str]:
             draw.tick()
             rescore_large.answer(track)
             with transaction.atomic():
-                evaluate(track, finished(track))
+                evaluate(track, finished_submissions(track))
             row.refresh_from_db()
             if row.status == "scored":
                 break

@@ -509,7 +509,7 @@ def _is_scalar(value: object) -> bool:
     return isinstance(value, str | int | float)
 
 
-def said_of(report: Report) -> Iterator[str]:
+def error_sentences(report: Report) -> Iterator[str]:
     """Yield each message as a line: where, code, sentence."""
     for message in report:
         where = f"Line {message.line}" if message.line else "The file"

@@ -120,7 +120,7 @@ def work(
     return done
 
 
-def work_together(
+def work_in_batch(
     model: type[Row], status: str, handle: Callable[[list[Row]], None], *, limit: int = 100
 ) -> int:
     """Handle the rows in `status`, up to `limit` of them in one transaction that locks them, and
@@ -218,7 +218,7 @@ def _handle(model: type[Row], claimed: Row, handle: Callable[[Row], None]) -> bo
         _settle_failure(model, claimed, str(fault), final=True)
     # a bug or a broken neighbour: logged with its traceback, told in a sentence, tried again
     except Exception as error:
-        if waited_too_long(error):
+        if is_lock_timeout(error):
             _put_back(model, claimed)
             return False
         log.exception("%s %s failed in status %s", model.__name__, claimed.pk, claimed.status)
@@ -233,7 +233,7 @@ def _handle(model: type[Row], claimed: Row, handle: Callable[[Row], None]) -> bo
     return False
 
 
-def waited_too_long(error: Exception) -> bool:
+def is_lock_timeout(error: Exception) -> bool:
     """Return whether another transaction held a lock for too long, or each waited for the other."""
     return isinstance(error, OperationalError) and isinstance(
         error.__cause__, LockNotAvailable | DeadlockDetected

@@ -29,7 +29,7 @@ from kbpo.accounts.audit import note as log
 from kbpo.accounts.models import User
 from kbpo.accounts.notices import notify
 from kbpo.experts.draw import end_if_done
-from kbpo.experts.queue import Outcome, close, locked, may_answer
+from kbpo.experts.queue import Outcome, check_permission, lock_check, store_answer
 from kbpo.instances.merge import RATINGS, merged_value, parts_that_hold
 from kbpo.instances.models import Label
 from kbpo.queue import nudge, one_at_a_time
@@ -158,8 +158,8 @@ def store(row: ExpertCheck, expert: User, raw: dict[str, Any], values: dict[int,
     ends the round.
     """
     one_at_a_time("draw checks", row.track_id)
-    mine = locked(row)
-    outcome = may_answer(mine, expert, judged_by(expert))
+    mine = lock_check(row)
+    outcome = check_permission(mine, expert, judged_by(expert))
     if mine is None or outcome is not Outcome.STORED:
         return outcome
     disputes_too = ExpertCheck.objects.select_for_update(of=("self",)).filter(
@@ -167,7 +167,7 @@ def store(row: ExpertCheck, expert: User, raw: dict[str, Any], values: dict[int,
     )
     agreed = agrees(question_of(mine), values)
     for entry in [mine, *disputes_too.exclude(pk=row.pk)]:
-        close(entry, raw, values, expert, agrees=agreed)
+        store_answer(entry, raw, values, expert, agrees=agreed)
         _notify_disputant(entry)
     about, after = f"target:{row.target_id}", "agrees" if agreed else "disagrees"
     log("adjudicate", about, who=expert, track=row.track.slug, after=after)

@@ -49,7 +49,7 @@ from kbpo.accounts.models import User
 from kbpo.clock.served import late_since
 from kbpo.instances.merge import PEOPLE, Statement, current_labels, current_statements
 from kbpo.instances.models import STAGED, Label
-from kbpo.instances.record import NewLabel, record
+from kbpo.instances.record import NewLabel, record_labels
 from kbpo.money.models import Purpose
 from kbpo.queue import nudge
 from kbpo.tracks.kbp.merge import CLUSTER, OFFERED, TITLED
@@ -148,7 +148,7 @@ def recount(questions: Sequence[Question], *, back: bool = False) -> RecountResu
     labels_of = _decided_labels(settled, left, modelled)
     short = [question for question in settled if question not in labels_of]
     changes = _keep_read_names(labels_of, label_changes(labels_of, modelled))
-    record(label for label, _ in changes)
+    record_labels(label for label, _ in changes)
     written, of_relations = {label.question for label, _ in changes}, reading(RELATION)
     for question in labels_of:  # in primary-key order
         if question.interface in of_relations and question.pk in written:
@@ -189,7 +189,7 @@ def settle(questions: Sequence[Question]) -> None:
         except LockHeld:
             _postpone(question, clock.now() + AT_ONCE)
     before = already_labelled(labels_of)
-    record(label for label, _ in label_changes(labels_of))
+    record_labels(label for label, _ in label_changes(labels_of))
     compare_with_majority({question: responses[question.pk] for question in labels_of})
     _close_hits(labels_of, "closed")
     Question.objects.filter(pk__in=[question.pk for question in labels_of]).move("settled")
@@ -256,7 +256,7 @@ def give_up(question: Question) -> None:
             origin=f"{question.origin}/nonresponse",
             question=question.pk,
         )
-        record([missing])
+        record_labels([missing])
         _postpone(question, AT_ITS_END)
 
 

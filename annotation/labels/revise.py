@@ -27,7 +27,7 @@ from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.instances.merge import parts_that_hold
 from kbpo.instances.models import Label
-from kbpo.instances.record import NewLabel, record
+from kbpo.instances.record import NewLabel, record_labels
 from kbpo.queue import one_at_a_time
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import kind_with_recall
@@ -251,7 +251,7 @@ def _apply(track: Track, policy: Policy, method: str) -> Revision:
     policy.revision += 1
     policy.aggregation, policy.fitted_at = method, begun - COMMITTING
     policy.save(update_fields=["revision", "aggregation", "fitted_at"])
-    record(made.labels)
+    record_labels(made.labels)
     for number in {label.question for label in made.labels if label.source == "document"}:
         kind_with_recall(track).store_facts(number or 0)
     return made

@@ -30,7 +30,7 @@ from annotation.quality.signals import (
     note_reading_speed,
 )
 from kbpo.clock.served import beat
-from kbpo.queue import work, work_together
+from kbpo.queue import work, work_in_batch
 
 BATCH = 200
 MET_BEFORE = "This worker had judged it before."
@@ -45,13 +45,13 @@ answer says besides, of the mentions of a pair, is no meeting with a question ab
 def tick() -> int:
     """Return how many assignments and questions changed."""
     beat()
-    moved = work_together(Assignment, "submitted", accept, limit=BATCH)
-    moved += work_together(Question, "answered", settle, limit=BATCH)
+    moved = work_in_batch(Assignment, "submitted", accept, limit=BATCH)
+    moved += work_in_batch(Question, "answered", settle, limit=BATCH)
     last = BATCH
     while last == BATCH:
         last = work(Question, "unanswered", give_up, limit=BATCH)
         moved += last
-    moved += work_together(Assignment, "accepted", approve, limit=BATCH)
+    moved += work_in_batch(Assignment, "accepted", approve, limit=BATCH)
     if moved:
         review()
     return moved + revise()

@@ -168,7 +168,7 @@ def _next_documents(track: Track, n: int) -> tuple[list[int], list[int], int]:
     ordered = set(samples.values_list("document", flat=True))
     waiting = [pk for pk in sampling.waiting_documents(track) if pk not in ordered][:n]
     missing = n - len(waiting)
-    if missing and sampling.in_two_stages(track):
+    if missing and sampling.split_stages(track):
         raise CannotOrder(
             f"{len(waiting):,} drawn documents wait to be ordered. This track draws its documents"
             " in two stages, and the second is drawn once the first is annotated."

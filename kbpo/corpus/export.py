@@ -19,7 +19,7 @@ CHUNK = 200
 
 def corpus_lines(corpus: Corpus) -> Iterator[str]:
     """Yield one line of JSON a document, in the order in which they were loaded."""
-    for document in in_pages(Document.objects.filter(corpus=corpus)):
+    for document in iterate_in_pages(Document.objects.filter(corpus=corpus)):
         yield json.dumps(_record(document), ensure_ascii=False) + "\n"
 
 
@@ -27,7 +27,7 @@ def mention_lines(corpus: Corpus) -> Iterator[str]:
     """Yield one line of JSON a document with mentions: their spans and types, and nothing of what
     they refer to.
     """
-    documents = in_pages(Document.objects.filter(corpus=corpus).only("pk"))
+    documents = iterate_in_pages(Document.objects.filter(corpus=corpus).only("pk"))
     while chunk := list(islice(documents, CHUNK)):
         mentions = (
             Mention.objects.filter(document__in=chunk)
@@ -39,7 +39,7 @@ def mention_lines(corpus: Corpus) -> Iterator[str]:
             yield json.dumps({"id": key, "mentions": spans}, ensure_ascii=False) + "\n"
 
 
-def gzipped(lines: Iterator[str]) -> Iterator[bytes]:
+def gzip_lines(lines: Iterator[str]) -> Iterator[bytes]:
     """Yield the lines as one gzip member, in blocks; nothing is kept on disk."""
     packer = zlib.compressobj(6, zlib.DEFLATED, 31)
     for line in lines:
@@ -48,7 +48,7 @@ def gzipped(lines: Iterator[str]) -> Iterator[bytes]:
     yield packer.flush()
 
 
-def in_pages(rows: QuerySet[M]) -> Iterator[M]:
+def iterate_in_pages(rows: QuerySet[M]) -> Iterator[M]:
     """Yield the rows in the order of their primary keys, queried a page at a time: a cursor would
     have the server write down the whole table before the first row.
     """

@@ -96,7 +96,7 @@ def copy_lines(
     table: str, columns: Sequence[str], lines: Iterable[str], *, chunk: int = CHUNK
 ) -> int:
     """Return how many rows were copied, each a line as COPY reads it: for a million rows, whose
-    columns are written faster all at once than one by one. Texts in it have to be `escaped`.
+    columns are written faster all at once than one by one. Texts in it have to be `escape_copy`.
     """
     source, total = iter(lines), 0
     sql = f"COPY {table} ({', '.join(columns)}) FROM STDIN"
@@ -108,14 +108,14 @@ def copy_lines(
     return total
 
 
-def escaped(text: str) -> str:
+def escape_copy(text: str) -> str:
     """Return the text as COPY reads it back."""
     return text.translate(_ESCAPES) if "\\" in text or not text.isprintable() else text
 
 
 def _field(value: Any) -> str:
     if isinstance(value, str):
-        return escaped(value)
+        return escape_copy(value)
     if isinstance(value, int | float):
         return repr(value)
     if value is None:

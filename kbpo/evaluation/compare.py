@@ -117,7 +117,7 @@ def _quantile(df: float | None, level: float) -> float:
     return float(ndtri(0.5 + level / 2) if df is None else stdtrit(df, 0.5 + level / 2))
 
 
-def closest(
+def closest_systems(
     evaluation: Evaluation | None, *, distribution: str, criterion: str
 ) -> tuple[int, int] | None:
     """Return the two neighbouring systems of a board with the smallest difference; None with fewer
@@ -166,13 +166,13 @@ def differences_by_relation(
             continue
         if min(own.n_labels, other.n_labels) >= least:
             relations.append((name, own, other, error))
-    z80, z95 = (simultaneous(level, len(relations)) for level in (0.80, 0.95))
+    z80, z95 = (simultaneous_quantile(level, len(relations)) for level in (0.80, 0.95))
     differences = [Difference.of(*relation, z80, z95) for relation in relations]
     found = [replace(one, told_apart=one.low95 > 0 or one.high95 < 0) for one in differences]
     return sorted(found, key=lambda difference: (-difference.value, difference.quantity))
 
 
-def simultaneous(level: float, n: int) -> float:
+def simultaneous_quantile(level: float, n: int) -> float:
     """Return the normal quantile with which n two-sided intervals hold together at a level,
     whatever their dependence.
     """

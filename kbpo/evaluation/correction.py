@@ -35,10 +35,10 @@ def tick() -> int:
 
 
 def _draw(row: ExpertRound) -> None:
-    draw_round(row, frame_of(row.track, load_data(row.track)))
+    draw_round(row, read_frame(row.track, load_data(row.track)))
 
 
-def frame_of(track: Track, data: Data) -> Frame:
+def read_frame(track: Track, data: Data) -> Frame:
     """Return the targets that an expert may check now. They were drawn and are in the sample, and
     their label comes from the crowd, from imported ratings, or from readers of the document.
     """
@@ -58,7 +58,7 @@ def frame_of(track: Track, data: Data) -> Frame:
     a = by_code(
         np.column_stack([a, _joint_recall_weights(arranged) * able]), row_target, codes.size
     )
-    n, disagreement = votes_of(ids)
+    n, disagreement = count_votes(ids)
     able = (n > 0) & (a.sum(axis=1) > 0)
     majority = _majority_right(track, ids, n, disagreement)
     doubt = _doubt(arranged, data, verdicts, majority)
@@ -91,7 +91,7 @@ def _joint_recall_weights(arranged: Centred) -> Floats:
     return np.asarray(share[arranged.row] / max(share.sum(), 1.0) * verdict_known / arranged.row_pi)
 
 
-def votes_of(ids: Ids) -> tuple[Ids, Floats]:
+def count_votes(ids: Ids) -> tuple[Ids, Floats]:
     """Return how many people answered about each target, and their disagreement. Where no question
     was answered, readers who marked the target are counted. Imported ratings count as answers. 0
     where an expert or a gold standard gave the label.
@@ -122,7 +122,7 @@ def votes_of(ids: Ids) -> tuple[Ids, Floats]:
     return n, disagreement
 
 
-def imported(ids: Ids) -> Bools:
+def find_imported(ids: Ids) -> Bools:
     """Return (t,) whether all ratings of a target were imported."""
     labels = Label.objects.filter(target__in=ids.tolist(), value__has_key=RATINGS)
     rated = dict[int, set[str]]()
@@ -185,8 +185,8 @@ def checks_of(track: Track, data: Data) -> Checks | None:
         pi=answered.pi,
         e=answered.e,
         checked=answered.checked,
-        by_crowd=votes_of(ids)[0] > 0,
-        imported=imported(ids),
+        by_crowd=count_votes(ids)[0] > 0,
+        imported=find_imported(ids),
         f=_verdicts(track, data, answered),
         since=np.isin(data.systems, list(judged.values_list("submission_id", flat=True))),
     )
@@ -221,7 +221,9 @@ UNCOVERED = (
 )
 
 
-def not_corrected(track: Track, found: Corrected | None, made: Corrections) -> dict[int, list[str]]:
+def reasons_not_corrected(
+    track: Track, found: Corrected | None, made: Corrections
+) -> dict[int, list[str]]:
     """Return, for each submission that is not fully corrected, the reasons as sentences."""
     if found is None:
         return {}

@@ -13,7 +13,7 @@ from kbpo.inclusion.read import marks_of, read_inclusion, thresholds_of
 from kbpo.instances.models import Label
 from kbpo.pool.pool import overlaps, read_pool
 from kbpo.sampling.documents.draw import annotated_documents
-from kbpo.sampling.guess import Lesson, guess_of, one_verdict
+from kbpo.sampling.guess import Lesson, guess_of, mean_verdict
 from kbpo.sampling.models import Sample, SampleBatch
 from kbpo.scores.models import Score
 from kbpo.scores.read import read_scores, scorers_of
@@ -47,7 +47,7 @@ def load_data(track: Track) -> Data:
     recall = recall_of(track)
     facts = None
     if recall:
-        facts = recall.facts(pool.instance, systems, documents.documents, _entered(systems))
+        facts = recall.facts(pool.instance, systems, documents.documents, _with_recall(systems))
     counted = inclusion.drawn | np.isin(pool.target_id, sorted(set().union(*drawn.values())))
     judged = np.flatnonzero(counted[pool.target])
     f = kind.judge(pool.instance[judged], systems)
@@ -58,7 +58,7 @@ def load_data(track: Track) -> Data:
         shown=np.array([system in taking_part for system in systems], dtype=np.bool_),
         judged=judged,
         f=f,
-        draws=_draws(track, pool),
+        draws=_draws_with_replacement(track, pool),
         inclusion=inclusion,
         g={criterion: guess.g for criterion, guess in guesses.items()},
         rho={criterion: guess.rho for criterion, guess in guesses.items()},
@@ -138,7 +138,7 @@ def closed_documents(documents: list[int]) -> set[int]:
     return set(labels.values_list("target__document", flat=True))
 
 
-def _entered(systems: list[int]) -> list[int]:
+def _with_recall(systems: list[int]) -> list[int]:
     """Return the sampled submissions whose facts count for recall: at least half of a settled batch
     was answered. Returns all submissions while there is none.
 
@@ -167,14 +167,14 @@ def _guesses(
     aided, unaided = {}, {}
     for name, verdicts in f.items():
         label = np.full(pool.instance.size, np.nan)
-        label[judged] = one_verdict(kind, verdicts, pool.member[judged])
+        label[judged] = mean_verdict(kind, verdicts, pool.member[judged])
         aided[name] = guess_of(kind, name, lesson, label)
         if pool.scorers or aided[name].error is not None:
             unaided[name] = guess_of(kind, name, lesson, label, aided=False)
     return aided, unaided
 
 
-def _draws(track: Track, pool: Pool) -> dict[str, Draws]:
+def _draws_with_replacement(track: Track, pool: Pool) -> dict[str, Draws]:
     samples = list(
         Sample.objects.filter(batch__submission__track=track, instance__isnull=False)
         .order_by("batch_id", "instance_id")

@@ -30,7 +30,7 @@ def is_due(row: Rescoring, now: datetime) -> bool:
     """
     if row.next_try_at <= now:
         return Seen.now(row).is_news
-    if row.state.get("signs") == signs_of(row.track) or not finished(row.track):
+    if row.state.get("signs") == change_signs(row.track) or not finished_submissions(row.track):
         return False
     Rescoring.objects.filter(pk=row.pk).update(next_try_at=now)
     return True
@@ -53,11 +53,11 @@ class Seen:
     @classmethod
     def now(cls, row: Rescoring) -> Seen:
         """Read the state of the track of `row` and return it."""
-        signs = signs_of(row.track)
+        signs = change_signs(row.track)
         same = row.state.get("signs") == signs
         counts = not same or cache.get(_cache_key(row)) is None
         state = state_of(row.track, None if counts else row.state.get("labels"))
-        ended = finished(row.track) if counts else []
+        ended = finished_submissions(row.track) if counts else []
         is_stale = bool(ended) or any(row.state.get(name) != state[name] for name in state)
         if counts and not is_stale:
             remember_counted(row)
@@ -76,7 +76,7 @@ def _cache_key(row: Rescoring) -> str:
     return f"counted.{row.pk}.{row.status_since.timestamp()}"
 
 
-def signs_of(track: Track) -> dict[str, Any]:
+def change_signs(track: Track) -> dict[str, Any]:
     """Return cheap signs that labels arrived or that other submissions are being judged.
 
     The greatest number alone does not: a transaction may commit after one whose numbers are
@@ -139,7 +139,7 @@ def _confirmed_runs(track: Track) -> list[list[Any]]:
     return [[pk, is_private] for pk, is_private in runs.values_list("pk", "is_private")]
 
 
-def finished(track: Track) -> list[Submission]:
+def finished_submissions(track: Track) -> list[Submission]:
     """Return the submissions being judged whose sample has no open target left."""
     judging = Submission.objects.filter(track=track, status="judging")
     return [submission for submission in judging if not open_targets(submission)]

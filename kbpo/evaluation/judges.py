@@ -39,7 +39,7 @@ def judges_of(evaluation: Evaluation | None, submission: Submission | None = Non
         judges = report.board_judges
     else:
         judges = report.judges.get(submission.pk, Judges())
-    return replace(judges, in_interval=_differ(evaluation.track))
+    return replace(judges, in_interval=_uses_ratings(evaluation.track))
 
 
 def have_single_raters(evaluation: Evaluation) -> bool:
@@ -47,13 +47,15 @@ def have_single_raters(evaluation: Evaluation) -> bool:
     return judges_of(evaluation).largest > MOST_OF_ONE
 
 
-def _differ(track: Track) -> bool:
+def _uses_ratings(track: Track) -> bool:
     """Return whether single ratings count under a track's criterion."""
     criteria = {criterion.name: criterion for criterion in kind_of(track).measures.criteria}
     return criteria[track.criterion].single == "mean"
 
 
-def agreement(track: Track, data: Data, standing: set[int]) -> tuple[Judges, dict[int, Judges]]:
+def measure_agreement(
+    track: Track, data: Data, standing: set[int]
+) -> tuple[Judges, dict[int, Judges]]:
     """Return the agreement statistics of the whole board, and of each system."""
     if not data.judged.size:
         return Judges(), {}
@@ -62,12 +64,16 @@ def agreement(track: Track, data: Data, standing: set[int]) -> tuple[Judges, dic
     judged = (pool.member[data.judged].toarray() > 0) & ~np.isnan(data.f[track.criterion])
     predicted = np.zeros((code.size, len(data.systems)), dtype=np.bool_)
     np.logical_or.at(predicted, row, judged)
-    if _differ(track):
+    if _uses_ratings(track):
         noise = data.noise[track.criterion].of(first)
         apart = np.array([_distance(ratings) for ratings in noise.opinions])
 
         def of(inside: Bools) -> Judges:
-            told = _mean_distance(apart[inside]) | _raters(noise, inside) | _second(noise, inside)
+            told = (
+                _mean_distance(apart[inside])
+                | _count_raters(noise, inside)
+                | _count_second_opinions(noise, inside)
+            )
             return Judges(**told)  # type: ignore[arg-type]
     else:
         answers, against = count_answers_and_dissent(pool.target_id[code])
@@ -94,7 +100,7 @@ def _mean_distance(apart: Floats) -> dict[str, float | int]:
     return {"twice": known.size, "differ": float(known.mean())} if known.size else {}
 
 
-def _raters(noise: Noise, which: Bools) -> dict[str, float | int]:
+def _count_raters(noise: Noise, which: Bools) -> dict[str, float | int]:
     """Return how many people rated the instances, and how many ratings have no known author.
     Returns nothing for comparisons of two texts.
     """
@@ -108,7 +114,7 @@ def _raters(noise: Noise, which: Bools) -> dict[str, float | int]:
     return {"people": given.size, "of_unknown": n - known.size, "largest": largest}
 
 
-def _second(noise: Noise, which: Bools) -> dict[str, float | int]:
+def _count_second_opinions(noise: Noise, which: Bools) -> dict[str, float | int]:
     """Return how many second opinions the instances have, and how many of these were drawn at
     random.
     """

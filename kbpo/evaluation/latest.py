@@ -105,7 +105,7 @@ def extent_of(submission: Submission, latest: Latest | None = None) -> Extent:
     waiting, judged = set[int](), set[int]()
     if targets:
         waiting = kind_of(submission.track).unanswered({submission.pk: targets})[submission.pk]
-        judged = _is_judged(submission, targets) - waiting
+        judged = _judged_targets(submission, targets) - waiting
     figure = (latest or Latest.of(submission)).guaranteed()
     return Extent(
         sample=len(targets),
@@ -122,7 +122,7 @@ def half_width(figure: Figure, track: Track) -> float | None:
     return figure.half_width(95 if track.confidence_level > Decimal("0.9") else 80)
 
 
-def _is_judged(submission: Submission, targets: set[int]) -> set[int]:
+def _judged_targets(submission: Submission, targets: set[int]) -> set[int]:
     """Return the targets for which some prediction has a verdict."""
     predictions = Prediction.objects.filter(submission=submission, instance__target__in=targets)
     pairs = np.array(

@@ -177,7 +177,7 @@ def evaluation_of(track: Track, number: int) -> Evaluation:
     return evaluation
 
 
-def compared_at(track: Track, number: int | None) -> Evaluation | None:
+def evaluation_to_compare(track: Track, number: int | None) -> Evaluation | None:
     """Return the evaluation by which systems are compared: the one with this number, or the newest;
     None before the first. Raises NoBoard, also where only the board of the evaluation is stored.
     """
@@ -195,7 +195,7 @@ def compared_at(track: Track, number: int | None) -> Evaluation | None:
     return evaluation
 
 
-def sorts(track: Track) -> tuple[str, ...]:
+def sort_names(track: Track) -> tuple[str, ...]:
     """Return the names by which a board of this track can be sorted."""
     drawn = [
         column.name

@@ -18,7 +18,7 @@ from kbpo.evaluation.score import details_of, report_of
 from kbpo.evaluation.stages import end_stages, lock_judging, notify_teams, store_interim_intervals
 from kbpo.evaluation.store import drop_details_since, store
 from kbpo.queue import one_at_a_time, work
-from kbpo.sampling.draw import keep_answered
+from kbpo.sampling.draw import freeze_withdrawn_batches
 from kbpo.sampling.models import SampleBatch
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -71,7 +71,7 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     """
     began = time.monotonic()
     one_at_a_time("sample or score", track.pk)
-    keep_answered(track)
+    freeze_withdrawn_batches(track)
     done = lock_judging(ended)
     SampleBatch.objects.filter(submission__in=done, settled_at__isnull=True).update(
         settled_at=clock.now()

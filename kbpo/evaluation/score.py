@@ -10,10 +10,10 @@ import numpy as np
 from django.conf import settings
 
 from estimators.preferences import bradley_terry
-from kbpo.evaluation.correction import not_corrected
+from kbpo.evaluation.correction import reasons_not_corrected
 from kbpo.evaluation.due import references_of
-from kbpo.evaluation.judges import agreement
-from kbpo.evaluation.worth import worth
+from kbpo.evaluation.judges import measure_agreement
+from kbpo.evaluation.worth import measure_worth
 from kbpo.instances.models import Label
 from kbpo.sampling.guess import VERSION
 from kbpo.scores.bring import statement_of
@@ -44,8 +44,8 @@ from scoring.slices import Cut, Keep, SliceScore, score_cuts
 def report_of(track: Track, computed: Computed, standing: set[int]) -> Report:
     """Return the report of a track. `standing` are the submissions on its board."""
     kind, data = kind_of(track), computed.data
-    reasons = not_corrected(track, computed.checked, computed.better)
-    board_judges, judges = agreement(track, data, standing)
+    reasons = reasons_not_corrected(track, computed.checked, computed.better)
+    board_judges, judges = measure_agreement(track, data, standing)
     checked = computed.checked
     late = Scorer.objects.filter(pk__in=data.pool.scorers, came_late=True)
     rows = late.select_related("not_tuned_by").order_by("pk")
@@ -85,7 +85,7 @@ def report_of(track: Track, computed: Computed, standing: set[int]) -> Report:
         unjudged=count_unjudged(alone, data),
         used_scorers=used,
         best_scorer=best,
-        worth=worth(kind, data, computed.means(track.distribution)) if has_card else {},
+        worth=measure_worth(kind, data, computed.means(track.distribution)) if has_card else {},
         strengths=strengths(kind, on_board),
         bootstrap=bootstrap(data, computed.criteria, kind.measures.published),
     )
@@ -234,7 +234,9 @@ def slice_scores(track: Track, data: Data, keep: Keep = lambda *_: None) -> Iter
     """Yield the precision of each system in each slice that it has predictions in, the guaranteed
     criterion first; for a stratum the recall as well.
     """
-    return score_cuts(data, cuts(track, data), ordered_criteria(track), has_recall(track), keep)
+    return score_cuts(
+        data, read_slices(track, data), ordered_criteria(track), has_recall(track), keep
+    )
 
 
 def ordered_criteria(track: Track) -> list[str]:
@@ -248,7 +250,7 @@ def has_recall(track: Track) -> bool:
     return track.criterion in recall_criteria(track)
 
 
-def cuts(track: Track, data: Data) -> Iterator[Cut]:
+def read_slices(track: Track, data: Data) -> Iterator[Cut]:
     """Yield a slice for each value of the groups that the track's kind declares. Instances without
     a value are in no slice of the group.
     """

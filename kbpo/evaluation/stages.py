@@ -50,8 +50,8 @@ def lock_judging(ended: Iterable[Submission]) -> list[Submission]:
 
 def end_stages(track: Track, computed: Computed, done: list[Submission]) -> None:
     """Move submissions whose stage has ended to the board or to their next stage."""
-    realised = _realised(track, computed)
-    _keep(track, realised, done)
+    realised = _realised_variances(track, computed)
+    _store_variances(track, realised, done)
     for submission in done:
         ranked = _is_ranked(track, computed, submission)
         _move_on(submission, realised.get(submission.pk), ranked)
@@ -61,7 +61,7 @@ def _key(track: Track) -> Key:
     return kind_of(track).measures.mean, track.criterion, track.distribution
 
 
-def _realised(track: Track, computed: Computed) -> dict[int, Realised]:
+def _realised_variances(track: Track, computed: Computed) -> dict[int, Realised]:
     """Return, for each submission with a guaranteed number, the realised and anticipated variance
     and half of the printed interval.
     """
@@ -85,7 +85,7 @@ def _realised(track: Track, computed: Computed) -> dict[int, Realised]:
     }
 
 
-def _keep(track: Track, realised: dict[int, Realised], done: list[Submission]) -> None:
+def _store_variances(track: Track, realised: dict[int, Realised], done: list[Submission]) -> None:
     """Store the current variances in the last settled batch of each system, and at the end of a
     stage the final ones.
     """

@@ -78,7 +78,7 @@ class Rated:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class CriterionData:
     """The data with which each metric is compared under one criterion."""
 
     data: Data
@@ -88,7 +88,7 @@ class Asked:
     criterion: Criterion
 
 
-def worth(kind: Kind, data: Data, means: dict[str, Estimate]) -> dict[str, Worth]:
+def measure_worth(kind: Kind, data: Data, means: dict[str, Estimate]) -> dict[str, Worth]:
     """Return, for each criterion, the variance components of its question and the worth of each
     metric and judge. `means` has the estimates of all systems by criterion.
     """
@@ -105,7 +105,7 @@ def worth(kind: Kind, data: Data, means: dict[str, Estimate]) -> dict[str, Worth
         rated = _single_judgments(data, criterion)
         measured = Worth(int(rated.rows.size), int(rated.values.size))
         if rated.rows.size >= FEWEST:
-            asked = Asked(data, rated, means[criterion], kind.measures.criterion(criterion))
+            asked = CriterionData(data, rated, means[criterion], kind.measures.criterion(criterion))
             measured = replace(
                 measured,
                 components=_components(rated),
@@ -176,7 +176,7 @@ def _components(rated: Rated) -> Components:
     )
 
 
-def _scorer_figures(asked: Asked, score: Floats) -> dict[str, Any]:
+def _scorer_figures(asked: CriterionData, score: Floats) -> dict[str, Any]:
     """Return how one metric correlates with people on things and systems, and its worth."""
     rated = asked.rated
     here = score[rated.rows]
@@ -263,7 +263,7 @@ def _without_noise(measured: MetricWorth) -> dict[str, Any]:
     return figures
 
 
-def _by_system(asked: Asked, score: Floats, scored: NDArray[np.bool_]) -> dict[str, Any]:
+def _by_system(asked: CriterionData, score: Floats, scored: NDArray[np.bool_]) -> dict[str, Any]:
     """Return the mean that the metric alone gives each system, on the scale of people's ratings,
     with its bias.
     """

@@ -22,7 +22,7 @@ from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.corpus.sql import copy, fetch
-from kbpo.pool.probabilities import numbers
+from kbpo.pool.probabilities import random_numbers
 from kbpo.queue import OwnersFault, nudge, one_at_a_time
 from kbpo.sampling.models import ExpertCheck, ExpertRound
 from kbpo.tracks.models import Track
@@ -84,13 +84,13 @@ def draw_round(row: ExpertRound, frame: Frame) -> None:
     track = row.track
     one_at_a_time("draw checks", track.pk)
     _refuse_if_open(track)
-    v = numbers(track, "expert", frame.target_id)
+    v = random_numbers(track, "expert", frame.target_id)
     known = frame.checked > v
     if not frame.target_id.size:
         raise CannotDraw("Nothing that people judged here can be checked.")
     if known.all():
         raise CannotDraw("There is no judgment that was not checked yet.")
-    e = new_chances(frame, known, row.budget)
+    e = compute_chances(frame, known, row.budget)
     number = drawn_rounds(track).count() + 1
     row.move("open", number=number, drawn_at=clock.now())
     able = e > 0
@@ -148,7 +148,7 @@ def _refuse_if_open(track: Track) -> None:
         raise CannotDraw("The last round is still open: answer it or end it first.")
 
 
-def new_chances(frame: Frame, known: np.ndarray[Any, Any], budget: float) -> Floats:
+def compute_chances(frame: Frame, known: np.ndarray[Any, Any], budget: float) -> Floats:
     """Return the chances of a round: e ∝ √(Σ a²) √doubt, nowhere below those of earlier rounds, and
     such that the expected number of checks that are not known yet is the budget.
     """
@@ -220,7 +220,7 @@ class Answered:
 
 def read_checks(track: Track, target_ids: Ids) -> Answered | None:
     """Return the counted expert checks of some targets; None without any."""
-    rounds = [(row, released(row)) for row in drawn_rounds(track)]
+    rounds = [(row, released_share(row)) for row in drawn_rounds(track)]
     rounds = [(row, share) for row, share in rounds if share > 0]
     if not rounds:
         return None
@@ -236,7 +236,7 @@ def read_checks(track: Track, target_ids: Ids) -> Answered | None:
         checkable = chances[:, 0].astype(np.int64)
         e[index] = share * spread(checkable, chances[:, 1], target_ids)
         pi[index] = spread(checkable, chances[:, 2], target_ids)
-    checked = numbers(track, "expert", target_ids) < e.max(axis=0)
+    checked = random_numbers(track, "expert", target_ids) < e.max(axis=0)
     answered = ExpertCheck.objects.filter(
         track=track,
         kind="check",
@@ -257,7 +257,7 @@ def read_checks(track: Track, target_ids: Ids) -> Answered | None:
     )
 
 
-def released(row: ExpertRound) -> float:
+def released_share(row: ExpertRound) -> float:
     """Return the share of a round's probabilities for which all drawn checks are answered."""
     if row.status == "ended":
         return row.released

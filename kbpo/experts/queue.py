@@ -30,12 +30,12 @@ class Outcome(Enum):
     NOT_YOURS = "not yours"  # they raised, judged or predict what is asked
 
 
-def waiting(track: Track) -> QuerySet[ExpertCheck]:
+def open_checks(track: Track) -> QuerySet[ExpertCheck]:
     """Return the open checks in order."""
     return ExpertCheck.objects.filter(track=track, status="open").order_by("order", "pk")
 
 
-def askable(track: Track, expert: User, judged: Q = NOBODY) -> QuerySet[ExpertCheck]:
+def answerable_checks(track: Track, expert: User, judged: Q = NOBODY) -> QuerySet[ExpertCheck]:
     """Return the open checks that an expert may answer, whoever holds them: none that they disputed
     or judged (`judged`), none of a track where their team has a run, and no check for correction
     about a target that they answered before.
@@ -43,11 +43,11 @@ def askable(track: Track, expert: User, judged: Q = NOBODY) -> QuerySet[ExpertCh
     same = ExpertCheck.objects.filter(track=OuterRef("track"), target=OuterRef("target"))
     raised = Exists(same.filter(kind="dispute", raised_by=expert))
     answered = Q(kind="check") & Exists(same.filter(status="answered", expert=expert))
-    checks = waiting(track).exclude(raised).exclude(answered)
+    checks = open_checks(track).exclude(raised).exclude(answered)
     return checks.exclude(judged).exclude(has_stake(expert))
 
 
-def free_for(expert: User) -> Q:
+def not_held_by_others(expert: User) -> Q:
     """Return the condition that nobody else holds a check."""
     return (
         Q(holder=None)
@@ -59,11 +59,11 @@ def free_for(expert: User) -> Q:
 
 def checks_for_expert(track: Track, expert: User, judged: Q = NOBODY) -> QuerySet[ExpertCheck]:
     """Return the checks that an expert may be given now."""
-    return askable(track, expert, judged).filter(free_for(expert))
+    return answerable_checks(track, expert, judged).filter(not_held_by_others(expert))
 
 
 @transaction.atomic
-def take(track: Track, expert: User, judged: Q = NOBODY) -> ExpertCheck | None:
+def take_next_check(track: Track, expert: User, judged: Q = NOBODY) -> ExpertCheck | None:
     """Give the next check to an expert and return it; None if there is none for them."""
     checks = checks_for_expert(track, expert, judged)
     row = checks.select_for_update(skip_locked=True, of=("self",)).first()
@@ -73,30 +73,30 @@ def take(track: Track, expert: User, judged: Q = NOBODY) -> ExpertCheck | None:
 
 
 @transaction.atomic
-def hold(
+def hold_check(
     check: ExpertCheck, expert: User, judged: Q = NOBODY, draft: dict[str, Any] | None = None
 ) -> Outcome:
     """Store a draft and hold the check for another half an hour; return the outcome. A new holder
     begins without a draft.
     """
-    row = locked(check)
-    outcome = may_answer(row, expert, judged)
+    row = lock_check(check)
+    outcome = check_permission(row, expert, judged)
     if outcome is Outcome.STORED and row is not None:
         _give(row, expert, draft)
         check.draft = row.draft
     return outcome
 
 
-def locked(check: ExpertCheck) -> ExpertCheck | None:
+def lock_check(check: ExpertCheck) -> ExpertCheck | None:
     """Return a check as stored, locked; None if its round was ended."""
     return ExpertCheck.objects.select_for_update(of=("self",)).filter(pk=check.pk).first()
 
 
-def may_answer(row: ExpertCheck | None, expert: User, judged: Q = NOBODY) -> Outcome:
+def check_permission(row: ExpertCheck | None, expert: User, judged: Q = NOBODY) -> Outcome:
     """Return `STORED` if an expert may answer a locked check now, or the reason why not."""
     if row is None or row.status != "open":
         return Outcome.ALREADY
-    if not askable(row.track, expert, judged).filter(pk=row.pk).exists():
+    if not answerable_checks(row.track, expert, judged).filter(pk=row.pk).exists():
         return Outcome.NOT_YOURS
     return Outcome.STORED if _is_free_for(expert, row) else Outcome.LOST
 
@@ -115,7 +115,7 @@ def _give(row: ExpertCheck, expert: User, draft: dict[str, Any] | None = None) -
     row.save(update_fields=["holder", "held_until", "draft"])
 
 
-def close(
+def store_answer(
     row: ExpertCheck, raw: dict[str, Any], value: dict[int, Any], expert: User, *, agrees: bool
 ) -> None:
     """Store an expert's answer. An empty value: it cannot be answered."""

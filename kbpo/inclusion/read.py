@@ -14,7 +14,7 @@ from kbpo.corpus.cache import Arrays, cached_arrays
 from kbpo.corpus.sql import fetch, fetch_arrays
 from kbpo.instances.merge import IN_PLACE
 from kbpo.instances.models import Label
-from kbpo.pool.probabilities import numbers
+from kbpo.pool.probabilities import random_numbers
 from kbpo.sampling.models import Sample, SampleBatch
 from kbpo.submissions.models import GONE
 from kbpo.tracks.models import Track
@@ -204,6 +204,6 @@ def marks_of(track: Track, pool: Pool, closed: set[int]) -> Floats:
     only_marked = [row for row in marked if not row[1] and row[0] in open_ones]
     alone = np.array(sorted(row[0] for row in only_marked), dtype=np.int64)
     if alone.size:
-        mark[np.searchsorted(pool.target_id, alone)] = numbers(track, "mark", alone)
+        mark[np.searchsorted(pool.target_id, alone)] = random_numbers(track, "mark", alone)
     mark[np.isin(pool.target_id, [row[0] for row in only_marked if row[2]])] = NEVER
     return mark

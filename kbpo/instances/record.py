@@ -45,7 +45,7 @@ that is open. The lock makes a closing wait until what is being written now is c
 """
 
 
-def record(labels: Iterable[NewLabel], *, is_public: bool = False) -> int:
+def record_labels(labels: Iterable[NewLabel], *, is_public: bool = False) -> int:
     """Store labels and return how many were sent to the table; those with a known (target, origin)
     change nothing. `is_public`: they are public, as judgments that were published elsewhere.
     """

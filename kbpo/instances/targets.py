@@ -111,7 +111,7 @@ _KEY = KEY_SQL.format(
 _U = U_SQL.format(hash_key="%(hash_key)s", key="key")
 
 
-def targets_at(corpus: Corpus, places: Sequence[Place]) -> dict[Place, int]:
+def make_targets(corpus: Corpus, places: Sequence[Place]) -> dict[Place, int]:
     """Return the numbers of the targets at these places, made where there were none.
 
     New ones are inserted in the order of their keys, so that two transactions that make the same
@@ -120,7 +120,7 @@ def targets_at(corpus: Corpus, places: Sequence[Place]) -> dict[Place, int]:
     return _targets(corpus, places, make=True)
 
 
-def found_at(corpus: Corpus, places: Sequence[Place]) -> dict[Place, int]:
+def find_targets(corpus: Corpus, places: Sequence[Place]) -> dict[Place, int]:
     """Return the numbers of the targets at those of these places where there are some; none is
     made.
     """

@@ -44,7 +44,7 @@ class Purpose(NamedTuple):
         return {f"{column}_kind": self.kind, f"{column}_number": self.number}
 
 
-def whole(kind: str | None, number: int | None) -> Purpose | None:
+def purpose_or_none(kind: str | None, number: int | None) -> Purpose | None:
     """Return the purpose of two columns that are both set or both empty."""
     return None if kind is None or number is None else Purpose(kind, number)
 

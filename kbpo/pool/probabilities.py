@@ -33,7 +33,9 @@ def support(submission: Submission, kind: str) -> tuple[Ids, Ids, Floats]:
     )
 
 
-def matrix(track: Track, kind: str, instances: Ids, submissions: Sequence[int]) -> Floats:
+def instance_probabilities(
+    track: Track, kind: str, instances: Ids, submissions: Sequence[int]
+) -> Floats:
     """Return P (n, m): the probability of each instance under each submission's distribution; 0
     where it is not predicted.
 
@@ -47,7 +49,9 @@ def matrix(track: Track, kind: str, instances: Ids, submissions: Sequence[int]) 
     return np.asarray(table[position], dtype=np.float64)
 
 
-def by_target(track: Track, kind: str, targets: Ids, submissions: Sequence[int]) -> Floats:
+def target_probabilities(
+    track: Track, kind: str, targets: Ids, submissions: Sequence[int]
+) -> Floats:
     """Return Σ_{x∈τ} p_i(x): the probability that one draw of each submission hits each target,
     shape (t, m).
     """
@@ -80,7 +84,7 @@ def _predicted(
     )
 
 
-def numbers(track: Track, use: str, targets: Ids) -> Floats:
+def random_numbers(track: Track, use: str, targets: Ids) -> Floats:
     """Return (n,) a number in [0, 1) for each target."""
     return uniforms(
         (f"{use}:{target}" for target in targets.tolist()), key=track.secret.encode()[:64]

@@ -32,7 +32,7 @@ from kbpo.evaluation.correction import checks_of
 from kbpo.evaluation.data import load_data
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.run import evaluate
-from kbpo.evaluation.score import cuts, has_recall, ordered_criteria
+from kbpo.evaluation.score import has_recall, ordered_criteria, read_slices
 from kbpo.instances.targets import positions_of_targets
 from kbpo.releases.datasheet import LICENCE, citation, datasheet
 from kbpo.releases.parquet import write_parquet, writer
@@ -178,7 +178,7 @@ def _write(track: Track, place: Path) -> Row:
             f"Every run of {track.name} was withdrawn before anything was judged: nothing can be"
             " released."
         )
-    codes, slices, left_out = _Codes(track), list(cuts(track, data)), LeftOut.of(data)
+    codes, slices, left_out = _Codes(track), list(read_slices(track, data)), LeftOut.of(data)
     written = {
         "systems": _systems(data),
         **data_tables(data, checks),

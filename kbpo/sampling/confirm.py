@@ -16,7 +16,7 @@ from kbpo.money.spend import ZERO, over_budget, reserve
 from kbpo.queue import nudge
 from kbpo.sampling.development import price_of_development
 from kbpo.sampling.models import Further
-from kbpo.sampling.plan import at_most_new, half_width_now
+from kbpo.sampling.plan import current_half_width, max_new_judgments
 from kbpo.submissions.limits import no_run_left
 from kbpo.submissions.models import Submission
 
@@ -159,14 +159,14 @@ def filter_offer(submission: Submission, row: Further | None) -> Further | None:
         return None
     if not can_order(submission) or submission.track.status != "open":
         return None
-    now = half_width_now(submission)
+    now = current_half_width(submission)
     options = row.plan["options"].items()
     row.plan |= {"options": {width: option for width, option in options if float(width) < now}}
     return row if row.plan["options"] else None
 
 
 @transaction.atomic
-def order(
+def order_judgments(
     submission: Submission,
     who: User,
     *,
@@ -192,7 +192,7 @@ def order(
     )
     if row.orders and (number == row.orders or (number is None and ordered_already)):
         return row
-    offer = _offer(row, number, made_at)
+    offer = _check_offer(row, number, made_at)
     option = offer.plan["options"].get(half_width)
     if option is None:
         raise CannotOrder(
@@ -207,7 +207,7 @@ def order(
         )
     if price > ZERO:
         why = (
-            f"Order {wanted}: at most {at_most_new(option)} more judgments for"
+            f"Order {wanted}: at most {max_new_judgments(option)} more judgments for"
             f" ±{Decimal(half_width) * 100:.1f} %"
         )
         reserve(
@@ -234,7 +234,7 @@ def order(
     return row
 
 
-def _offer(row: Submission, number: int | None, made_at: datetime | None) -> Further:
+def _check_offer(row: Submission, number: int | None, made_at: datetime | None) -> Further:
     """Return the offer that is ordered from. Raises CannotOrder."""
     if not can_order(row):
         raise CannotOrder(

@@ -12,7 +12,7 @@ from django.dispatch import receiver
 
 from kbpo import clock
 from kbpo.instances.models import Target
-from kbpo.queue import nudge, one_at_a_time, work_together
+from kbpo.queue import nudge, one_at_a_time, work_in_batch
 from kbpo.sampling.designs import design_of
 from kbpo.sampling.development import draw_development
 from kbpo.sampling.models import Sample, SampleBatch, Threshold
@@ -29,7 +29,7 @@ def tick() -> int:
     """Sample the submissions that wait, those of a track together, and return how many were
     sampled.
     """
-    return work_together(Submission, "confirmed", _sample, limit=AT_ONCE)
+    return work_in_batch(Submission, "confirmed", _sample, limit=AT_ONCE)
 
 
 def _sample(submissions: list[Submission]) -> None:
@@ -52,24 +52,24 @@ def _sample(submissions: list[Submission]) -> None:
     nudge("estimate")
 
 
-def keep_answered(track: Track) -> None:
+def freeze_withdrawn_batches(track: Track) -> None:
     """Freeze each open batch of a withdrawn run at the questions answered so far, once: later
     answers to questions of other runs do not count for it. If a failed run is tried again its
     batches count in full.
     """
-    _keep(SampleBatch.objects.filter(submission__track=track))
+    _freeze(SampleBatch.objects.filter(submission__track=track))
 
 
 @receiver(comes_or_goes)
 @transaction.atomic
-def keep_answered_of(run: Submission, **_: object) -> None:
+def freeze_batches_of_run(run: Submission, **_: object) -> None:
     """Do the same for one run when it is withdrawn or restored. If this fails the run is withdrawn
-    all the same: `keep_answered` catches up.
+    all the same: `freeze_withdrawn_batches` catches up.
     """
-    _keep(SampleBatch.objects.filter(submission=run))
+    _freeze(SampleBatch.objects.filter(submission=run))
 
 
-def _keep(batches: QuerySet[SampleBatch]) -> None:
+def _freeze(batches: QuerySet[SampleBatch]) -> None:
     back = batches.exclude(submission__status__in=GONE).exclude(answered_below=None)
     back.update(answered_below=None)
     left = batches.filter(

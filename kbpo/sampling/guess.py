@@ -137,7 +137,7 @@ class Lesson:
 
     def _make(self) -> Arrays:
         predicted = np.flatnonzero(np.asarray(self.pool.member.sum(axis=1)).ravel() > 0)
-        features = claims(self.pool, predicted).features()
+        features = claims_of_rows(self.pool, predicted).features()
         names = (int(target) for target in self.pool.target_id)
         return {
             "at": predicted,
@@ -181,7 +181,7 @@ class Lesson:
         return Guess(g, rho, judged.size)
 
 
-def claims(pool: Pool, at: Ids) -> Claims:
+def claims_of_rows(pool: Pool, at: Ids) -> Claims:
     """Return the features of some rows of a pool."""
     return Claims(
         membership=pool.member[at],
@@ -215,7 +215,7 @@ def _error_of_half(label: Floats, member: sparse.csr_array) -> Floats:
     return np.asarray(((of_these + LENT * MOST_ERROR) / (count + LENT))[who])
 
 
-def one_verdict(kind: type[Kind], verdicts: Floats, member: sparse.csr_array) -> Floats:
+def mean_verdict(kind: type[Kind], verdicts: Floats, member: sparse.csr_array) -> Floats:
     """Return (u,) the mean of f_i(x) over the systems that predict x; NaN where it is missing for
     one of them. In a comparison, where one system wins what the other loses, the verdicts count as
     wins of each.

@@ -207,12 +207,12 @@ def _plan_further(row: Further) -> None:
     made: dict[str, Any] = {}
     if widths:
         options = design_of(submission.track).options(submission, widths)
-        asking = {width: option for width, option in options.items() if at_most_new(option)}
+        asking = {width: option for width, option in options.items() if max_new_judgments(option)}
         made = _plan(submission, asking)
     row.move("made", plan=made, made_at=clock.now())
 
 
-def at_most_new(option: dict[str, Any]) -> int:
+def max_new_judgments(option: dict[str, Any]) -> int:
     """Return the most judgments that an option may ask for, which its price is for."""
     return int(option.get("new_at_most", option["new"]))
 
@@ -222,7 +222,7 @@ def narrower_half_widths(submission: Submission) -> list[str]:
     the ordered one if it was not reached.
     """
     realised, chosen = Realised.of(last_batch(submission)), str(submission.plan.get("chosen", ""))
-    now = half_width_now(submission)
+    now = current_half_width(submission)
     if realised is not None:
         held = design_of(submission.track).variance_to_compare(realised)
         now = min(now, half_width_at(submission, held))
@@ -234,7 +234,7 @@ def narrower_half_widths(submission: Submission) -> list[str]:
     return sorted(set(widths), reverse=True)
 
 
-def half_width_now(submission: Submission) -> float:
+def current_half_width(submission: Submission) -> float:
     """Return half of the interval that is printed of a submission's guaranteed number; infinite
     before its stage has ended.
     """

@@ -120,7 +120,7 @@ def scorer_of(track: Track, named: Name) -> Scorer | None:
     return scorers_of(track).filter(source=Scorer.Source.BROUGHT, **vars(named)).first()
 
 
-def unscored(
+def list_unscored(
     track: Track, named: Name, *, after: int = 0, limit: int = 100
 ) -> list[dict[str, Any]]:
     """Return the things that a judge has not scored yet, from the id `after` on, with the texts
@@ -151,7 +151,7 @@ def count_unscored(track: Track, scorer: Scorer | None) -> int:
     return int(number)
 
 
-def predicted(track: Track) -> set[int]:
+def list_predictions(track: Track) -> set[int]:
     """Return all that the submissions of a track predict that are stored."""
     rows = fetch(f"{STATED} WHERE s.track_id = %s AND s.status = ANY(%s)", [track.pk, list(STORED)])
     return {instance for (instance,) in rows}
@@ -220,7 +220,9 @@ def store_score_file(
         stored = _store(row, means)
         scored = _scored(track, named_so)
         lacking = [
-            name for name, own in systems(track).items() if not scored.issuperset(own.values())
+            name
+            for name, own in runs_to_score(track).items()
+            if not scored.issuperset(own.values())
         ]
         taken[str(row)] = replace(stored, averaged=averaged, lacking=lacking)
     return taken
@@ -236,7 +238,9 @@ def _read(
     metric = named.name if named else None
     if header is None or names_ids(header[1]):
         seen: dict[Name, set[int]] = {}
-        for instance, record in read_scores_by_id(content, predicted(track), report, metric=metric):
+        for instance, record in read_scores_by_id(
+            content, list_predictions(track), report, metric=metric
+        ):
             scorer = _name(record.metric, record.version, record.prompt, named)
             seen.setdefault(scorer, set()).add(instance)
             yield instance, scorer, record.value
@@ -244,9 +248,9 @@ def _read(
             _report_gaps(track, scorer, scored, report)
         return
     names = run_names(track)
-    outputs = systems(track)
+    outputs = runs_to_score(track)
     if not any(outputs.values()):
-        if not predicted(track):
+        if not list_predictions(track):
             raise CannotTake(count_unread(track) or f"No run of {track.name} has been read yet.")
         report.add("syntax.header", header[0], "This track names things by their `id` alone.")
         return
@@ -273,7 +277,7 @@ def _read(
         yield outputs[score.system][score.input_id], scorer, score.value
 
 
-def systems(track: Track) -> dict[str, Mapping[str, int]]:
+def runs_to_score(track: Track) -> dict[str, Mapping[str, int]]:
     """Return the instances of each system by input id. Files that are still being read have a name
     but no instances.
     """

@@ -14,7 +14,7 @@ from kbpo.corpus.sql import copy
 from kbpo.queue import nudge, work
 from kbpo.submissions.models import Submission, progress_writer
 from kbpo.submissions.receive import items_since
-from kbpo.submissions.withdraw import discard_ended, forget_reading
+from kbpo.submissions.withdraw import delete_reading, discard_ended
 from kbpo.tracks.base import Unusable, Waits
 from kbpo.tracks.registry import kind_of
 
@@ -35,7 +35,7 @@ def tick() -> int:
 
 def _read(submission: Submission) -> None:
     report, waits = Report(), ""
-    forget_reading(submission)
+    delete_reading(submission)
     try:
         _check_day(submission)
         with transaction.atomic():  # what a file leaves behind that turns out to be unusable

@@ -29,7 +29,7 @@ class TooLarge(Exception):
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredFile:
     """A file that was kept: its name under MEDIA_ROOT, its size and its SHA-256."""
 
     name: str
@@ -37,7 +37,7 @@ class Kept:
     digest: str
 
 
-def keep(file: Readable) -> Kept:
+def store_file(file: Readable) -> StoredFile:
     """Return the file, stored under a name of ours and safe against a power cut. Raises TooLarge,
     and keeps nothing.
     """
@@ -58,7 +58,7 @@ def keep(file: Readable) -> Kept:
         os.fsync(handle)
     finally:
         os.close(handle)
-    return Kept(name, size, digest)
+    return StoredFile(name, size, digest)
 
 
 def digest_of(file: Readable) -> str:
@@ -66,7 +66,7 @@ def digest_of(file: Readable) -> str:
     return _stream(file, lambda _: None)[1]
 
 
-def forget(kept: Kept) -> None:
+def delete_file(kept: StoredFile) -> None:
     """Delete the file."""
     (Path(settings.MEDIA_ROOT) / kept.name).unlink(missing_ok=True)
 

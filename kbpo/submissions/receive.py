@@ -16,7 +16,15 @@ from django.db.models import Count, Sum
 from kbpo import clock
 from kbpo.accounts.models import Team, User
 from kbpo.queue import nudge
-from kbpo.submissions.keep import BLOCK, Kept, Readable, TooLarge, digest_of, forget, keep
+from kbpo.submissions.keep import (
+    BLOCK,
+    Readable,
+    StoredFile,
+    TooLarge,
+    delete_file,
+    digest_of,
+    store_file,
+)
 from kbpo.submissions.models import Submission
 from kbpo.submissions.withdraw import (
     DRAFT_HAS_IT,
@@ -97,7 +105,7 @@ def receive(
     except CannotChange as problem:
         raise CannotReceive(str(problem), "bad_link") from problem
     try:
-        kept = keep(file)
+        kept = store_file(file)
     except TooLarge as problem:
         raise CannotReceive(str(problem), "too_large") from problem
     try:
@@ -126,12 +134,12 @@ def receive(
                 said,
             )
     except (IntegrityError, CannotReceive):  # perhaps another request with this key was first
-        forget(kept)
+        delete_file(kept)
         if (earlier := _earlier(user, idempotency_key, track, team)) is not None:
             return _require_same_file(earlier, kept.digest)
         raise
     except BaseException:
-        forget(kept)
+        delete_file(kept)
         raise
 
 
@@ -192,7 +200,7 @@ def _create(
     track: Track,
     team: Team,
     user: User,
-    kept: Kept,
+    kept: StoredFile,
     name: str,
     description: str,
     file_name: str,

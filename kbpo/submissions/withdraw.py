@@ -42,11 +42,11 @@ def discard(submission: Submission) -> bool:
     ).first()
     if row is None:
         return False
-    forget_reading(row)
+    delete_reading(row)
     return True
 
 
-def forget_reading(submission: Submission) -> None:
+def delete_reading(submission: Submission) -> None:
     """Delete what an earlier reading of the file stored. Only for submissions that are not
     confirmed.
     """
@@ -64,7 +64,7 @@ def delete(submission: Submission, who: User) -> bool:
     row = submissions.discards().filter(pk=submission.pk).first()
     if row is None:
         return False
-    forget_reading(row)
+    delete_reading(row)
     storage, name = row.file.storage, row.file.name
     row.deleted_at, row.file = clock.now(), ""
     row.save(update_fields=["deleted_at", "file"])

@@ -16,7 +16,7 @@ from annotation.workers import leave
 from kbpo.accounts.audit import ERASED
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.models import Label
-from kbpo.instances.record import NewLabel, record
+from kbpo.instances.record import NewLabel, record_labels
 from kbpo.sampling.open_track import Money, create_track
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
@@ -58,7 +58,7 @@ def test_whoever_is_erased_is_not_found_in_the_log(
     rated = Response.objects.filter(assignment__worker=worker).earliest("pk").target_id
     who = {"overall": [before, "somebody"], "fluency": [before]}
     value = {"ratings": {"overall": [1.0, 0.5], "fluency": [0.5]}, "people": who}
-    record([NewLabel(rated, value, "crowd", "ratings", 2, "elsewhere")])
+    record_labels([NewLabel(rated, value, "crowd", "ratings", 2, "elsewhere")])
     leave.ask(worker, waives=True)
     worker.refresh_from_db()
     assert worker.handle != before

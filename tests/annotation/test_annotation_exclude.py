@@ -22,7 +22,7 @@ from kbpo.accounts.models import Audit, User
 from kbpo.evaluation.due import state_of
 from kbpo.instances.merge import merged_value, values_of
 from kbpo.instances.models import Label, Target
-from kbpo.instances.record import NewLabel, record
+from kbpo.instances.record import NewLabel, record_labels
 from kbpo.money.spend import release
 from kbpo.submissions.models import Submission
 from kbpo.tracks.kbp.merge import merge_labels
@@ -110,7 +110,7 @@ def test_killed_on_the_way_it_has_done_nothing(
 
 def test_what_an_expert_said_stays(of_two: Submission) -> None:
     target = Question.objects.order_by("pk")[0].target_id
-    record(
+    record_labels(
         [NewLabel(target, {"shown": PARTS, "holds": [PARTS[1]]}, "expert", "expert", 1, "expert:1")]
     )
     exclude.exclude(worker("bo"), BAD)
@@ -120,7 +120,7 @@ def test_what_an_expert_said_stays(of_two: Submission) -> None:
 
 def test_what_another_question_said_later_is_not_hidden(of_two: Submission) -> None:
     mention = Target.objects.filter(kind="mention", labels__isnull=False).order_by("pk")[0]
-    record(
+    record_labels(
         [
             NewLabel(
                 mention.pk,

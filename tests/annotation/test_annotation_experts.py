@@ -75,7 +75,7 @@ def test_two_teams_dispute_a_judgment_without_knowing_and_an_expert_answers_once
     mine = experts.dispute(judged, target, rosa, DOUBT)
     theirs = experts.dispute(other, target, tim, "He never set foot there.")
     experts.answer(mine, NO, root)
-    assert queue.take(judged.track, root, judged_by(root)) is None
+    assert queue.take_next_check(judged.track, root, judged_by(root)) is None
     for run, row, note in ((judged, mine, DOUBT), (other, theirs, "He never set foot there.")):
         [seen] = experts.disputes_of(run).values()
         assert (seen.pk, seen.note, seen.status, seen.agrees) == (row.pk, note, "answered", False)

@@ -16,7 +16,7 @@ from annotation.workers.worker import worker_of
 from kbpo.accounts.models import User
 from kbpo.instances.merge import merged_value
 from kbpo.instances.models import Label, Target
-from kbpo.instances.record import NewLabel, record
+from kbpo.instances.record import NewLabel, record_labels
 from kbpo.submissions.models import Submission
 from kbpo.tracks.kbp.merge import merge_labels
 
@@ -31,7 +31,7 @@ def earlier(two_published: Submission) -> list[int]:
     """
     sides = [one.payload["b"]["target"] for one in Question.objects.order_by("pk")]
     value = {"canonical": [0, 3], "type": "ORG", "votes": {"0-3": 3}, "titles": {}}
-    record(NewLabel(pk, value, "crowd", "majority", 3, "question:999999") for pk in sides)
+    record_labels(NewLabel(pk, value, "crowd", "majority", 3, "question:999999") for pk in sides)
     return sides
 
 

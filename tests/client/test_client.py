@@ -27,7 +27,7 @@ from kbpo.accounts.models import Token
 from kbpo.clock import now
 from kbpo.corpus.models import Mention
 from kbpo.instances.models import Label
-from kbpo.instances.record import NewLabel, record
+from kbpo.instances.record import NewLabel, record_labels
 from kbpo.sampling.models import ExpertCheck, Further
 from kbpo.sampling.open_track import close_track
 from kbpo.sampling.plan import tick as plan
@@ -212,7 +212,7 @@ def test_errors_are_told_to_all_once_the_track_is_closed(
     assert told(run("errors", submission.pk, "--json")) == []
     pair = Label.objects.get(target__instances__predictions=first["prediction"])
     nothing = pair.value | {"holds": [], "votes": {}}
-    record([NewLabel(pair.target_id, nothing, "expert", "majority", 1, "again")])
+    record_labels([NewLabel(pair.target_id, nothing, "expert", "majority", 1, "again")])
     [wrong] = told(run("errors", submission.pk, "--json"))
     assert wrong["prediction"] == first["prediction"] and wrong["relation_right"] is False
     assert wrong["right"] is None, "nobody was asked of its names"

@@ -14,11 +14,11 @@ from django.db import connection
 from kept import kept
 
 from kbpo.corpus.models import Document
-from kbpo.evaluation.due import finished
+from kbpo.evaluation.due import finished_submissions
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Instance, Label
-from kbpo.instances.record import NewLabel, record
-from kbpo.instances.targets import Place, targets_at
+from kbpo.instances.record import NewLabel, record_labels
+from kbpo.instances.targets import Place, make_targets
 from kbpo.money.spend import spend
 from kbpo.sampling import draw, plan
 from kbpo.sampling.confirm import confirm
@@ -87,7 +87,7 @@ class Replay:
         spans = [((6 * at, 6 * at + 2), (6 * at + 3, 6 * at + 5)) for at in range(n)]
         of = [rows[at % documents] for at in range(n)]
         places = [Place.pair(row.pk, *pair) for row, pair in zip(of, spans, strict=True)]
-        found = targets_at(toy.corpus, places)
+        found = make_targets(toy.corpus, places)
         target = [found[place] for place in places]
         _set_u(target, random.random(n))
         mentions = [
@@ -95,8 +95,8 @@ class Replay:
             for row, pair in zip(of, spans, strict=True)
             for span in pair
         ]
-        of_mention = targets_at(toy.corpus, mentions)
-        record(
+        of_mention = make_targets(toy.corpus, mentions)
+        record_labels(
             NewLabel(
                 of_mention[one], {"canonical": list(one.a)}, "crowd", "majority", 3, "question:0"
             )
@@ -206,7 +206,7 @@ class Replay:
             self._pay()
         self.answer()
         _analyse()
-        evaluate(self.toy.track, finished(self.toy.track))
+        evaluate(self.toy.track, finished_submissions(self.toy.track))
         row.refresh_from_db()
 
     def _pay(self) -> None:
@@ -228,7 +228,7 @@ class Replay:
     def answer_of(self, targets: Iterable[int]) -> int:
         """How many of these targets were answered, rightly: all of them."""
         which = {pk: at for at, pk in enumerate(self.target)}
-        return record(
+        return record_labels(
             NewLabel(
                 pk,
                 {"shown": [PART], "holds": [PART] if self.true[which[pk]] else []},

@@ -12,10 +12,10 @@ import pytest
 from django.test import Client
 from scipy.stats import norm
 
-from kbpo.evaluation.compare import differences_by_relation, simultaneous
+from kbpo.evaluation.compare import differences_by_relation, simultaneous_quantile
 from kbpo.evaluation.data import load_data
 from kbpo.evaluation.models import Evaluation
-from kbpo.evaluation.score import cuts
+from kbpo.evaluation.score import read_slices
 from kbpo.submissions.models import Submission
 from kbpo.web.public import compare
 from scoring.compare import Errors
@@ -79,9 +79,9 @@ def test_three_relations_have_wider_intervals_than_one_and_turn_with_the_pair(
     assert {(one.quantity, -one.value, one.error) for one in turned} == {
         (one.quantity, one.value, one.error) for one in found
     }
-    assert simultaneous(0.8, 1) == pytest.approx(norm.ppf(0.9)) and simultaneous(
+    assert simultaneous_quantile(0.8, 1) == pytest.approx(norm.ppf(0.9)) and simultaneous_quantile(
         0.8, 2
-    ) > simultaneous(0.8, 1)
+    ) > simultaneous_quantile(0.8, 1)
     least = 1 + min(min(one.first.n_labels, one.second.n_labels) for one in found)
     fewer = differences_by_relation(scored, pair[0].pk, pair[1].pk, least=least)
     assert 0 < len(fewer) < 3, "who is told depends on numbers of judgments alone"
@@ -107,7 +107,7 @@ def test_all_intervals_hold_at_once_as_often_as_they_say(toy: Toy) -> None:
     for row in rows:
         world.answer(world.sample(row))
     data, rng, board = load_data(world.track), np.random.default_rng(3), {one.pk for one in rows}
-    all_cuts = list(cuts(world.track, data))
+    all_cuts = list(read_slices(world.track, data))
     relations = [one for one in all_cuts if one.group == "relation"]
 
     def differences_of(some: Data, errors: Errors) -> dict[str, float]:
@@ -128,8 +128,8 @@ def test_all_intervals_hold_at_once_as_often_as_they_say(toy: Toy) -> None:
         ratio = np.array(
             [abs(values[name] - truth[name]) / error for name, [error] in errors.errors.items()]
         )
-        held.append((ratio <= simultaneous(0.8, ratio.size)).all())
-        alone.append((ratio <= simultaneous(0.8, 1)).all())
+        held.append((ratio <= simultaneous_quantile(0.8, ratio.size)).all())
+        alone.append((ratio <= simultaneous_quantile(0.8, 1)).all())
     assert len(relations) == 3
     assert 0.76 < np.mean(held) < 0.92, np.mean(held)
     assert np.mean(alone) < 0.70, "single intervals at 80 % do not all hold at once"

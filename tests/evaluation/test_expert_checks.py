@@ -12,7 +12,7 @@ import pytest
 from django.db import connection
 
 from annotation.desk.experts import store
-from kbpo.evaluation.correction import checks_of, frame_of
+from kbpo.evaluation.correction import checks_of, read_frame
 from kbpo.evaluation.data import load_data
 from kbpo.evaluation.due import state_of
 from kbpo.evaluation.run import evaluate
@@ -23,12 +23,12 @@ from kbpo.experts.draw import (
     end_round,
     order_round,
     read_checks,
-    released,
+    released_share,
 )
-from kbpo.experts.queue import Outcome, hold, take
+from kbpo.experts.queue import Outcome, hold_check, take_next_check
 from kbpo.instances.models import Label
-from kbpo.instances.record import NewLabel, record
-from kbpo.pool.probabilities import numbers
+from kbpo.instances.record import NewLabel, record_labels
+from kbpo.pool.probabilities import random_numbers
 from kbpo.sampling.models import (
     ExpertChance,
     ExpertCheck,
@@ -99,7 +99,7 @@ class Crowd:
         count.
         """
         Label.objects.filter(target__in=self.world.target).delete()
-        record(
+        record_labels(
             NewLabel(
                 pk,
                 {"shown": [PART], "holds": [PART] if says else [], "votes": {PART: 3 * bool(says)}},
@@ -115,13 +115,15 @@ class Crowd:
 
     def draw(self, budget: int) -> ExpertRound:
         row = order_round(self.track, budget, self.admin, "To see.")
-        draw_round(row, frame_of(self.track, load_data(self.track)))
+        draw_round(row, read_frame(self.track, load_data(self.track)))
         return row
 
     def check(self, most: int | None = None) -> int:
         """How many open checks were answered, rightly, in their order."""
         n = 0
-        while (most is None or n < most) and (row := take(self.track, self.admin)) is not None:
+        while (most is None or n < most) and (
+            row := take_next_check(self.track, self.admin)
+        ) is not None:
             assert store(row, self.admin, {}, self.value(row.target_id)) is Outcome.STORED
             n += 1
         return n
@@ -184,7 +186,9 @@ def test_a_draw_is_recorded_and_can_be_made_again(crowd: Crowd) -> None:
     chances = dict(ExpertChance.objects.filter(round=row).values_list("target_id", "probability"))
     assert len(chances) == N
     assert sum(chances.values()) == pytest.approx(50)
-    v = dict(zip(chances, numbers(crowd.track, "expert", np.array(list(chances))), strict=True))
+    v = dict(
+        zip(chances, random_numbers(crowd.track, "expert", np.array(list(chances))), strict=True)
+    )
     drawn = set(row.checks.values_list("target_id", flat=True))
     assert drawn == {target for target, e in chances.items() if v[target] < e}
     assert 30 < len(drawn) < 70
@@ -213,13 +217,13 @@ def test_of_an_open_round_counts_what_is_answered_in_order(crowd: Crowd) -> None
     found = read_checks(crowd.track, ids)
     assert found is not None
     assert found.checked.sum() == 30
-    assert 0 < released(row) < 1
+    assert 0 < released_share(row) < 1
     full = dict(ExpertChance.objects.filter(round=row).values_list("target_id", "probability"))
     np.testing.assert_allclose(
-        chance(found), [released(row) * full[target] for target in ids.tolist()]
+        chance(found), [released_share(row) * full[target] for target in ids.tolist()]
     )
     ended = end_round(row)
-    assert ended.status == "ended" and ended.released == pytest.approx(released(ended))
+    assert ended.status == "ended" and ended.released == pytest.approx(released_share(ended))
     assert not row.checks.filter(answered_at__isnull=True).exists()
     again = read_checks(crowd.track, ids)
     assert again is not None and (again.checked == found.checked).all()
@@ -275,15 +279,15 @@ def test_a_check_is_one_experts_at_a_time_and_answered_once(
 ) -> None:
     crowd.draw(30)
     other = make_user("second", is_staff=True)
-    mine, theirs = take(crowd.track, crowd.admin), take(crowd.track, other)
+    mine, theirs = take_next_check(crowd.track, crowd.admin), take_next_check(crowd.track, other)
     assert mine is not None and theirs is not None and mine.pk != theirs.pk
-    assert take(crowd.track, crowd.admin) == mine  # resumed
-    assert hold(mine, other) is Outcome.LOST
+    assert take_next_check(crowd.track, crowd.admin) == mine  # resumed
+    assert hold_check(mine, other) is Outcome.LOST
     assert store(mine, other, {}, {}) is Outcome.LOST
     assert store(mine, crowd.admin, {}, crowd.value(mine.target_id)) is Outcome.STORED
     assert store(mine, crowd.admin, {}, {}) is Outcome.ALREADY
     ExpertCheck.objects.filter(pk=theirs.pk).update(held_until="2020-01-01T00:00Z")
-    assert take(crowd.track, crowd.admin) == theirs  # abandoned
+    assert take_next_check(crowd.track, crowd.admin) == theirs  # abandoned
 
 
 def corrected(track: Track, data: Data) -> Corrected | None:

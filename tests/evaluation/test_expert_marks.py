@@ -7,12 +7,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kbpo.evaluation.correction import frame_of, votes_of
+from kbpo.evaluation.correction import count_votes, read_frame
 from kbpo.evaluation.data import load_data
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label
-from kbpo.instances.record import NewLabel, record
-from kbpo.instances.targets import Place, targets_at
+from kbpo.instances.record import NewLabel, record_labels
+from kbpo.instances.targets import Place, make_targets
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import DocumentSample, ExpertCheck, ExpertRound
 from scoring.corrected import corrections
@@ -42,12 +42,12 @@ class Readers(Crowd):
         chosen = [row.pk for row in self.world.documents[:READ]]
         marked = self.marked()
         Label.objects.filter(target__in=marked).delete()
-        record(
+        record_labels(
             NewLabel(pk, {"shown": [PART], "holds": [PART]}, "document", "majority", 3, "read")
             for pk in marked
         )
-        whole = targets_at(self.world.toy.corpus, [Place("document", pk) for pk in chosen])
-        record(
+        whole = make_targets(self.world.toy.corpus, [Place("document", pk) for pk in chosen])
+        record_labels(
             NewLabel(pk, {"closed": False}, "document", "majority", 3, "read")
             for pk in whole.values()
         )
@@ -66,24 +66,24 @@ def readers(toy: Toy) -> Readers:
 
 
 def test_marks_can_be_checked_and_their_doubt_is_that_of_their_readers(readers: Readers) -> None:
-    frame, marked = frame_of(readers.track, load_data(readers.track)), readers.marked()
+    frame, marked = read_frame(readers.track, load_data(readers.track)), readers.marked()
     assert set(marked) < set(frame.target_id.tolist()) and frame.target_id.size == N
     inside = np.isin(frame.target_id, marked)
     assert (frame.doubt[inside] > 0).all() and (frame.a[inside].max(axis=1) > 0).all()
-    n, _ = votes_of(frame.target_id)
+    n, _ = count_votes(frame.target_id)
     assert (n == 3).all()
-    record(
+    record_labels(
         [NewLabel(marked[0], {"shown": [PART], "holds": []}, "crowd", "majority", 5, "asked later")]
     )
-    assert votes_of(np.array(marked[:1]))[0].tolist() == [5]
-    record(
+    assert count_votes(np.array(marked[:1]))[0].tolist() == [5]
+    record_labels(
         [
             NewLabel(
                 marked[1], {"shown": [PART], "holds": []}, "expert", "adjudicated", 1, "disputed"
             )
         ]
     )
-    assert votes_of(np.array(marked[1:2]))[0].tolist() == [0]
+    assert count_votes(np.array(marked[1:2]))[0].tolist() == [0]
 
 
 @pytest.mark.soak
@@ -114,7 +114,7 @@ def test_some_checks_take_the_readers_errors_out_on_average(toy: Toy) -> None:
     asked = [pk for pk in readers.world.target if pk not in set(readers.marked())]
     lost = np.random.default_rng(5).choice(asked, len(asked) // 8, replace=False)
     Label.objects.filter(target__in=lost.tolist()).delete()
-    record(NewLabel(pk, {}, "crowd", "nonresponse", 0, "q") for pk in lost.tolist())
+    record_labels(NewLabel(pk, {}, "crowd", "nonresponse", 0, "q") for pk in lost.tolist())
     # Those that were answered stand for those that were given up; marks, which nobody was asked
     # about, for themselves.
     stands_for = np.where(

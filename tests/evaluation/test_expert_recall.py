@@ -14,8 +14,8 @@ from django.urls import reverse
 from kbpo.evaluation.data import load_data
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label
-from kbpo.instances.record import NewLabel, record
-from kbpo.instances.targets import Place, targets_at
+from kbpo.instances.record import NewLabel, record_labels
+from kbpo.instances.targets import Place, make_targets
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import DocumentSample, ExpertCheck, ExpertRound
 from kbpo.submissions.models import Submission
@@ -51,12 +51,12 @@ def read_documents(crowd: Crowd, seed: int) -> None:
         for at, pk in enumerate(crowd.world.target)
         if at >= 180 and crowd.world.true[at] and crowd.world.documents[at % DOCUMENTS].pk in chosen
     ]
-    record(
+    record_labels(
         NewLabel(pk, {"shown": [PART], "holds": [PART]}, "document", "majority", 3, "read")
         for pk in marked
     )
-    whole = targets_at(crowd.world.toy.corpus, [Place("document", pk) for pk in sorted(chosen)])
-    record(
+    whole = make_targets(crowd.world.toy.corpus, [Place("document", pk) for pk in sorted(chosen)])
+    record_labels(
         NewLabel(pk, {"closed": False}, "document", "majority", 3, "read") for pk in whole.values()
     )
     settle_documents(crowd.track, sorted(chosen))

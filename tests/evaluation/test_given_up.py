@@ -12,7 +12,7 @@ import pytest
 
 from kbpo.evaluation.data import load_data
 from kbpo.instances.models import Label, Target
-from kbpo.instances.record import NewLabel, record
+from kbpo.instances.record import NewLabel, record_labels
 from scoring.data import Data
 from scoring.default import Centred
 from scoring.response import LEAST_ASKED
@@ -36,7 +36,7 @@ def world(toy: Toy) -> World:
 
 def give_up(targets: Iterable[Target]) -> None:
     """People were asked about these in vain."""
-    record(
+    record_labels(
         NewLabel(one.pk, {}, "crowd", "nonresponse", 0, "question:x/nonresponse") for one in targets
     )
 

@@ -47,7 +47,7 @@ def statements_of_a_tick() -> list[str]:
 def test_an_idle_tick_reads_no_sample_and_counts_no_label_of_the_corpus(
     judging: Submission, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(due, "finished", lambda track: pytest.fail("asked in vain"))
+    monkeypatch.setattr(due, "finished_submissions", lambda track: pytest.fail("asked in vain"))
     texts = statements_of_a_tick()
     assert not [text for text in texts if '"sampling_sample"' in text], texts
     assert not [text for text in texts if not text.startswith("SELECT")], "nothing is written"
@@ -70,7 +70,7 @@ def test_what_no_sign_tells_is_counted_within_a_minute(
     judging: Submission, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Any] = []
-    monkeypatch.setattr(due, "finished", lambda track: asked.append(track) or [])
+    monkeypatch.setattr(due, "finished_submissions", lambda track: asked.append(track) or [])
     cache.clear()  # as it does by itself
     statements_of_a_tick()
     assert judging.track in asked

@@ -13,8 +13,8 @@ from django.db import connection
 from kbpo.evaluation.data import load_data
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Instance, Target
-from kbpo.instances.record import NewLabel, record
-from kbpo.instances.targets import Place, targets_at
+from kbpo.instances.record import NewLabel, record_labels
+from kbpo.instances.targets import Place, make_targets
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import DocumentSample
 from kbpo.submissions.models import Submission
@@ -55,8 +55,10 @@ def join(world: World) -> None:
         for one in world.instances
         for side in ("subject", "object")
     }
-    found = targets_at(world.corpus, [Place("mention", document, span) for document, span in spans])
-    record(
+    found = make_targets(
+        world.corpus, [Place("mention", document, span) for document, span in spans]
+    )
+    record_labels(
         NewLabel(
             pk,
             {"canonical": list(spans[place.document, place.a]), "type": "PER"},

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from kbpo.evaluation.data import load_data as read_data
 from kbpo.evaluation.run import evaluate
-from kbpo.evaluation.score import cuts, slice_scores
+from kbpo.evaluation.score import read_slices, slice_scores
 from kbpo.instances.models import Instance
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.submissions.models import Submission
@@ -88,7 +88,7 @@ def test_slices_are_weighed_as_the_guaranteed_number_is_and_told_by_criterion(
     heavy = sparse.csr_array(p.multiply(np.arange(1, p.shape[0] + 1)[:, None]))
     data = replace(data, pool=replace(data.pool, p={"instance": p, "entity": heavy}))
     world.track.distribution = "entity"
-    found = list(cuts(world.track, data))
+    found = list(read_slices(world.track, data))
     assert found and {one.kind for one in found} == {"entity"}
     inside = np.flatnonzero(found[0].inside)
     np.testing.assert_allclose(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from kbpo.evaluation.data import load_data
-from kbpo.evaluation.due import finished
+from kbpo.evaluation.due import finished_submissions
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label
 from kbpo.sampling import draw
@@ -172,7 +172,7 @@ def test_what_a_withdrawn_run_left_open_holds_up_nothing_of_a_later_one(
         counted = data.pool.target_id[data.inclusion.drawn]
         assert set(wanted[:count]) & set(counted), "as it comes"
         assert not set(counted) & {world.target[at] for at in left}
-    evaluate(toy.track, finished(toy.track))
+    evaluate(toy.track, finished_submissions(toy.track))
     data = load_data(toy.track)
     assert set(wanted) <= set(data.pool.target_id[data.inclusion.drawn].tolist())
     assert data.inclusion.released == 1

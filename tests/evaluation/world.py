@@ -14,8 +14,8 @@ from django.utils import timezone
 
 from kbpo.corpus.models import Corpus, Document, Predicate
 from kbpo.instances.models import Instance, Label, Target
-from kbpo.instances.record import NewLabel, record
-from kbpo.instances.targets import Place, targets_at
+from kbpo.instances.record import NewLabel, record_labels
+from kbpo.instances.targets import Place, make_targets
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution, Threshold
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.models import Track
@@ -99,7 +99,7 @@ class World:
         places = [
             Place.pair(document.pk, span(subject), span(object_)) for subject, _, object_ in found
         ]
-        targets = targets_at(self.corpus, places)
+        targets = make_targets(self.corpus, places)
         rows = [
             Instance(
                 target_id=targets[place],
@@ -221,7 +221,7 @@ class World:
             for one in targets
             for span in ((one.a_begin, one.a_end), (one.b_begin, one.b_end))
         ]
-        mentions = targets_at(
+        mentions = make_targets(
             self.corpus, [Place("mention", document, span) for document, span in spans]
         )
         labels = [
@@ -248,7 +248,7 @@ class World:
             labels.append(
                 NewLabel(target.pk, value, source, "majority", 3, f"question:{target.pk}")
             )
-        record(labels)
+        record_labels(labels)
         if hours_ago:
             Label.objects.filter(target__in=targets).update(
                 created_at=timezone.now() - timedelta(hours=hours_ago)
@@ -276,10 +276,10 @@ class World:
             if one.document_id in inside
             for span in ((one.subject_begin, one.subject_end), (one.object_begin, one.object_end))
         }
-        mentions = targets_at(
+        mentions = make_targets(
             self.corpus, [Place("mention", document, span) for document, span in sorted(spans)]
         )
-        whole = targets_at(self.corpus, [Place("document", pk) for pk in sorted(inside)])
+        whole = make_targets(self.corpus, [Place("document", pk) for pk in sorted(inside)])
         parts: dict[int, list[str]] = {}
         for one in marked:
             parts.setdefault(one.target_id, []).append(
@@ -290,7 +290,7 @@ class World:
             *(({"shown": sorted(some), "holds": sorted(some)}, pk) for pk, some in parts.items()),
             *(({"scope": "document", "closed": closed}, pk) for pk in whole.values()),
         ]
-        record(
+        record_labels(
             NewLabel(pk, value, "document", "majority", 3, "read in full") for value, pk in found
         )
 

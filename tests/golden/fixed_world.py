@@ -29,8 +29,8 @@ from kbpo.accounts.models import Team, Token, User
 from kbpo.corpus.models import Corpus, Document, Predicate
 from kbpo.evaluation import correction
 from kbpo.instances.models import Instance, Target
-from kbpo.instances.record import NewLabel, record
-from kbpo.instances.targets import Place, targets_at
+from kbpo.instances.record import NewLabel, record_labels
+from kbpo.instances.targets import Place, make_targets
 from kbpo.money.models import Budget, Price
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -178,7 +178,7 @@ class FixedWorld:
         )
         whole = [Place("document", one.pk) for one in self.documents]
         places = [*pairs, *mentions, *whole]
-        made = targets_at(self.corpus, places)
+        made = make_targets(self.corpus, places)
         with connection.cursor() as cursor:
             cursor.execute(
                 "UPDATE instances_target t SET id = n.new, u = n.u"
@@ -190,7 +190,7 @@ class FixedWorld:
                     [chance("u", _place_key(place)) for place in places],
                 ],
             )
-        self.target = targets_at(self.corpus, places)
+        self.target = make_targets(self.corpus, places)
         predicates = dict(Predicate.objects.filter(corpus=self.corpus).values_list("name", "pk"))
         Instance.objects.bulk_create(
             Instance(
@@ -284,7 +284,7 @@ class FixedWorld:
         labels: list[NewLabel] = []
         for pk in targets:
             labels += self._labels_of(pk, source)
-        record(labels)
+        record_labels(labels)
 
     def _labels_of(self, pk: int, source: str) -> list[NewLabel]:
         place = next(place for place, number in self.target.items() if number == pk)

@@ -14,10 +14,10 @@ from undone import undone
 
 from kbpo.corpus.models import Document
 from kbpo.instances.models import Instance, Label
-from kbpo.instances.record import NewLabel, record
-from kbpo.instances.targets import Place, targets_at
+from kbpo.instances.record import NewLabel, record_labels
+from kbpo.instances.targets import Place, make_targets
 from kbpo.sampling.documents.draw import settle_documents
-from kbpo.sampling.draw import keep_answered
+from kbpo.sampling.draw import freeze_withdrawn_batches
 from kbpo.sampling.models import (
     DocumentSample,
     Sample,
@@ -65,15 +65,15 @@ class SmallWorld:
         places = [
             Place.pair(self.documents[k % documents].pk, *pair) for k, pair in enumerate(spans)
         ]
-        found = targets_at(toy.corpus, places)
+        found = make_targets(toy.corpus, places)
         self.target = [found[place] for place in places]
         mentions = [
             Place("mention", place.document, span)
             for place in places
             for span in (place.a, place.b)
         ]
-        of_mention = targets_at(toy.corpus, mentions)
-        record(
+        of_mention = make_targets(toy.corpus, mentions)
+        record_labels(
             NewLabel(
                 of_mention[one], {"canonical": list(one.a)}, "crowd", "majority", 3, "question:0"
             )
@@ -195,7 +195,7 @@ class Play:
         row = self.rows[name]
         row.batches.update(settled_at=None)
         Submission.objects.filter(pk=row.pk).update(status="withdrawn", withdrawn_at=self.later())
-        keep_answered(row.track)
+        freeze_withdrawn_batches(row.track)
 
     def draw(self, name: str, predicts: list[int], size: int, *, answered: bool = True) -> None:
         """Draws with replacement, each of the targets with the same chance."""
@@ -286,7 +286,7 @@ class Play:
             for k in marked
         )
         pks = [world.documents[at].pk for at in documents]
-        whole = targets_at(world.toy.corpus, [Place("document", pk) for pk in pks])
+        whole = make_targets(world.toy.corpus, [Place("document", pk) for pk in pks])
         Label.objects.bulk_create(
             Label(
                 target_id=pk,

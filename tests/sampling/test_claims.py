@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from kbpo.pool.pool import read_pool
-from kbpo.sampling.guess import claims
+from kbpo.sampling.guess import claims_of_rows
 from kbpo.submissions.models import Prediction
 from scoring.pool import Pool
 from tests.conftest import Toy
@@ -62,7 +62,7 @@ def test_rivals_for_a_subject_are_counted(pool: Pool) -> None:
     of either run.
     """
     every = np.arange(pool.instance.size)
-    found = claims(pool, every).features()
+    found = claims_of_rows(pool, every).features()
     column = (
         found.matrix[:, [found.names.index("crowd votes on subject and predicate")]]
         .toarray()

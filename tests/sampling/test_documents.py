@@ -13,8 +13,8 @@ from django.db.models import Count
 
 from kbpo.corpus.lookup import occurrences
 from kbpo.corpus.models import Corpus, Document
-from kbpo.instances.record import NewLabel, record
-from kbpo.instances.targets import Place, targets_at
+from kbpo.instances.record import NewLabel, record_labels
+from kbpo.instances.targets import Place, make_targets
 from kbpo.sampling.documents import second_stage
 from kbpo.sampling.documents.draw import (
     CannotDraw,
@@ -67,16 +67,16 @@ def annotate(track: Track, documents: list[int], source: str = "document") -> No
         for name in PEOPLE
         if name in row.text
     }
-    targets = targets_at(track.corpus, sorted(places, key=lambda one: (one.document, one.a)))
-    record(
+    targets = make_targets(track.corpus, sorted(places, key=lambda one: (one.document, one.a)))
+    record_labels(
         NewLabel(pk, {"canonical": list(place.a), "type": "PER"}, source, "majority", 3, "read")
         for place, pk in targets.items()
     )
 
 
 def give_up(track: Track, document: int) -> None:
-    [target] = targets_at(track.corpus, [Place("document", document)]).values()
-    record([NewLabel(target, {}, "document", "nonresponse", 0, "nobody")])
+    [target] = make_targets(track.corpus, [Place("document", document)]).values()
+    record_labels([NewLabel(target, {}, "document", "nonresponse", 0, "nobody")])
 
 
 def test_a_uniform_order_is_drawn_again_from_its_seed_and_additions_keep_one_probability(

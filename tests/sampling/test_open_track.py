@@ -11,8 +11,8 @@ import pytest
 from django.core.exceptions import ValidationError
 
 from kbpo.instances.models import Label
-from kbpo.instances.record import NewLabel, record
-from kbpo.instances.targets import Place, targets_at
+from kbpo.instances.record import NewLabel, record_labels
+from kbpo.instances.targets import Place, make_targets
 from kbpo.money.models import Budget, Price
 from kbpo.sampling.open_track import (
     CannotMove,
@@ -80,10 +80,10 @@ def test_it_opens_freezes_and_closes_and_never_opens_again(toy: Any) -> None:
 
 
 def test_closing_the_last_open_track_makes_all_labels_of_its_corpus_public(toy: Any) -> None:
-    [target] = targets_at(
+    [target] = make_targets(
         toy.corpus, [Place("mention", toy.documents["d1"].pk, toy.span("d1", "Mara Lindt"))]
     ).values()
-    record([NewLabel(target, {"canonical": [0, 1]}, "crowd", "majority", 3, "question:1")])
+    record_labels([NewLabel(target, {"canonical": [0, 1]}, "crowd", "majority", 3, "question:1")])
     other = open_track(create_track(toy.corpus, "Other"))
     first = close_track(toy.track)
     assert Label.objects.get(target=target).public_at is None, "another track is open"

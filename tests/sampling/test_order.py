@@ -11,7 +11,7 @@ from annotation.budget.give_back import give_back
 from kbpo.money.models import Budget, Ledger
 from kbpo.money.spend import OverBudget, balance
 from kbpo.sampling import draw, plan
-from kbpo.sampling.confirm import CannotOrder, offer_of, order
+from kbpo.sampling.confirm import CannotOrder, offer_of, order_judgments
 from kbpo.sampling.models import Further, Sample
 from kbpo.sampling.plan import narrower_half_widths
 from kbpo.submissions.models import Submission
@@ -60,7 +60,7 @@ def test_more_is_ordered_and_the_interval_narrows(toy: Toy, design: str) -> None
     assert widths and all(float(one) < before for one in widths)
     option = offer.plan["options"]["0.030"]
     assert option["new"] > 0 and option["judged"] > 0 and Decimal(option["at_most"]) > 0
-    row = order(row, toy.users["Rosa"], half_width="0.030", number=1)
+    row = order_judgments(row, toy.users["Rosa"], half_width="0.030", number=1)
     assert (row.status, row.orders, row.plan["chosen"], row.stage_reason) == (
         "confirmed",
         1,
@@ -84,13 +84,13 @@ def test_more_is_ordered_and_the_interval_narrows(toy: Toy, design: str) -> None
 def test_the_same_order_twice_is_paid_once(toy: Toy) -> None:
     _, row = scored(toy)
     rosa = toy.users["Rosa"]
-    first = order(row, rosa, half_width="0.030", number=1)
-    assert order(row, rosa, half_width="0.030", number=1).orders == first.orders == 1
-    assert order(row, rosa, half_width="0.030").orders == 1
+    first = order_judgments(row, rosa, half_width="0.030", number=1)
+    assert order_judgments(row, rosa, half_width="0.030", number=1).orders == first.orders == 1
+    assert order_judgments(row, rosa, half_width="0.030").orders == 1
     with pytest.raises(CannotOrder, match="confirmed"):
-        order(row, rosa, half_width="0.025")
+        order_judgments(row, rosa, half_width="0.025")
     with pytest.raises(CannotOrder, match="confirmed"):
-        order(row, rosa, half_width="0.030", number=2)
+        order_judgments(row, rosa, half_width="0.030", number=2)
     kept = Ledger.objects.filter(
         **row.purpose.at("purpose"), kind="reserve", key__startswith="order:"
     )
@@ -106,7 +106,7 @@ def test_a_small_allowance_is_said_and_nothing_is_reserved(toy: Toy) -> None:
         defaults={"cap": before.reserved - before.released + Decimal("0.15")},
     )
     with pytest.raises(OverBudget, match=r"\$0\.15 is left"):
-        order(row, toy.users["Rosa"], half_width="0.030", number=1)
+        order_judgments(row, toy.users["Rosa"], half_width="0.030", number=1)
     row.refresh_from_db()
     assert row.status == "scored" and row.orders == 0 and balance(purpose=row.purpose) == before
 
@@ -120,7 +120,7 @@ def ordered_for(money: str, toy: Toy) -> tuple[Replay, Submission, Decimal]:
     offer.save()
     return (
         world,
-        order(row, toy.users["Rosa"], half_width="0.030", number=1),
+        order_judgments(row, toy.users["Rosa"], half_width="0.030", number=1),
         Decimal(option["each"]),
     )
 
@@ -140,7 +140,7 @@ def test_money_that_ends_first_is_said_and_what_was_ordered_is_offered_again(toy
 def test_what_is_ordered_is_not_given_back_with_the_rest(toy: Toy) -> None:
     _, row = scored(toy)
     stale = Submission.objects.get(pk=row.pk)
-    ordered = order(row, toy.users["Rosa"], half_width="0.030", number=1)
+    ordered = order_judgments(row, toy.users["Rosa"], half_width="0.030", number=1)
     assert stale.status == "scored" and not give_back(stale)
     assert balance(purpose=row.purpose).open == Decimal(ordered.plan["options"]["0.030"]["at_most"])
 
@@ -148,7 +148,7 @@ def test_what_is_ordered_is_not_given_back_with_the_rest(toy: Toy) -> None:
 @pytest.mark.parametrize("design", ["poisson", pytest.param("iid", marks=pytest.mark.soak)])
 def test_more_is_ordered_while_it_is_judged_again(toy: Toy, design: str) -> None:
     world, row = scored(toy, design)
-    row = order(row, toy.users["Rosa"], half_width="0.040", number=1)
+    row = order_judgments(row, toy.users["Rosa"], half_width="0.040", number=1)
     draw.tick()
     row.refresh_from_db()
     assert row.status == "judging"
@@ -156,12 +156,12 @@ def test_more_is_ordered_while_it_is_judged_again(toy: Toy, design: str) -> None
     offer = offer_of(row)
     assert offer is not None and set(offer.plan["options"]) <= {"0.030", "0.025", "0.020"}
     before = balance(purpose=row.purpose).open
-    row = order(row, toy.users["Rosa"], half_width="0.030", number=2)
+    row = order_judgments(row, toy.users["Rosa"], half_width="0.030", number=2)
     assert (row.status, row.orders) == ("judging", 2)
     assert balance(purpose=row.purpose).open == before + Decimal(
         offer.plan["options"]["0.030"]["at_most"]
     )
-    assert order(row, toy.users["Rosa"], half_width="0.030", number=2).orders == 2
+    assert order_judgments(row, toy.users["Rosa"], half_width="0.030", number=2).orders == 2
     row = go_on(world, row)
     assert half_width(world, row) == pytest.approx(0.03, abs=0.006)
     assert len(set(row.batches.values_list("settings__order", flat=True))) == 3
@@ -176,7 +176,7 @@ def test_two_presses_at_the_same_moment_pay_once(toy: Toy) -> None:
 
     def press(_: int) -> int:
         try:
-            return order(row, toy.users["Rosa"], half_width="0.030", number=1).orders
+            return order_judgments(row, toy.users["Rosa"], half_width="0.030", number=1).orders
         finally:
             connections.close_all()
 

@@ -16,7 +16,7 @@ from annotation.questions import ask
 from estimators.model import expected_error
 from estimators.poisson import planned_variance, water_fill
 from kbpo.evaluation.data import load_data
-from kbpo.evaluation.due import finished
+from kbpo.evaluation.due import finished_submissions
 from kbpo.evaluation.run import evaluate
 from kbpo.pool.pool import read_pool
 from kbpo.sampling import draw
@@ -264,7 +264,7 @@ def test_where_all_is_judged_there_is_no_stage(toy: Toy) -> None:
     row = world.upload("Neural", range(6))
     confirm(row, toy.users["Admin"])
     assert draw.tick() == 1
-    evaluate(toy.track, finished(toy.track))
+    evaluate(toy.track, finished_submissions(toy.track))
     row.refresh_from_db()
     [batch] = row.batches.all()
     assert (batch.size, row.status, row.stage_reason) == (0, "scored", "target")

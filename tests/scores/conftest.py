@@ -16,7 +16,7 @@ from django.utils import timezone
 from kbpo.accounts.models import Team, Token, User
 from kbpo.corpus.models import Corpus
 from kbpo.instances.models import Instance
-from kbpo.instances.record import NewLabel, record
+from kbpo.instances.record import NewLabel, record_labels
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution, Threshold
 from kbpo.scores.bring import Name, store_scores
 from kbpo.submissions.models import Submission
@@ -152,7 +152,7 @@ def studied(world: World) -> World:
         bent = truth + (0.2 if name == "B" else 0.0)
         judged += list(zip(numbers, bent.tolist(), strict=True))
     store_scores(world.track, Name("judge"), judged, world.admin)
-    record(labels)
+    record_labels(labels)
     Submission.objects.update(plan={"chosen": "0.030"})
     Track.objects.filter(pk=world.track.pk).update(status="closed")
     world.track.refresh_from_db()

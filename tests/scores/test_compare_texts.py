@@ -11,7 +11,7 @@ from scores.conftest import MANY, World
 from kbpo import clock
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Instance, Label, Target
-from kbpo.instances.record import NewLabel, record
+from kbpo.instances.record import NewLabel, record_labels
 from kbpo.scores.read import by_input
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -39,7 +39,7 @@ def rate(world: World, said: dict[str, list[list[float]]]) -> None:
                 labels.append(
                     NewLabel(target, value, "crowd", "ratings", len(ratings), f"q:{target}")
                 )
-    record(labels)
+    record_labels(labels)
 
 
 @pytest.fixture

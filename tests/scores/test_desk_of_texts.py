@@ -69,7 +69,7 @@ def test_a_round_that_cannot_be_drawn_says_what_failed_and_what_to_do(
     order_round(world.track, 3, world.admin, "To see.")
     page = "/desk/tracks/answers/experts/"
     assert "A round is being drawn" in desk.get(page).content.decode()
-    monkeypatch.setattr(correction, "frame_of", lambda *_: 1 / 0)
+    monkeypatch.setattr(correction, "read_frame", lambda *_: 1 / 0)
     assert correction.tick() == 0
     told = desk.get(page).content.decode()
     assert "It failed 1 time" in told and "ZeroDivisionError" in told and "tried again" in told

@@ -13,13 +13,13 @@ from scores.conftest import CRITERIA, World
 
 from annotation.desk.experts import CannotAsk, agrees, dispute, question_of, store
 from annotation.quality.agreement import NOT_KEPT
-from kbpo.evaluation.correction import checks_of, frame_of
+from kbpo.evaluation.correction import checks_of, read_frame
 from kbpo.evaluation.data import load_data
 from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.leaderboard import board
 from kbpo.evaluation.run import evaluate
 from kbpo.experts.draw import draw_round, order_round
-from kbpo.experts.queue import Outcome, take
+from kbpo.experts.queue import Outcome, take_next_check
 from kbpo.instances.models import Label
 from kbpo.sampling.models import (
     ExpertCheck,
@@ -40,7 +40,7 @@ TOO_KIND = 0.1
 def draw(world: World, budget: int) -> ExpertRound:
     SampleBatch.objects.update(settled_at=world.runs["A"].received_at)
     row = order_round(world.track, budget, world.admin, "To see.")
-    draw_round(row, frame_of(world.track, load_data(world.track)))
+    draw_round(row, read_frame(world.track, load_data(world.track)))
     return row
 
 
@@ -58,7 +58,7 @@ def strict(target: int) -> dict[str, list[float]]:
 def check(world: World, flagged: int = 0) -> int:
     """How many open checks were answered; so many of them, the first, by a flag."""
     n = 0
-    while (row := take(world.track, world.admin)) is not None:
+    while (row := take_next_check(world.track, world.admin)) is not None:
         said = {} if n < flagged else {row.target_id: {"ratings": strict(row.target_id)}}
         assert store(row, world.admin, {}, said) is Outcome.STORED
         n += 1
@@ -140,7 +140,7 @@ def test_chances_are_larger_where_less_is_known_and_what_was_brought_here_is_dra
     elsewhere = Label.objects.order_by("pk").first()
     assert elsewhere is not None
     Label.objects.filter(pk=elsewhere.pk).update(source="import")
-    frame = frame_of(judged.track, load_data(judged.track))
+    frame = read_frame(judged.track, load_data(judged.track))
     assert elsewhere.target_id in frame.target_id
     assert frame.target_id.size == Label.objects.count()
     assert (frame.doubt > 0).all() and (frame.doubt <= 0.25).all()

@@ -15,11 +15,11 @@ from scores.conftest import CRITERIA, World
 
 from kbpo.accounts.models import Audit
 from kbpo.evaluation.data import load_data
-from kbpo.evaluation.due import signs_of
+from kbpo.evaluation.due import change_signs
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label, Target
-from kbpo.instances.record import NewLabel, record
+from kbpo.instances.record import NewLabel, record_labels
 from kbpo.sampling.models import Sample, SampleBatch, Threshold
 from kbpo.scores.bring import Name, scorers, store_score_file, store_scores
 from kbpo.scores.models import Scorer
@@ -46,11 +46,11 @@ def page(address: str) -> str:
 
 
 def test_a_judge_that_came_after_the_judgments_waits_for_a_statement(studied: World) -> None:
-    alone, known = signs_of(studied.track)["scores"], Scorer.objects.get(name="judge")
+    alone, known = change_signs(studied.track)["scores"], Scorer.objects.get(name="judge")
     row = late(studied)
     assert row.came_late and not known.came_late
     assert list(scorers_of(studied.track).in_use()) == [known]
-    assert signs_of(studied.track)["scores"] == alone, "nothing is to be scored anew"
+    assert change_signs(studied.track)["scores"] == alone, "nothing is to be scored anew"
     desk = Client()
     desk.force_login(studied.admin)
     address = "/desk/tracks/answers/scores/"
@@ -62,7 +62,7 @@ def test_a_judge_that_came_after_the_judgments_waits_for_a_statement(studied: Wo
     row.refresh_from_db()
     assert row.not_tuned_by == studied.admin and row.not_tuned_at is not None
     assert list(scorers_of(studied.track).in_use()) == [known, row]
-    assert signs_of(studied.track)["scores"] != alone, "scores are made again"
+    assert change_signs(studied.track)["scores"] != alone, "scores are made again"
     assert Audit.objects.filter(what="state judge not tuned").count() == 1
     assert f"admin stated on {row.not_tuned_at:%Y-%m-%d}" in desk.get(address).content.decode()
 
@@ -144,7 +144,7 @@ def test_a_late_judge_works_on_the_judgments_made_since(studied: World) -> None:
             Sample(batch=batch, target=one, probability=0.9) for one in drawn
         )
         new = [one for one in drawn if one.pk not in repeats]
-        record(
+        record_labels(
             [
                 NewLabel(
                     one.pk, {"ratings": {name: [0.3] for name in CRITERIA}}, "crowd", "ratings", 1,

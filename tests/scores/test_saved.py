@@ -19,12 +19,12 @@ from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.evaluation import worth
 from kbpo.evaluation.data import load_data
-from kbpo.evaluation.due import signs_of
+from kbpo.evaluation.due import change_signs
 from kbpo.evaluation.leaderboard import board
 from kbpo.evaluation.run import evaluate
 from kbpo.evaluation.worth import _system_correlation
 from kbpo.instances.models import Instance, Label
-from kbpo.instances.record import NewLabel, record
+from kbpo.instances.record import NewLabel, record_labels
 from kbpo.sampling.designs import design_of, poisson
 from kbpo.sampling.designs.state import State
 from kbpo.sampling.draft import Draft, Study, study_of
@@ -60,7 +60,7 @@ def mean_of(world: World, method: str, name: str) -> Figure:
 
 
 def test_a_judge_narrows_what_people_say_and_its_own_bias_reaches_no_score(studied: World) -> None:
-    before = signs_of(studied.track)
+    before = change_signs(studied.track)
     evaluate(studied.track)
     for name, level in studied.truth.items():
         with_judge, alone = (mean_of(studied, one, name) for one in ("centred", "unaided"))
@@ -74,7 +74,7 @@ def test_a_judge_narrows_what_people_say_and_its_own_bias_reaches_no_score(studi
     shown = board(studied.track, distribution="instance", criterion="overall")
     assert all(row.saved is not None and row.saved > 0.2 for row in shown.rows)
     set_used(studied.track, Scorer.objects.get(name="judge").pk, studied.admin, used=False)
-    assert signs_of(studied.track) != before, "the scores are made again"
+    assert change_signs(studied.track) != before, "the scores are made again"
     evaluate(studied.track)
     shown = board(studied.track, distribution="instance", criterion="overall")
     assert all(row.saved is not None and row.saved < 0.2 for row in shown.rows)
@@ -341,7 +341,7 @@ def test_the_board_draws_both_widths_and_what_the_judge_alone_would_say(
         assert Client().get(f"{address}&helped={wrong}").status_code == 404
     monkeypatch.undo()
     Submission.objects.filter(pk=reference.pk).update(role="system")
-    assert signs_of(studied.track)["references"] == [], "ranks are made again"
+    assert change_signs(studied.track)["references"] == [], "ranks are made again"
 
 
 def test_only_an_admin_says_what_is_a_reference(studied: World) -> None:
@@ -431,7 +431,7 @@ def test_what_was_judged_elsewhere_whole_is_drawn_whole(studied: World) -> None:
     Label.objects.update(source="import")
     left = Instance.objects.filter(predictions__submission=run, target__labels__isnull=True)
     said = {"ratings": {name: [0.5] for name in CRITERIA}}
-    record(NewLabel(one.target_id, said, "import", "ratings", 1, "") for one in list(left))
+    record_labels(NewLabel(one.target_id, said, "import", "ratings", 1, "") for one in list(left))
     targets = {row.pk: sorted(State(row).target_id.tolist()) for row in (run, others)}
     assert not poisson._is_imported(others, targets[others.pk]), "half of it is judged"
     assert design_of(studied.track).sample(run) == MANY

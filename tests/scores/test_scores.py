@@ -25,10 +25,10 @@ from kbpo.scores.bring import (
     Name,
     StoredScores,
     count_unscored,
+    list_unscored,
     scorer_of,
     store_score_file,
     store_scores,
-    unscored,
 )
 from kbpo.scores.compute import tick
 from kbpo.scores.models import Computing, Score, Scorer
@@ -109,7 +109,7 @@ def test_an_upgrade_that_is_taken_back_leaves_one_version_in_use(
 
 
 def test_a_judge_is_shown_the_text_and_never_who_wrote_it(world: World) -> None:
-    found = unscored(world.track, JUDGE)
+    found = list_unscored(world.track, JUDGE)
     assert [one["id"] for one in found] == sorted({*world.numbers("A"), *world.numbers("B")})
     assert {one["output"] for one in found} >= {"the cat sat", "rain"} and found[0]["source"]
     told = json.dumps(found)
@@ -119,15 +119,15 @@ def test_a_judge_is_shown_the_text_and_never_who_wrote_it(world: World) -> None:
     assert beside["rain"] == ["the cat sat", "a cat was sitting"]
     Input.objects.filter(key="input 1").update(prompt="Be brief.", split="test")
     told_of = {
-        one["input_id"]: (one["prompt"], one["split"]) for one in unscored(world.track, JUDGE)
+        one["input_id"]: (one["prompt"], one["split"]) for one in list_unscored(world.track, JUDGE)
     }
     assert told_of["input 1"] == ("Be brief.", "test") and told_of["input 0"] == ("", "")
-    page = unscored(world.track, JUDGE, after=found[2]["id"], limit=2)
+    page = list_unscored(world.track, JUDGE, after=found[2]["id"], limit=2)
     assert [one["id"] for one in page] == [one["id"] for one in found[3:5]]
 
 
 def test_a_judge_goes_on_where_it_was_also_with_runs_that_arrive_later(world: World) -> None:
-    first = [one["id"] for one in unscored(world.track, JUDGE, limit=3)]
+    first = [one["id"] for one in list_unscored(world.track, JUDGE, limit=3)]
     taken = store_scores(world.track, JUDGE, [(one, 0.5) for one in first], world.admin)
     assert (taken.stored, taken.already) == (3, 0)
     scorer = scorer_of(world.track, JUDGE)

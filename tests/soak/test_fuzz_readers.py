@@ -27,7 +27,7 @@ from test_formats_generation import read as read_generated
 from toy import corpus_lines, read, read_documents, read_table
 
 from formats.annotations import GOLD_COLUMNS, MENTION_COLUMNS
-from formats.forms import read_form, said_of
+from formats.forms import error_sentences, read_form
 from formats.messages import FormatError, Report
 from formats.schema import load_schema, shipped_schema
 
@@ -208,7 +208,7 @@ def in_a_form(dice: random.Random) -> None:
     report = Report()
     if read_form(data.decode(errors="replace"), report) is None:
         assert report.errors
-    for line in said_of(report):
+    for line in error_sentences(report):
         assert line.endswith(".")
 
 

@@ -27,7 +27,7 @@ from kbpo.evaluation.leaderboard import board
 from kbpo.evaluation.run import evaluate
 from kbpo.evaluation.score import strengths
 from kbpo.instances.models import Label
-from kbpo.instances.record import NewLabel, record
+from kbpo.instances.record import NewLabel, record_labels
 from kbpo.money.spend import balance
 from kbpo.sampling.models import SampleBatch
 from kbpo.sampling.open_track import Money, close_track, create_track, open_track
@@ -346,7 +346,7 @@ def _hears_how_its_own_text_fared(row: Submission) -> None:
     predictions = list(row.predictions.select_related("instance__target").order_by("line"))
     targets = [prediction.instance.target for prediction in predictions[:4]]
     values = (1.0, 0.0, 0.5)
-    record(
+    record_labels(
         NewLabel(
             target.pk, {"ratings": {"preferred": [value]}}, "crowd", "ratings", 1, f"q:{value}"
         )

@@ -23,10 +23,10 @@ from kbpo.accounts.models import Team, Token, User
 from kbpo.corpus.models import Corpus
 from kbpo.evaluation.leaderboard import board
 from kbpo.instances.models import Instance, Label, Target
-from kbpo.instances.record import NewLabel, record
+from kbpo.instances.record import NewLabel, record_labels
 from kbpo.money.models import Purpose
 from kbpo.sampling.open_track import Money, create_track, open_track
-from kbpo.scores.bring import systems
+from kbpo.scores.bring import runs_to_score
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -244,7 +244,7 @@ def test_what_one_service_exports_another_with_the_same_runs_reads(track: Track)
             row = a_run(place, f"{name} of {team}", {"a0": text})
             row.team, row.name = Team.objects.get_or_create(name=team, slug=team.lower())[0], name
             row.save()
-        return list(systems(place))
+        return list(runs_to_score(place))
 
     a_run(track, "Before", {"a0": "So that numbers differ."})
     names = with_runs(track)
@@ -300,7 +300,7 @@ def rate(track: Track, target: Target) -> None:
         value={"value": 0.5},
     )
     said = {"ratings": {"overall": [0.5]}, "people": {"overall": ["abc"]}}
-    record(
+    record_labels(
         [NewLabel(target.pk, said, "crowd", "ratings", 1, question.origin, question=question.pk)]
     )
 

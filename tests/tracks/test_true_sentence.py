@@ -16,7 +16,7 @@ from annotation.questions import ask
 from formats.schema import Schema, load_schema
 from kbpo.accounts.models import Team, User
 from kbpo.corpus.load import find_schema, load_corpus
-from kbpo.instances.record import NewLabel, record
+from kbpo.instances.record import NewLabel, record_labels
 from kbpo.sampling import draw, plan
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.documents.draw import draw_documents
@@ -68,7 +68,7 @@ def settle(question: Question, knowledge: Knowledge) -> None:
         value = {"canonical": list(canonical), "type": payload[side]["type"]}
         target = payload[side]["target"]
         labels.append(NewLabel(target, value, "crowd", "majority", 3, question.origin))
-    record(labels)
+    record_labels(labels)
     question.move("settled")
 
 

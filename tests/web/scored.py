@@ -7,7 +7,7 @@ from __future__ import annotations
 from kbpo.accounts.models import Team
 from kbpo.evaluation.models import Evaluation
 from kbpo.instances.models import Instance
-from kbpo.instances.record import NewLabel, record
+from kbpo.instances.record import NewLabel, record_labels
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from scoring.report import Figure, Key
@@ -72,4 +72,4 @@ def judge_all(row: Submission) -> int:
         part = one.predicate.name + (">" if forward else "<")
         value = {"shown": [part], "holds": [part], "votes": {part: 3}}
         labels.append(NewLabel(one.target_id, value, "crowd", "majority", 3, f"question:{one.pk}"))
-    return record(labels)
+    return record_labels(labels)

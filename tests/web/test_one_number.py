@@ -16,13 +16,13 @@ from django.test import Client
 from django.urls import reverse
 
 from kbpo.accounts.models import Delivery, Token
-from kbpo.evaluation.due import finished
+from kbpo.evaluation.due import finished_submissions
 from kbpo.evaluation.run import evaluate
-from kbpo.instances.record import NewLabel, record
+from kbpo.instances.record import NewLabel, record_labels
 from kbpo.money.models import Ledger
 from kbpo.money.spend import Bill, balance, reserve, spend_all
 from kbpo.sampling import draw, plan
-from kbpo.sampling.confirm import confirm, offer_of, order
+from kbpo.sampling.confirm import confirm, offer_of, order_judgments
 from kbpo.sampling.models import Sample, Threshold
 from kbpo.submissions.models import Submission
 from kbpo.web.components.figures import money_text
@@ -61,7 +61,7 @@ class Town:
             share = 1 / 3 if which[pk] % 4 == 0 else 0.0
             labels.append(NewLabel(pk, value, "crowd", "majority", 3, "q", share))
             bills.append([Bill(row.purpose, Decimal("0.15"), f"answer:{pk}")])
-        record(labels)
+        record_labels(labels)
         assert not any(spend_all(self.toy.track, bills))
 
     def ask_all(self, row: Submission) -> None:
@@ -81,7 +81,7 @@ class Town:
         for _ in range(12):
             draw.tick()
             self.answer(row)
-            evaluate(self.toy.track, finished(self.toy.track))
+            evaluate(self.toy.track, finished_submissions(self.toy.track))
             row.refresh_from_db()
             if row.status == "scored":
                 plan.tick()
@@ -314,7 +314,7 @@ def test_all_that_is_told_of_a_submission_agrees_at_every_moment(toy: Toy, desig
 
     offer = offer_of(row)
     assert offer is not None, "something narrower can be ordered"
-    order(row, rosa, half_width=max(offer.plan["options"]))
+    order_judgments(row, rosa, half_width=max(offer.plan["options"]))
     look("ordered more")
     town.go_on(row)
     look("scored again")

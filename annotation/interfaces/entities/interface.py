@@ -32,7 +32,7 @@ from annotation.interfaces.shared.fields import (
 from annotation.interfaces.shared.majority import more_than_half
 from annotation.interfaces.shared.reading import NO_VALUE, CheckedMention, Reading, Span, is_date
 from estimators.votes import token_majority
-from kbpo.instances.targets import Place, targets_at
+from kbpo.instances.targets import Place, make_targets
 from kbpo.tracks.kbp.merge import CLUSTER, TITLED, UNDECIDED
 from kbpo.tracks.recall import NAME
 
@@ -364,7 +364,7 @@ class Entities(Interface):
         mentions = settle_mentions(Reading(question.payload), readers)
         document = question.target.its_document
         places = [Place("mention", document.pk, mention.span) for mention in mentions]
-        targets = targets_at(document.corpus, places)
+        targets = make_targets(document.corpus, places)
         labels = [
             _label(targets[place], mention) for place, mention in zip(places, mentions, strict=True)
         ]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
-from kbpo.tracks.kbp.merge import UNDECIDED, add_reader_votes, aggregated
+from kbpo.tracks.kbp.merge import UNDECIDED, add_reader_votes, aggregate
 
 if TYPE_CHECKING:
     from kbpo.instances.merge import Statement
@@ -253,4 +253,4 @@ def joins_readers(payload: Mapping[str, Any]) -> bool:
 
 def is_divided(said: Sequence[Statement]) -> bool:
     """Return whether people are tied about a mention, over the answers to all questions."""
-    return UNDECIDED in aggregated(add_reader_votes(said))
+    return UNDECIDED in aggregate(add_reader_votes(said))

@@ -13,7 +13,7 @@ import numpy as np
 from estimators.poisson import planned_variance
 from estimators.sample_size import required_samples
 from kbpo.pool.pool import overlaps
-from kbpo.pool.probabilities import matrix, support
+from kbpo.pool.probabilities import instance_probabilities, support
 from kbpo.sampling.designs.base import (
     CLOSE,
     Design,
@@ -195,7 +195,7 @@ def existing_draws(submission: Submission, owners: Collection[int]) -> dict[str,
     )
     return {
         "systems": systems,
-        "P": matrix(track, kind, instance, systems),
+        "P": instance_probabilities(track, kind, instance, systems),
         "owner": owner,
         "label": label,
         "overlap": overlaps(kind, systems),
@@ -283,7 +283,7 @@ def _required(
         instance, p_m = instance[index], multiplicity / SUPPORT_LIMIT
     else:
         p_m = p
-    table = matrix(track, track.distribution, instance, existing["systems"])
+    table = instance_probabilities(track, track.distribution, instance, existing["systems"])
     if p.size > SUPPORT_LIMIT:
         table *= (p_m / table[:, -1])[:, None]
     return int(

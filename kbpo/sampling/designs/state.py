@@ -16,7 +16,7 @@ from kbpo.inclusion.read import Thresholds, read_inclusion
 from kbpo.pool.pool import read_pool
 from kbpo.sampling.designs.base import Realised
 from kbpo.sampling.draft import LEAST_LEFT
-from kbpo.sampling.guess import Lesson, guess_of, one_verdict
+from kbpo.sampling.guess import Lesson, guess_of, mean_verdict
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -49,7 +49,7 @@ class State:
         judgeable = _can_be_judged(self.track, pool)
         verdicts = kind.judge(pool.instance[judgeable], pool.systems)[criterion]
         label = np.full(pool.instance.size, np.nan)
-        label[judgeable] = one_verdict(type(kind), verdicts, pool.member[judgeable])
+        label[judgeable] = mean_verdict(type(kind), verdicts, pool.member[judgeable])
         lesson = Lesson(pool, self.track.corpus.hash_key)
         self.guess = guess_of(type(kind), criterion, lesson, label)
         own, self.row = np.unique(pool.target[mine], return_inverse=True)

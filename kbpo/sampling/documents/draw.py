@@ -201,7 +201,7 @@ def _refuse(track: Track, size: int, design: str, drawn: int) -> None:
         raise CannotDraw(
             f"There is no design {design}; there are {', '.join(DocumentBatch.Design.values)}."
         )
-    if in_two_stages(track):
+    if split_stages(track):
         raise CannotDraw(
             f"The documents of {track.name} are drawn in two stages: what is added later would have"
             " no probability."
@@ -223,7 +223,7 @@ def _refuse(track: Track, size: int, design: str, drawn: int) -> None:
         )
 
 
-def in_two_stages(track: Track) -> bool:
+def split_stages(track: Track) -> bool:
     """Return whether the track's documents are drawn in two stages."""
     return DocumentBatch.objects.filter(track=track, design=TWO_STAGE).exists()
 
@@ -241,7 +241,7 @@ def settle_documents(track: Track, documents: Sequence[int], *, seed: int | None
     now = clock.now()
     drawn = set(DocumentSample.objects.filter(track=track).values_list("document_id", flat=True))
     new = [pk for pk in documents if pk not in drawn]
-    if new and in_two_stages(track):
+    if new and split_stages(track):
         raise CannotDraw(
             f"The documents of {track.name} are drawn in two stages; {len(new):,} of these were not"
             " drawn, and so have no probability."

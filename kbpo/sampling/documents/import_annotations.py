@@ -18,8 +18,8 @@ from kbpo.corpus.models import Corpus, Document
 from kbpo.corpus.upload import Found, process_uploads
 from kbpo.instances.merge import Value
 from kbpo.instances.models import Label
-from kbpo.instances.record import NewLabel, record
-from kbpo.instances.targets import Place, targets_at
+from kbpo.instances.record import NewLabel, record_labels
+from kbpo.instances.targets import Place, make_targets
 from kbpo.queue import OwnersFault
 from kbpo.sampling.documents.draw import (
     CannotDraw,
@@ -105,12 +105,12 @@ def _label(corpus: Corpus, origin: str, values: Values, is_public: bool) -> int:
     """Return how many values were recorded as labels, some thousands at a time."""
     total = 0
     while chunk := list(islice(values, CHUNK)):
-        targets = targets_at(corpus, [place for place, _ in chunk])
+        targets = make_targets(corpus, [place for place, _ in chunk])
         source = Label.Source.IMPORT
         labels = (
             NewLabel(targets[place], value, source, METHOD, 1, origin) for place, value in chunk
         )
-        record(labels, is_public=is_public)
+        record_labels(labels, is_public=is_public)
         total += len(chunk)
     return total
 

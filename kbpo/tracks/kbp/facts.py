@@ -295,7 +295,7 @@ def _codes(inside: _Mentioned, fact: Ids, names: _Names, number: dict[str, int])
     return codes
 
 
-def found_by(
+def facts_with_systems(
     track: Track, documents: list[int], systems: list[int], *, public: bool
 ) -> dict[Mark, set[int]]:
     """Return a mapping: a mark of each true fact of the documents that were read in full -> the

@@ -219,7 +219,7 @@ def directed_name(predicate: str, forward: bool) -> str:
     return predicate + (">" if forward else "<")
 
 
-def needed(predictions: Iterable[tuple[str, bool]]) -> set[str]:
+def directed_names(predictions: Iterable[tuple[str, bool]]) -> set[str]:
     """Return the directed predicates that must be shown so that all these (predicate, forward) can
     be judged.
     """

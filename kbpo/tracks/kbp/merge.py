@@ -1,6 +1,6 @@
 """Says what labels of pairs and of mentions tell together.
 
-What the crowd said adds up over all questions about a target (`aggregated`), and with it what the
+What the crowd said adds up over all questions about a target (`aggregate`), and with it what the
 readers of a document named where they left a mention undecided; of other sources the newest label
 decides. A pair's parts are the directed predicates that were shown, each decided by
 the highest source that speaks of it; every other value counts whole.
@@ -63,9 +63,7 @@ def _merge_sources(said: Sequence[Statement]) -> Value:
         if RANK[label.source] > RANK[Label.Source.CROWD] and label not in crowd
     ]
     in_order = (
-        [label.value for label in weaker]
-        + [aggregated(crowd)]
-        + [label.value for label in stronger]
+        [label.value for label in weaker] + [aggregate(crowd)] + [label.value for label in stronger]
     )
     value: Value = {}
     shown: dict[str, bool] = {}
@@ -136,7 +134,7 @@ def needs_no_question(value: Mapping[str, Any]) -> bool:
     return is_named(value) or (UNDECIDED in value and "titles" in value)
 
 
-def aggregated(said: Sequence[Statement]) -> Value:
+def aggregate(said: Sequence[Statement]) -> Value:
     """Return the value of a target by all answers to all questions about it: a later question never
     overrides an earlier one, it joins it.
 

@@ -15,7 +15,7 @@ from formats.schema import Schema, load_schema
 from kbpo.corpus.models import Document, Mention
 from kbpo.corpus.sql import fetch
 from kbpo.instances.merge import values_inside
-from kbpo.instances.targets import Place, found_at, targets_at
+from kbpo.instances.targets import Place, find_targets, make_targets
 from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.kbp.judge import MOST, Span, directed_name, wording
 from kbpo.tracks.kbp.merge import CLUSTER, merge_labels, needs_no_question
@@ -107,7 +107,7 @@ BEFORE, AFTER = 2, 1
 
 
 @transaction.atomic
-def drafts(
+def draft_questions(
     track: Track, target_ids: Sequence[int], submissions: Sequence[int]
 ) -> Iterator[QuestionDraft]:
     """Return the questions about these targets for these submissions, in their order; the page
@@ -138,7 +138,7 @@ def about_mentions(track: Track, document: int, spans: Sequence[Span]) -> Iterat
     and nothing besides.
     """
     places = [Place("mention", document, span) for span in spans]
-    targets = targets_at(track.corpus, places)
+    targets = make_targets(track.corpus, places)
     pairs = [Pair(targets[place], document, place.a, place.a) for place in places]
     for draft in _drafts(track, pairs, _settled(pairs)):
         payload = draft.payload | {"predicates": [], "meanings": {}}
@@ -159,7 +159,7 @@ def _drafts(
     places = []
     for pair in pairs:
         places += [Place("mention", pair.document, span) for span in (pair.a, pair.b)]
-    mentions = (targets_at if made else found_at)(track.corpus, places)
+    mentions = (make_targets if made else find_targets)(track.corpus, places)
     drafts = []
     for pair in pairs:
         document = documents[pair.document]

@@ -27,7 +27,7 @@ from formats.schema import Schema
 from formats.splitting import Span
 from kbpo.corpus.lookup import DatabaseCorpus
 from kbpo.corpus.models import Corpus, Predicate
-from kbpo.corpus.sql import copy_lines, escaped
+from kbpo.corpus.sql import copy_lines, escape_copy
 from kbpo.instances.targets import KEY_SQL, U_SQL
 
 _LATEST = 20_000
@@ -297,9 +297,10 @@ def _lines(claims: Reading, predicates: dict[str, int]) -> Iterator[str]:
             f"\t{subject[0]}\t{subject[1]}\t{object_[0]}\t{object_[1]}"
             f"\t{a_begin}\t{a_end}\t{b_begin}\t{b_end}"
             f"\t{_NULL if claim.confidence is None else claim.confidence}"
-            f"\t{escaped(claim.subject_type)}\t{escaped(claim.object_type)}"
+            f"\t{escape_copy(claim.subject_type)}\t{escape_copy(claim.object_type)}"
             f"\t{canonical[0]}\t{canonical[1]}\t{other[0]}\t{other[1]}"
-            f"\t{escaped(link) if link else ''}\t{escaped(other_link) if other_link else ''}"
+            f"\t{escape_copy(link) if link else ''}"
+            f"\t{escape_copy(other_link) if other_link else ''}"
             f"\t{{{provenance}}}"
             f"\t{entity(claim, claim.subject_entity, link, canonical)}"
             f"\t{entity(claim, claim.object_entity, other_link, other)}"

@@ -41,7 +41,7 @@ from kbpo.tracks.kbp.definition import (
     WORDS,
     in_catalogue,
 )
-from kbpo.tracks.kbp.facts import found_by, read_facts, targets_in_scope
+from kbpo.tracks.kbp.facts import facts_with_systems, read_facts, targets_in_scope
 from kbpo.tracks.kbp.judgments import read_traits
 from kbpo.tracks.kbp.merge import merge_labels
 from kbpo.tracks.kbp.store import Reading, store
@@ -217,7 +217,7 @@ class KbpTrack(TrackWithRecall):
     ) -> Iterable[QuestionDraft]:
         if submissions is None:
             return questions.repeat_questions(self.track, target_ids, made=made)
-        return questions.drafts(self.track, target_ids, submissions)
+        return questions.draft_questions(self.track, target_ids, submissions)
 
     def unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
         return pairs.unanswered(of)
@@ -289,7 +289,7 @@ class KbpTrack(TrackWithRecall):
     def found_by(
         self, documents: list[int], systems: list[int], *, public: bool
     ) -> list[tuple[Found, set[int]]]:
-        marks = found_by(self.track, documents, systems, public=public)
+        marks = facts_with_systems(self.track, documents, systems, public=public)
         return list(
             zip(explore.found_relations(self.corpus, list(marks)), marks.values(), strict=True)
         )
@@ -307,7 +307,7 @@ class KbpTrack(TrackWithRecall):
         return whole.divided_drafts(self.track, document, question)
 
     def entities_found(self, documents: Sequence[int], when: datetime) -> dict[str, int]:
-        return whole.entities_found(self.corpus, documents, when)
+        return whole.read_entities(self.corpus, documents, when)
 
     def release_columns(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
         return relations_of(instances)

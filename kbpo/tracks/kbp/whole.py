@@ -20,7 +20,7 @@ from kbpo.corpus.lookup import DatabaseCorpus, entity_types
 from kbpo.corpus.models import Corpus, Document, Predicate
 from kbpo.instances.merge import Value, merged_value, unreplaced_labels
 from kbpo.instances.models import Instance, Label, Target
-from kbpo.instances.targets import Place, targets_at
+from kbpo.instances.targets import Place, make_targets
 from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.kbp.facts import REACH
 from kbpo.tracks.kbp.judge import Clusters, Span, directed_name
@@ -37,7 +37,7 @@ def mentions_draft(track: Track, document: Document) -> QuestionDraft:
     """Return the question for all mentions of a document that some relation may be about."""
     place = Place("document", document.pk)
     payload = mentions_payload(document, load_schema(track.corpus.schema))
-    return QuestionDraft(targets_at(track.corpus, [place])[place], "entities", payload)
+    return QuestionDraft(make_targets(track.corpus, [place])[place], "entities", payload)
 
 
 def mentions_payload(document: Document, schema: Schema) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def relations_draft(track: Track, document: Document, question: int) -> Question
     whole = Place("document", document.pk)
     pairs = payload["pairs"]
     places = [Place.pair(document.pk, spans[one["a"]], spans[one["b"]]) for one in pairs]
-    targets = targets_at(track.corpus, [whole, *places])
+    targets = make_targets(track.corpus, [whole, *places])
     for pair, place in zip(pairs, places, strict=True):
         pair["target"] = targets[place]
     return QuestionDraft(targets[whole], "relations_exhaustive", payload)
@@ -357,7 +357,7 @@ def _holding(holds: Holds) -> Iterator[tuple[Place, Value]]:
 FROM_PEOPLE = ("expert", "import", "document")
 
 
-def entities_found(corpus: Corpus, documents: Sequence[int], when: datetime) -> dict[str, int]:
+def read_entities(corpus: Corpus, documents: Sequence[int], when: datetime) -> dict[str, int]:
     """Return a mapping: name -> code of its entity, of all entities of the world that people had
     found in these documents by then.
 

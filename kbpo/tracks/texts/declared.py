@@ -13,7 +13,7 @@ import numpy as np
 from django.db.models import Exists, OuterRef
 from numpy.typing import NDArray
 
-from formats.forms import Form, read_form, said_of
+from formats.forms import Form, error_sentences, read_form
 from formats.messages import Report
 from kbpo import clock
 from kbpo.corpus.sql import fetch
@@ -26,7 +26,7 @@ from kbpo.tracks.measures import UNWEIGHED, Column, Distribution, Quantity
 from kbpo.tracks.registry import FORM
 from kbpo.tracks.texts.forms import BETWEEN, criterion_of, form_in, tutorial_of
 from kbpo.tracks.texts.models import DeclaredForm, Input, Written
-from kbpo.tracks.texts.ratings import NOBODY, NOTHING, rated
+from kbpo.tracks.texts.ratings import NOBODY, NOTHING, read_ratings
 from kbpo.tracks.texts.ratings import Judged as JudgedText
 from kbpo.tracks.texts.store import Claim, contents, store
 from kbpo.tracks.texts.track import WORDS, TextTrack, measures_of, unusable
@@ -46,7 +46,7 @@ def declare(text: str) -> DeclaredForm:
     report = Report(100)
     form = read_form(text, report)
     if form is None:
-        raise CannotDeclare(*said_of(report))
+        raise CannotDeclare(*error_sentences(report))
     if DeclaredForm.objects.filter(name=form.name).exists():
         raise CannotDeclare(
             f"There is a form {form.name} already, and what was answered rests on its words:"
@@ -336,7 +336,7 @@ class PreferenceTrack(TextTrack):
         )
         column = {submission: column_number for column_number, submission in enumerate(submissions)}
         inputs = {key: number for number, key in enumerate(sorted({row[3] for row in pairs}))}
-        rated_of = rated({row[0] for row in pairs})
+        rated_of = read_ratings({row[0] for row in pairs})
         duels_of = {}
         for criterion in self.measures.criteria:
             judged = []

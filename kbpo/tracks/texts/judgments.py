@@ -21,7 +21,7 @@ from formats.opening import Limits, Source, open_text
 from kbpo.corpus.sql import fetch
 from kbpo.instances.merge import PEOPLE, RATINGS
 from kbpo.instances.models import Label
-from kbpo.instances.record import NewLabel, record
+from kbpo.instances.record import NewLabel, record_labels
 from kbpo.queue import nudge
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import RunNames, count_unread, run_names
@@ -149,7 +149,7 @@ def import_judgments(
         key = _Key(target, criterion, people[0], submission)
         new.setdefault(key, _Given(value, judgment.seconds))
     labels = list(_labels(new))
-    record(labels, is_public=is_public)
+    record_labels(labels, is_public=is_public)
     _plan_again(track, {label.target_id for label in labels})
     return ImportCounts(len(new), len(labels), len(records) - len(new), report.errors)
 

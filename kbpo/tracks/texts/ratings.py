@@ -55,7 +55,7 @@ NOBODY = SingleRatings(
 )
 
 
-def rated(targets: Collection[int], *, public: bool = False) -> dict[int, RatedTarget]:
+def read_ratings(targets: Collection[int], *, public: bool = False) -> dict[int, RatedTarget]:
     """Return the targets that have a label (a public one), with their ratings."""
     return {
         target: RatedTarget(value.get(RATINGS, {}), value.get(PEOPLE, {}), unanswered)
@@ -214,7 +214,7 @@ def verdicts(criterion: Criterion, submission: int, *, public: bool) -> Verdicts
         " ORDER BY p.line, p.id",
         [submission],
     )
-    rated_of = rated([target for _, target in judged], public=public)
+    rated_of = read_ratings([target for _, target in judged], public=public)
     values = np.array([rated_of[target].value(criterion) for _, target in judged], dtype=np.float64)
     split = [
         any(len(set(ratings)) > 1 for ratings in rated_of[target].ratings.values())
@@ -239,7 +239,7 @@ def describe(
     rows = Prediction.objects.filter(pk__in=predictions).select_related("instance__target")
     prediction_of = rows.in_bulk()
     targets = [prediction_of[pk].instance.target_id for pk in predictions]
-    rated_of, sources = rated(targets, public=public), _sources(targets, public=public)
+    rated_of, sources = read_ratings(targets, public=public), _sources(targets, public=public)
     judged: list[base.Judged] = []
     for pk, target in zip(predictions, targets, strict=True):
         rated_text = NOTHING if pk in unjudged else rated_of.get(target, NOTHING)

@@ -28,7 +28,7 @@ from formats.messages import Report
 from formats.opening import MB, Limits, open_text
 from formats.outputs import read_outputs
 from formats.words import words
-from kbpo.corpus.export import in_pages
+from kbpo.corpus.export import iterate_in_pages
 from kbpo.corpus.models import Corpus, Part
 from kbpo.corpus.sql import fetch
 from kbpo.instances.models import Target
@@ -60,7 +60,7 @@ from kbpo.tracks.texts.ratings import (
     NOTHING,
     RatedTarget,
     noise_of,
-    rated,
+    read_ratings,
     select_second_opinions,
     targets_of,
 )
@@ -263,7 +263,7 @@ class TextTrack(Track):
             " p.submission_id = ANY(%s)",
             [wanted, list(of)],
         )
-        rated_of = rated(wanted)
+        rated_of = read_ratings(wanted)
         left: dict[int, set[int]] = {submission: set() for submission in of}
         for submission, target in predicted:
             rated_text = rated_of.get(target, NOTHING)
@@ -283,7 +283,7 @@ class TextTrack(Track):
         answers: Answers | None = None,
     ) -> dict[str, NDArray[np.float64]]:
         targets = targets_of(instances)
-        rated_of = rated(np.unique(targets).tolist())
+        rated_of = read_ratings(np.unique(targets).tolist())
         for target, answer in (answers or {}).items():
             rated_of[target] = RatedTarget(answer.get(target, {}).get("ratings", {}))
         verdicts: dict[str, NDArray[np.float64]] = {}
@@ -295,7 +295,7 @@ class TextTrack(Track):
 
     def noise(self, instances: Ids, submissions: Sequence[int] = ()) -> dict[str, Noise]:
         targets = targets_of(instances)
-        rated_of = rated(np.unique(targets).tolist())
+        rated_of = read_ratings(np.unique(targets).tolist())
         random = select_second_opinions(rated_of)
         return {
             criterion.name: noise_of(targets, rated_of, criterion.name, random)
@@ -421,7 +421,7 @@ class TextTrack(Track):
 
     def input_lines(self) -> Iterator[str]:
         names = ("source", "question", "passages", "prompt", "split")
-        for row in in_pages(Input.objects.filter(corpus=self.corpus)):
+        for row in iterate_in_pages(Input.objects.filter(corpus=self.corpus)):
             fields = {name: getattr(row, name) for name in names if getattr(row, name)}
             yield json.dumps({"input_id": row.key} | fields, ensure_ascii=False) + "\n"
 

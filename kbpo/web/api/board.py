@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from kbpo.evaluation.compare import Difference, differences
-from kbpo.evaluation.leaderboard import NoBoard, compared_at
+from kbpo.evaluation.leaderboard import NoBoard, evaluation_to_compare
 from kbpo.evaluation.models import Evaluation
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -104,7 +104,7 @@ class Comparison(PublicView):
         view = board_view_for(request, track)
         asked = {name: getattr(view, name) for name in ("distribution", "criterion", "population")}
         try:
-            evaluation = compared_at(track, view.number)
+            evaluation = evaluation_to_compare(track, view.number)
         except NoBoard as problem:
             raise Http404(str(problem)) from problem
         if evaluation is None:

@@ -22,11 +22,11 @@ from kbpo.scores.bring import (
     BadFile,
     Name,
     count_unscored,
+    list_unscored,
     scorer_of,
     scorers,
     store_score_file,
     store_scores,
-    unscored,
 )
 from kbpo.tracks.models import Track
 from kbpo.web.api.answers import page_schema, refusals, whole_number_parameter
@@ -157,7 +157,7 @@ class Unscored(APIView):
         named = form.named()
         limit = page_limit(request, AT_ONCE, MOST)
         after = whole_number(request, "after", 0, LAST)
-        waiting = unscored(track, named, after=after, limit=limit)
+        waiting = list_unscored(track, named, after=after, limit=limit)
         asked = {**vars(named), "limit": limit, "after": waiting[-1]["id"] if waiting else after}
         address = reverse("api-unscored", args=[slug])
         following = f"{address}?{urlencode(asked)}" if len(waiting) == limit else None

@@ -22,7 +22,7 @@ from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.latest import Latest, extent_of
 from kbpo.evaluation.leaderboard import newest_headlines
 from kbpo.money.spend import balance
-from kbpo.sampling.confirm import can_order, confirm, offer_of, order, refusal_of_plan
+from kbpo.sampling.confirm import can_order, confirm, offer_of, order_judgments, refusal_of_plan
 from kbpo.sampling.development import MOST
 from kbpo.sampling.plan import current_offer
 from kbpo.submissions.models import Submission
@@ -446,7 +446,7 @@ class Order(APIView):
     def post(self, request: Request, pk: int) -> Response:
         submission = find_run(request, pk, own=True)
         cleaned = read_body(OrderForm, request)
-        submission = order(
+        submission = order_judgments(
             submission,
             cast(User, request.user),
             half_width=f"{cleaned['half_width']:.3f}",

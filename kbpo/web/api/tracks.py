@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.quality.hourly import pace
-from kbpo.corpus.export import gzipped, mention_lines
+from kbpo.corpus.export import gzip_lines, mention_lines
 from kbpo.corpus.models import Corpus
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of, n_inputs
@@ -169,7 +169,7 @@ def gzipped_file(
     if request.headers.get("If-None-Match") == tag:
         return HttpResponseNotModified(headers={"ETag": tag})
     return StreamingHttpResponse(
-        start_iterating(gzipped(lines)),
+        start_iterating(gzip_lines(lines)),
         content_type="application/gzip",
         headers={
             "Content-Disposition": f'attachment; filename="{name}"',

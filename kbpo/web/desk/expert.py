@@ -21,7 +21,7 @@ from annotation.questions.ask import is_open, known_answer, questions_about
 from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.experts import queue
-from kbpo.experts.queue import HOLD, Outcome, waiting
+from kbpo.experts.queue import HOLD, Outcome, open_checks
 from kbpo.sampling.models import ExpertCheck
 from kbpo.tracks.models import Track
 from kbpo.web.http import current_admin, for_admins, form_reason
@@ -47,10 +47,10 @@ def _redirect_to_next(
 ) -> HttpResponse:
     if outcome is not Outcome.STORED:
         messages.info(request, WHY_NOT[outcome])
-    check = queue.take(track, user, judged_by(user))
+    check = queue.take_next_check(track, user, judged_by(user))
     if check is not None:
         return redirect("expert-question", slug=track.slug, pk=check.pk)
-    left = waiting(track).count()
+    left = open_checks(track).count()
     reason = (
         f"None of the {left} open questions is for you: others are answering them, or you or"
         " your team are involved."
@@ -76,13 +76,13 @@ def question(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         try:
             outcome = answer(row, raw, user)
         except BadAnswer as bad:
-            error, outcome = str(bad), queue.hold(row, user, judged_by(user), raw)
+            error, outcome = str(bad), queue.hold_check(row, user, judged_by(user), raw)
         else:
             if outcome is Outcome.STORED and row.kind == "dispute":
                 return redirect("desk-trail", slug=slug, pk=pk)
             return _redirect_to_next(request, user, track, outcome)
     else:
-        outcome = queue.hold(row, user, judged_by(user))
+        outcome = queue.hold_check(row, user, judged_by(user))
     if outcome is not Outcome.STORED:
         return _redirect_to_next(request, user, track, outcome)
     address = {"slug": slug, "pk": pk}
@@ -115,7 +115,9 @@ def _find_check(slug: str, pk: int) -> ExpertCheck:
 def draft(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Store a draft, and hold the question."""
     user = current_admin(request)
-    outcome = queue.hold(_find_check(slug, pk), user, judged_by(user), raw_fields(request.POST))
+    outcome = queue.hold_check(
+        _find_check(slug, pk), user, judged_by(user), raw_fields(request.POST)
+    )
     if outcome is not Outcome.STORED:
         return JsonResponse({"error": WHY_NOT[outcome]}, status=409)
     return JsonResponse(

@@ -27,7 +27,7 @@ from kbpo.experts.draw import (
     open_round,
     order_round,
 )
-from kbpo.experts.queue import askable
+from kbpo.experts.queue import answerable_checks
 from kbpo.sampling.models import ExpertCheck, ExpertRound
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -60,7 +60,7 @@ def show_queue(request: HttpRequest) -> HttpResponse:
         waits = ExpertCheck.objects.filter(track=track, status="open")
         counted = waits.aggregate(n=Count("pk"), since=Min("raised_at"))
         if counted["n"]:
-            yours = askable(track, user, judged_by(user)).count()
+            yours = answerable_checks(track, user, judged_by(user)).count()
             queue.append({"track": track, "yours": yours, **counted})
     context = {"queue": sorted(queue, key=lambda row: row["since"])}
     return render(request, "desk/expert_queue.html", context)

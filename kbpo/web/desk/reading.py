@@ -24,7 +24,7 @@ from kbpo.sampling.documents.draw import (
     CannotDraw,
     annotated_documents,
     describe_draw,
-    in_two_stages,
+    split_stages,
     waiting_documents,
 )
 from kbpo.sampling.documents.draw import order_documents as draw_documents
@@ -146,7 +146,7 @@ def _draws_context(track: Track, request: HttpRequest) -> dict[str, Any]:
         "settled": document_samples.filter(settled_at__isnull=False).count(),
         "counting": len(counting.documents),
         "weighted": counting.inclusion is not None,
-        "two_stages": in_two_stages(track),
+        "two_stages": split_stages(track),
         "second": DocumentBatch.objects.filter(track=track, stage=2).first(),
         "undrawn": track.corpus.n_test - document_samples.count(),
         "misses": latest.report.misses if latest else None,

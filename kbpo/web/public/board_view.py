@@ -22,7 +22,7 @@ from kbpo.evaluation.leaderboard import (
     board,
     default_sort,
     evaluation_of,
-    sorts,
+    sort_names,
 )
 from kbpo.evaluation.models import Evaluation
 from kbpo.submissions.models import Submission
@@ -98,7 +98,7 @@ def parse_view(asked: Mapping[str, str], track: Track) -> View:
         distribution=_option_in(asked, "distribution", track.distributions, track.distribution),
         criterion=criterion,
         level=int(_option_in(asked, "level", list(LEVELS), "80")),
-        sort=_option_in(asked, "sort", sorts(track), default_sort(track, criterion)),
+        sort=_option_in(asked, "sort", sort_names(track), default_sort(track, criterion)),
         all="all" in asked,
         helped=_option_in(asked, "helped", [ALL, PEOPLE], ALL),
         number=int(number) if number else None,

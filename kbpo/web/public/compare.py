@@ -19,8 +19,13 @@ from django.urls import path, reverse
 from django.utils.safestring import SafeString, mark_safe
 
 from kbpo.accounts.models import User
-from kbpo.evaluation.compare import Difference, closest, differences, differences_by_relation
-from kbpo.evaluation.leaderboard import NoBoard, compared_at, ranking
+from kbpo.evaluation.compare import (
+    Difference,
+    closest_systems,
+    differences,
+    differences_by_relation,
+)
+from kbpo.evaluation.leaderboard import NoBoard, evaluation_to_compare, ranking
 from kbpo.evaluation.models import Evaluation
 from kbpo.scores.read import by_input
 from kbpo.submissions.models import Submission
@@ -28,7 +33,7 @@ from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.measures import Criterion, Quantity
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from kbpo.tracks.texts.ratings import NOTHING, RatedTarget, rated, targets_of
+from kbpo.tracks.texts.ratings import NOTHING, RatedTarget, read_ratings, targets_of
 from kbpo.web.components import drawing, plots
 from kbpo.web.components.drawing import Interval
 from kbpo.web.components.figures import count_text, number_text
@@ -74,7 +79,7 @@ def show_comparison(request: HttpRequest, slug: str) -> HttpResponse:
     a, b, why_not = _selected_systems(request, board)
     evaluation = None
     try:
-        evaluation = compared_at(track, view.number)
+        evaluation = evaluation_to_compare(track, view.number)
     except NoBoard as problem:
         why_not = why_not or str(problem)
     of_pair = partial(comparison_url, track, view, a.pk if a else "", b.pk if b else "")
@@ -99,7 +104,7 @@ def show_comparison(request: HttpRequest, slug: str) -> HttpResponse:
         context["now"] = comparison_url(track, replace(view, number=None), a.pk, b.pk)
         context["permalink"] = permalink(evaluation, view, a.pk, b.pk)
     elif not (a and b):
-        near = closest(evaluation, distribution=view.distribution, criterion=view.criterion)
+        near = closest_systems(evaluation, distribution=view.distribution, criterion=view.criterion)
         by_pk = {system.pk: system for system in board}
         if near and set(near) <= set(by_pk):
             first, second = by_pk[near[0]], by_pk[near[1]]
@@ -428,7 +433,7 @@ def _pair_table(
     instances = instances.reshape(-1, 2)
     every = np.unique(instances)
     targets = targets_of(every)[np.searchsorted(every, instances)] if every.size else instances
-    ratings = rated(np.unique(targets).tolist(), public=public)
+    ratings = read_ratings(np.unique(targets).tolist(), public=public)
     shown = (np.isin(targets, list(ratings)) | ~np.array(restricted)).all(axis=1)
     keys = [key for key, is_shown in zip(keys, shown, strict=True) if is_shown]
     instances, targets = instances[shown], targets[shown]

@@ -27,7 +27,7 @@ from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.measures import Criterion
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of, n_inputs
-from kbpo.tracks.texts.ratings import rated, targets_of
+from kbpo.tracks.texts.ratings import read_ratings, targets_of
 from kbpo.web.components import drawing, plots
 from kbpo.web.components.drawing import Axis, Interval
 from kbpo.web.components.figures import coefficient_text, count_text, number_text
@@ -194,7 +194,7 @@ def _public_example(kind: Kind, instances: Sequence[int]) -> str:
     shown = set(predicted.values_list("instance_id", flat=True))
     listed = np.array([pk for pk in instances if pk in shown], dtype=np.int64)
     targets = targets_of(listed).tolist()
-    public = rated(targets, public=True)
+    public = read_ratings(targets, public=True)
     chosen = next((target for target in targets if target in public), None)
     if chosen is None:
         return ""

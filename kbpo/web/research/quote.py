@@ -21,9 +21,9 @@ from kbpo.accounts.models import User
 from kbpo.evaluation.latest import Extent
 from kbpo.money.models import Budget
 from kbpo.money.spend import SCOPE_NAMES, OverBudget, allowance
-from kbpo.sampling.confirm import CannotOrder, can_order, filter_offer, order
+from kbpo.sampling.confirm import CannotOrder, can_order, filter_offer, order_judgments
 from kbpo.sampling.models import Further
-from kbpo.sampling.plan import at_most_new, current_offer, was_computed_before
+from kbpo.sampling.plan import current_offer, max_new_judgments, was_computed_before
 from kbpo.submissions.models import Submission
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components.figures import count_text, half_width_text, money_text
@@ -118,7 +118,7 @@ def list_quotes(submission: Submission, options: dict[str, Any] | None = None) -
                 targets=option["targets"],
                 judged=option["judged"],
                 new=option["new"],
-                most=at_most_new(option),
+                most=max_new_judgments(option),
                 each=Decimal(option["each"]),
                 at_most=at_most,
                 expected=round_up(at_most * share),
@@ -204,7 +204,7 @@ def order_more(request: HttpRequest, submission: Submission) -> HttpResponse:
     except ValueError:
         made_at = None
     try:
-        ordered = order(
+        ordered = order_judgments(
             submission,
             cast(User, request.user),
             half_width=request.POST.get("target", ""),

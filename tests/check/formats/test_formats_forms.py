@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from formats.forms import BYTES, Form, read_form, said_of
+from formats.forms import BYTES, Form, error_sentences, read_form
 from formats.messages import Report
 
 GOOD = """name: help
@@ -112,9 +112,9 @@ def test_a_mistake_is_named_with_its_line(code: str, number: int, text: str, sen
     form, report = said(text)
     assert form is None
     found = [message for message in report if message.code == code]
-    assert any(sentence in message.text for message in found), list(said_of(report))
+    assert any(sentence in message.text for message in found), list(error_sentences(report))
     if number and text != GOOD + "price: 0\n":
-        assert number in {message.line for message in found}, list(said_of(report))
+        assert number in {message.line for message in found}, list(error_sentences(report))
     assert all(message.text.endswith(".") for message in report)
 
 

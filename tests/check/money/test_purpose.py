@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kbpo.money.models import KINDS, Purpose, whole
+from kbpo.money.models import KINDS, Purpose, purpose_or_none
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -27,5 +27,5 @@ def test_a_number_that_no_column_holds_is_refused() -> None:
 
 
 def test_columns_are_set_both_or_neither() -> None:
-    assert whole("gold", 3) == Purpose("gold", 3)
-    assert whole(None, None) is None and whole("gold", None) is None
+    assert purpose_or_none("gold", 3) == Purpose("gold", 3)
+    assert purpose_or_none(None, None) is None and purpose_or_none("gold", None) is None

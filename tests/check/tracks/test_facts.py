@@ -11,8 +11,8 @@ import pytest
 from django.utils import timezone
 
 from kbpo.instances.models import Instance, Label
-from kbpo.instances.record import NewLabel, record
-from kbpo.instances.targets import Place, targets_at
+from kbpo.instances.record import NewLabel, record_labels
+from kbpo.instances.targets import Place, make_targets
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.kbp.facts import read_facts
 
@@ -42,7 +42,7 @@ def state(
     for subject, predicate, object_ in claims:
         place = Place.pair(toy.documents["d1"].pk, subject, object_)
         one, _ = Instance.objects.get_or_create(
-            target_id=targets_at(toy.corpus, [place])[place],
+            target_id=make_targets(toy.corpus, [place])[place],
             document=toy.documents["d1"],
             predicate=toy.predicates[predicate],
             subject_begin=subject[0],
@@ -81,8 +81,8 @@ def annotate(
     document = toy.documents["d1"].pk
     canonical = {mara: mara, lindt: mara, firm: firm, again: firm}
     places = {Place("mention", document, span): span for span in canonical}
-    targets = targets_at(toy.corpus, list(places))
-    record(
+    targets = make_targets(toy.corpus, list(places))
+    record_labels(
         NewLabel(
             targets[place],
             {"canonical": list(canonical[span]), "type": "PER"},
@@ -97,8 +97,8 @@ def annotate(
         pair = Place.pair(document, subject, object_)
         part = f"{predicate}{'>' if subject <= object_ else '<'}"
         value = {"shown": [part], "holds": [part]}
-        record(
-            [NewLabel(targets_at(toy.corpus, [pair])[pair], value, source, "majority", 3, "read")]
+        record_labels(
+            [NewLabel(make_targets(toy.corpus, [pair])[pair], value, source, "majority", 3, "read")]
         )
 
 
@@ -142,8 +142,8 @@ def test_what_readers_leave_undecided_stays_in_its_cluster(toy: Any) -> None:
     annotate(toy, (mara, FOUNDED, firm))
     place = Place("mention", toy.documents["d1"].pk, lindt)
     value = {"undecided": True, "cluster": list(mara), "type": "PER", "votes": {}}
-    target = targets_at(toy.corpus, [place])[place]
-    record([NewLabel(target, value, "document", "token_majority", 2, "again")])
+    target = make_targets(toy.corpus, [place])[place]
+    record_labels([NewLabel(target, value, "document", "token_majority", 2, "again")])
     Label.objects.filter(target=target, origin="read").delete()
     surname = (lindt[0], lindt[1])
     found = facts_of(
@@ -160,8 +160,8 @@ def test_what_an_expert_says_of_one_target_is_no_find_of_the_annotation(toy: Any
     assert facts_of(toy, run).marked.tolist() == [True, False]
     pair = Place.pair(toy.documents["d1"].pk, mara, firm)
     value = {"shown": [f"{FOUNDED}>"], "holds": []}
-    record(
-        [NewLabel(targets_at(toy.corpus, [pair])[pair], value, "expert", "adjudicated", 1, "no")]
+    record_labels(
+        [NewLabel(make_targets(toy.corpus, [pair])[pair], value, "expert", "adjudicated", 1, "no")]
     )
     found = facts_of(toy, run)  # and an expert who says that a mark is wrong takes it away
     assert not found.marked.any() and found.document.size == 0

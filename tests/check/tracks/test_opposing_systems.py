@@ -16,7 +16,7 @@ from kbpo.evaluation.leaderboard import board
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Target
-from kbpo.instances.record import NewLabel, record
+from kbpo.instances.record import NewLabel, record_labels
 from kbpo.releases.write import write_release
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.open_track import Money, close_track, create_track, open_track
@@ -62,7 +62,7 @@ def judged_track(tmp_path: Path) -> Track:
         ann_is_first = pair.content["texts"][0].endswith("Ann")
         first_wins = float((number < WINS) == ann_is_first)
         value = {"ratings": {"preferred": [first_wins]}}
-        record([NewLabel(pair.pk, value, "crowd", "ratings", 1, f"q:{pair.pk}")])
+        record_labels([NewLabel(pair.pk, value, "crowd", "ratings", 1, f"q:{pair.pk}")])
     for _ in range(2):  # the first run was looked at before the second one's labels were
         call_command("tick", "--until-idle", verbosity=0)
     assert set(Submission.objects.values_list("status", flat=True)) == {"scored"}

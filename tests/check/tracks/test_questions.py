@@ -16,10 +16,10 @@ from annotation.models import Question, Response
 from annotation.questions import ask
 from formats.schema import load_schema
 from kbpo.corpus.models import Mention
-from kbpo.evaluation.due import finished, open_targets
+from kbpo.evaluation.due import finished_submissions, open_targets
 from kbpo.instances.models import Instance, Label, Target
-from kbpo.instances.record import NewLabel, record
-from kbpo.instances.targets import Place, targets_at
+from kbpo.instances.record import NewLabel, record_labels
+from kbpo.instances.targets import Place, make_targets
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import QuestionDraft
@@ -67,7 +67,7 @@ class World:
         """The target of a relation that a team's system predicts from now on."""
         row = self.toy.documents[document]
         place = Place.pair(row.pk, subject, object_)
-        target = targets_at(self.toy.corpus, [place])[place]
+        target = make_targets(self.toy.corpus, [place])[place]
         instance, _ = Instance.objects.get_or_create(
             target_id=target,
             document=row,
@@ -107,7 +107,7 @@ class World:
         return set().union(*self.kind.unanswered({one: [target] for one in everybody}).values())
 
     def label(self, target: int, value: dict[str, Any], origin: str = "question:1") -> None:
-        record([NewLabel(target, value, "crowd", "majority", 3, origin)])
+        record_labels([NewLabel(target, value, "crowd", "majority", 3, origin)])
 
 
 @pytest.fixture
@@ -251,7 +251,9 @@ def test_a_closed_document_answers_for_its_pairs_once_their_mentions_are_known(
     [draft] = world.ask(founded)
     document = world.toy.documents["d1"]
     place = Place("document", document.pk)
-    world.label(targets_at(world.toy.corpus, [place])[place], {"scope": "document", "closed": True})
+    world.label(
+        make_targets(world.toy.corpus, [place])[place], {"scope": "document", "closed": True}
+    )
     assert world.unanswered(founded) == {founded}  # linking is not known
     for side in ("a", "b"):
         world.label(
@@ -266,12 +268,12 @@ def test_what_readers_of_a_document_leave_undecided_is_asked_with_the_names_that
     [draft] = world.ask(founded)
     sides = {side: (draft.payload[side]["target"], draft.payload[side]["span"]) for side in "ab"}
     document = Place("document", world.toy.documents["d1"].pk)
-    whole = targets_at(world.toy.corpus, [document])[document]
+    whole = make_targets(world.toy.corpus, [document])[document]
     world.label(whole, {"scope": "document", "closed": True})
     other = world.toy.span("d1", "Lindt", 1)
     votes = {f"{begin}-{end}": 1 for begin, end in (sides["a"][1], other)}
     divided = {"undecided": True, "cluster": sides["a"][1], "type": "PER", "votes": votes}
-    record([NewLabel(sides["a"][0], divided, "document", "token_majority", 2, "question:7")])
+    record_labels([NewLabel(sides["a"][0], divided, "document", "token_majority", 2, "question:7")])
     world.label(sides["b"][0], {"canonical": sides["b"][1], "type": "ORG"}, "question:8")
     assert world.unanswered(founded) == {founded}
     [again] = world.ask(founded)
@@ -394,10 +396,10 @@ def test_a_run_that_refers_a_mention_elsewhere_finishes_without_another_question
     _, first = predicted("Patterns", lindt)
     assert ask.tick() == 1
     settle(lindt)
-    assert finished(toy.track) == [first]
+    assert finished_submissions(toy.track) == [first]
     Submission.objects.filter(pk=first.pk).update(status="scored")
     _, later = predicted("Neural", mara)
-    assert open_targets(later) == set() and finished(toy.track) == [later]
+    assert open_targets(later) == set() and finished_submissions(toy.track) == [later]
     assert ask.tick() == 0
 
 

@@ -13,7 +13,7 @@ from kbpo.accounts.models import Team
 from kbpo.corpus.models import Corpus
 from kbpo.evaluation.data import load_data
 from kbpo.instances.models import Target
-from kbpo.instances.record import NewLabel, record
+from kbpo.instances.record import NewLabel, record_labels
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution, Threshold
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -62,7 +62,7 @@ def test_second_opinions_are_random_where_the_service_asked_several_or_everybody
         other: RatedTarget(),
     }
     value = {"ratings": {"fluency": [1.0]}}
-    record(
+    record_labels(
         [
             NewLabel(asked, {"ratings": {"fluency": [1.0, 0.0]}}, "crowd", "ratings", 2, "q:1"),
             NewLabel(once, value, "crowd", "ratings", 1, "q:2"),
@@ -131,7 +131,7 @@ def test_where_every_text_is_rated_what_people_differ_by_is_left(
     targets = list(Target.objects.filter(kind="text"))
     Threshold.objects.bulk_create(Threshold(batch=batch, target=one, pi=1.0) for one in targets)
     Sample.objects.bulk_create(Sample(batch=batch, target=one, probability=1.0) for one in targets)
-    record(
+    record_labels(
         NewLabel(one.pk, {"ratings": {"question": said}}, "crowd", "ratings", len(said), "q:1")
         for one, said in zip(targets, ratings, strict=True)
     )

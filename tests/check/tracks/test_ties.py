@@ -17,7 +17,7 @@ from estimators.ratings import (
     verdict_variance,
     with_rating_noise,
 )
-from kbpo.sampling.guess import guess_of, one_verdict
+from kbpo.sampling.guess import guess_of, mean_verdict
 
 PAIRS, CHANCE, REPEATS = 400, 0.25, 300
 OF_THREE = (0.15, 0.6, 0.25)
@@ -30,7 +30,7 @@ def error_of(first_wins: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     both = np.stack([first_wins, 1 - first_wins], axis=1)
     member = sparse.csr_array(np.ones(both.shape))
     lesson: Any = SimpleNamespace(pool=SimpleNamespace(member=member))
-    guess = guess_of(KIND, "better", lesson, one_verdict(KIND, both, member))
+    guess = guess_of(KIND, "better", lesson, mean_verdict(KIND, both, member))
     assert guess.error is not None and set(guess.g) == {0.5}
     return guess.error
 
