@@ -59,11 +59,9 @@ def order_round(track: Track, budget: int, who: User | None, why: str) -> Expert
     number of new checks. Raises CannotDraw.
     """
     if not 1 <= budget <= MOST:
-        raise CannotDraw(
-            f"Say how many judgments are to be checked: a number between 1 and {MOST:,}."
-        )
+        raise CannotDraw(f"Give the number of judgments to check, from 1 to {MOST:,}.")
     if not why:
-        raise CannotDraw("Nothing was drawn: say what the check is for. It is logged.")
+        raise CannotDraw("Nothing was drawn: give a reason for the log.")
     if refusal := kind_of(track).words.unchecked:
         raise CannotDraw(refusal)
     _refuse_if_open(track)

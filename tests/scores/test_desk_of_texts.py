@@ -11,7 +11,7 @@ from scores.conftest import N, World
 from annotation.desk.experts import CannotAsk, dispute
 from kbpo.evaluation import correction
 from kbpo.evaluation.run import evaluate
-from kbpo.experts.draw import order_round
+from kbpo.experts.draw import CannotDraw, order_round
 from kbpo.instances.models import Instance, Label
 from kbpo.sampling.models import ExpertRound
 from kbpo.submissions.models import Submission
@@ -54,8 +54,9 @@ def test_experts_are_not_asked_about_preferences_and_who_wants_to_is_told_why(
     tools = desk.get("/desk/tracks/answers/quality/").content.decode()
     assert "/desk/tracks/answers/gold/" in tools
     assert "/desk/tracks/answers/experts/" not in tools
-    Inquiry.ask(world.track, experts.WHAT, world.admin, budget=3, why="To see.")
-    assert experts.draw_requested_round(Inquiry.objects.get()) == {"refused": why}
+    with pytest.raises(CannotDraw) as refused:
+        order_round(world.track, 3, world.admin, "To see.")
+    assert str(refused.value) == why
     target = Instance.objects.get(pk=world.numbers("A")[0]).target_id
     with pytest.raises(CannotAsk, match="no expert can say that it is wrong"):
         dispute(world.runs["A"], target, world.admin, "This is far better than that.")

@@ -79,7 +79,7 @@ def show_track_checks(request: HttpRequest, slug: str) -> HttpResponse:
     refusal = ""
     if request.method == "POST":
         change = {"end": _end_round, "drop": _drop_dispute}.get(
-            request.POST.get("verb", ""), _ask_for_round
+            request.POST.get("verb", ""), _order_round
         )
         refusal = change(track, request)
         if not refusal:
@@ -146,37 +146,11 @@ def _drop_dispute(track: Track, request: HttpRequest) -> str:
     return ""
 
 
-def _ask_for_round(track: Track, request: HttpRequest) -> str:
-    why, budget = form_reason(request), request.POST.get("budget", "").strip()
-    if not (budget.isascii() and budget.isdecimal() and 1 <= int(budget[:9]) <= MOST):
-        return f"Give the number of judgments to check, from 1 to {MOST:,}."
-    if not why:
-        return "Nothing was drawn: give a reason for the log."
-    if open_round(track) is not None:
-        return "The last round is still open: answer it or end it first."
-    Inquiry.ask(track, WHAT, current_admin(request), budget=int(budget), why=why)
-    return ""
-
-
-def tick() -> int:
-    """Draw the rounds that admins asked for, and return how many requests were answered."""
-    return work(Inquiry, "asked", _answer_inquiry)
-
-
-def _answer_inquiry(inquiry: Inquiry) -> None:
-    began = time.monotonic()
-    answer = draw_requested_round(inquiry)
-    seconds = time.monotonic() - began
-    inquiry.move("answered", answer=answer, made_at=clock.now(), seconds=seconds)
-
-
-def draw_requested_round(inquiry: Inquiry) -> dict[str, Any]:
-    """Draw an ordered round, and return its number and size, or why it cannot be drawn."""
-    track, terms = inquiry.track, inquiry.terms
-    if why_not := kind_of(track).words.unchecked:  # asked for before the page knew
-        return {"refused": why_not}
+def _order_round(track: Track, request: HttpRequest) -> str:
+    budget = request.POST.get("budget", "").strip()[:9]
+    wanted = int(budget) if budget.isascii() and budget.isdecimal() else 0
     try:
-        order_round(track, wanted, admin_of(request), why_of(request))
+        order_round(track, wanted, current_admin(request), form_reason(request))
     except CannotDraw as refusal:
         return str(refusal)
     return ""
