@@ -275,7 +275,7 @@ WEB = (
     *("http", "components", "public", "research", "judging", "marketplace", "desk", "api"),
     "management",
 )
-TURNED = {("public", "research"), ("public", "judging"), ("public", "desk")}
+TURNED = {("public", "research"), ("public", "judging")}
 """What imports to its right still: public pages share what they show with these"""
 
 
