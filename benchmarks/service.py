@@ -363,13 +363,13 @@ def lease(site: Site, hits: int) -> None:
                 *[worker.user_id for worker in workers]
             )
         for worker in workers[:10]:  # the statements are planned
-            leases.lease(worker)
+            leases.lease_next(worker)
         times, workers = [], workers[10:]
         database, python = site.processor_seconds()["database"], time.process_time()
         for worker in workers:
             began = time.perf_counter()
             with CaptureQueriesContext(connection) as queries:
-                assert leases.lease(worker) is not None
+                assert leases.lease_next(worker) is not None
             times.append(time.perf_counter() - began)
         python = (time.process_time() - python) / len(workers)
         database = (site.processor_seconds()["database"] - database) / len(workers)
@@ -509,7 +509,7 @@ def veteran(site: Site, n: int) -> None:
     from annotation.models import Assignment
 
     newcomer, old = people(["newcomer", "veteran"])
-    first = leases.lease(worker_numbered(old.worker))
+    first = leases.lease_next(worker_numbered(old.worker))
     assert first is not None
     with connection.cursor() as cursor:
         for statement in VETERAN:

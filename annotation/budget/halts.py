@@ -55,7 +55,9 @@ def _subject(track: Track | None, payer: Purpose | None) -> Purpose | str:
 
 
 @transaction.atomic
-def resume(track: Track | None, who: User | None, why: str, *, payer: Purpose | None = None) -> int:
+def lift_halts(
+    track: Track | None, who: User | None, why: str, *, payer: Purpose | None = None
+) -> int:
     """Lift stops and return their number: those of one payer's batch, or those of a track (None: of
     all tracks together), where stops of single batches stay. Raises ValueError.
     """

@@ -17,8 +17,8 @@ from annotation.workers.speak import (
     LONGEST_OUT,
     STAYS,
     CannotSay,
-    clean,
-    refusals,
+    clean_text,
+    current_rejections,
     tell_decision,
 )
 from kbpo import clock
@@ -37,13 +37,15 @@ def answer_appeal(appeal_pk: int, who: User, text: str, *, reinstate: bool) -> A
     process is killed, the appeal stays open; answers that were paid count as paid when it is
     answered again.
     """
-    answer = clean(text, "The answer", most=LONGEST - DECIDED)
+    answer = clean_text(text, "The answer", most=LONGEST - DECIDED)
     row = Appeal.objects.select_related("worker").filter(pk=appeal_pk, answered_at=None).first()
     if row is not None and row.about_pay and reinstate:
-        refused = refusals(row.worker).filter(made_at__lte=row.made_at)
+        refused = current_rejections(row.worker).filter(made_at__lte=row.made_at)
         try:
             for rejection in refused.select_related("assignment__hit"):
-                reject.undo(rejection.assignment, who, f"Appeal: {answer}", is_answer=True)
+                reject.undo_rejection(
+                    rejection.assignment, who, f"Appeal: {answer}", is_answer=True
+                )
         except CannotReject as cannot:
             raise CannotSay(str(cannot)) from cannot
     return _note_answer(appeal_pk, who, answer, reinstate=reinstate)

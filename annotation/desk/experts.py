@@ -21,7 +21,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from annotation.interfaces.base import parts_by_target as held_by
-from annotation.interfaces.registry import interface_of, reading
+from annotation.interfaces.registry import document_interfaces, interface_of
 from annotation.interfaces.shared.payload import mentions_beside, sentences
 from annotation.models import Question, Response
 from annotation.quality.describe import title_of
@@ -60,7 +60,7 @@ class CannotAsk(ValueError):
 
 
 @transaction.atomic
-def dispute(submission: Submission, target: int, who: User, note: str) -> ExpertCheck:
+def store_dispute(submission: Submission, target: int, who: User, note: str) -> ExpertCheck:
     """Store that a researcher disputes a judgment, and return the entry; each run has one open
     dispute of a judgment. Disputes of other teams are not shown: one answer closes all of them
     (`store`). Raises CannotAsk.
@@ -121,7 +121,7 @@ def question_about_target(target: int) -> Question | None:
     document that they read in full, or never judged it.
     """
     questions = Question.objects.filter(target=target, status="settled", gold=None)
-    return questions.exclude(interface__in=reading()).order_by("-pk").first()
+    return questions.exclude(interface__in=document_interfaces()).order_by("-pk").first()
 
 
 def question_of(check: ExpertCheck) -> Question:
@@ -146,13 +146,15 @@ def judged_by(expert: User) -> Q:
     return Q(target__in=responses.values("target")) | Q(target__document__in=read)
 
 
-def answer(row: ExpertCheck, raw: dict[str, Any], expert: User) -> Outcome:
+def parse_and_store_answer(row: ExpertCheck, raw: dict[str, Any], expert: User) -> Outcome:
     """Parse and store an expert's answer, and return the outcome. Raises BadAnswer."""
-    return store(row, expert, raw, answers_of_expert(question_of(row), raw))
+    return store_expert_answer(row, expert, raw, answers_of_expert(question_of(row), raw))
 
 
 @transaction.atomic
-def store(row: ExpertCheck, expert: User, raw: dict[str, Any], values: dict[int, Any]) -> Outcome:
+def store_expert_answer(
+    row: ExpertCheck, expert: User, raw: dict[str, Any], values: dict[int, Any]
+) -> Outcome:
     """Store an expert's answer and return the outcome; empty `values` mean that the question cannot
     be answered. Open disputes about the same target are closed too, and the last answer of a round
     ends the round.
@@ -165,7 +167,7 @@ def store(row: ExpertCheck, expert: User, raw: dict[str, Any], values: dict[int,
     disputes_too = ExpertCheck.objects.select_for_update(of=("self",)).filter(
         track=row.track, target=row.target_id, kind="dispute", status="open"
     )
-    agreed = agrees(question_of(mine), values)
+    agreed = agrees_with_labels(question_of(mine), values)
     for entry in [mine, *disputes_too.exclude(pk=row.pk)]:
         store_answer(entry, raw, values, expert, agrees=agreed)
         _notify_disputant(entry)
@@ -227,7 +229,7 @@ def answers_of_expert(question: Question, raw: dict[str, Any]) -> dict[int, Any]
     return {label.target_id: label.value for label in labels if label.value}
 
 
-def agrees(question: Question, values: Mapping[int, Mapping[str, Any]]) -> bool:
+def agrees_with_labels(question: Question, values: Mapping[int, Mapping[str, Any]]) -> bool:
     """Return whether an expert's values agree with the current labels of a question's targets
     (`Track.agrees`).
     """
@@ -287,7 +289,7 @@ def disputes_closed_with(row: ExpertCheck) -> QuerySet[ExpertCheck]:
     return answered.exclude(pk=row.pk).order_by("pk")
 
 
-def remark(row: ExpertCheck, who: User, text: str) -> None:
+def store_remark(row: ExpertCheck, who: User, text: str) -> None:
     """Store what an expert adds after seeing the votes, for all who may see the judgment."""
     remark_text = text.replace("\x00", "").strip()[:MOST_NOTE]
     ExpertCheck.objects.filter(pk=row.pk, status="answered").update(remark=remark_text)
@@ -416,7 +418,7 @@ def _votes(row: ExpertCheck, asked: Question | None) -> tuple[Counter[str], int]
     # Questions about all relations of the target's document, if it was not asked about alone
     readings = Question.objects.filter(
         track=row.track,
-        interface__in=reading(RELATION),
+        interface__in=document_interfaces(RELATION),
         status="settled",
         gold=None,
         target__document=row.target.document_id,

@@ -25,7 +25,7 @@ from annotation.models import (
 )
 from annotation.platforms.base import endpoint_of
 from annotation.platforms.registry import local_names, other_names, platform_of
-from annotation.questions.order import missing
+from annotation.questions.order import missing_money
 from kbpo import clock
 from kbpo.sampling.models import DocumentSample
 
@@ -132,7 +132,7 @@ def _underfunded_stage() -> Stage:
     """Return the stage of document orders whose questions cost more than their reservation."""
     since = []
     for order in DocumentOrder.objects.filter(closed_at=None):
-        if missing(order) > 0:
+        if missing_money(order) > 0:
             waiting = Question.objects.filter(status="waiting", **order.purpose.at("payer"))
             since.append(waiting.aggregate(oldest=Min("status_since"))["oldest"])
     return Stage("Add money to orders", "an admin", len(since), min(since, default=None), HOUR)

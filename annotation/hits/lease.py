@@ -20,12 +20,12 @@ from django.db import transaction
 
 from annotation.budget.halts import halted_hits
 from annotation.hits.held import ASSIGNMENT, STAKE, has_stake
-from annotation.interfaces.registry import interface_of, names
+from annotation.interfaces.registry import interface_names, interface_of
 from annotation.models import COUNTED, HIT, Assignment, Halt, Question, Worker
 from annotation.platforms.registry import local_names
 from annotation.quality.gold import pick_gold_hit
 from annotation.workers.standing import WorkerStanding, standing_of
-from annotation.workers.teach import learnable, taught
+from annotation.workers.teach import learnable_interfaces, taught_interfaces
 from kbpo import clock
 from kbpo.prepared import Prepared
 
@@ -205,7 +205,7 @@ class Offer:
     seconds: int
 
 
-def lease(worker: Worker) -> Assignment | None:
+def lease_next(worker: Worker) -> Assignment | None:
     """Return the worker's current assignment, or lease the next question of the kind that they
     chose; None if nothing is open to them.
     """
@@ -220,7 +220,7 @@ def lease(worker: Worker) -> Assignment | None:
     return turn.assignment
 
 
-def choose(worker: Worker, interface: str) -> None:
+def choose_interface(worker: Worker, interface: str) -> None:
     """Store the kind of question that the worker wants (empty: any). A leased question of another
     kind is returned with its draft.
     """
@@ -230,7 +230,7 @@ def choose(worker: Worker, interface: str) -> None:
         return
     held = Assignment.objects.filter(worker=worker, status="leased")
     for assignment in held.exclude(hit__questions__interface=interface):
-        stop(assignment)
+        return_for_now(assignment)
 
 
 class _Attempt(NamedTuple):
@@ -256,7 +256,7 @@ def _attempt(worker: Worker, *, skip_locked: bool, resume: bool = False) -> _Att
         return _Attempt(False)
     if standing.in_hand is not None:
         held = Assignment.objects.get(pk=standing.in_hand)
-        gone = standing.teams is not None and let_go(held)
+        gone = standing.teams is not None and return_if_conflicted(held)
         return _Attempt(True) if gone else _Attempt(False, held)
     if resume and standing.begun:
         return _Attempt(True, begun=standing.begun)
@@ -313,7 +313,7 @@ def _resume(worker: Worker, pk: int) -> Assignment | None:
         return None
     if standing.in_hand is not None:
         held = Assignment.objects.get(pk=standing.in_hand)
-        return None if let_go(held) else held
+        return None if return_if_conflicted(held) else held
     begun = Assignment.objects.get(pk=pk)
     if halted_hits(Halt.Scope.ALL).filter(pk=begun.hit_id).exists():
         return None
@@ -362,9 +362,9 @@ def tutorial_to_learn(worker: Worker) -> str:
     """Return an interface with open questions whose tutorial the worker may still pass, first the
     one they chose; empty if there is none.
     """
-    taught_interfaces, can = taught(worker), learnable(worker)
-    for name in sorted(names(), key=lambda name: name != worker.wants):
-        if name in can and count_open_hits(worker, 1, [*taught_interfaces, name]):
+    passed, can = taught_interfaces(worker), learnable_interfaces(worker)
+    for name in sorted(interface_names(), key=lambda name: name != worker.wants):
+        if name in can and count_open_hits(worker, 1, [*passed, name]):
             return name
     return ""
 
@@ -436,21 +436,21 @@ def is_free(hit: HIT, assignment: Assignment) -> bool:
     )
 
 
-def let_go(assignment: Assignment) -> bool:
+def return_if_conflicted(assignment: Assignment) -> bool:
     """Return the question of a worker whose team now has a run on its track, and return whether
     that was so.
     """
-    return has_stake(assignment.worker_id, assignment.hit_id) and give_back(assignment)
+    return has_stake(assignment.worker_id, assignment.hit_id) and return_to_queue(assignment)
 
 
-def give_back(assignment: Assignment) -> bool:
+def return_to_queue(assignment: Assignment) -> bool:
     """Return a leased question at the worker's wish; it is not offered to them again. Return
     whether it was leased.
     """
     return _return_lease(assignment, returned_by=Assignment.ReturnedBy.WORKER)
 
 
-def stop(assignment: Assignment, draft: dict[str, object] | None = None) -> bool:
+def return_for_now(assignment: Assignment, draft: dict[str, object] | None = None) -> bool:
     """Return a leased question since its worker stops for now; they get it first, with their draft,
     unless another takes it. Return whether it was leased.
     """

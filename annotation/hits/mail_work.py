@@ -12,7 +12,7 @@ from django.db.models import F, Q
 
 from annotation.hits.lease import count_open_hits
 from annotation.models import Worker
-from annotation.workers.teach import learnable, taught
+from annotation.workers.teach import learnable_interfaces, taught_interfaces
 from kbpo import clock
 from kbpo.accounts.mail import send
 
@@ -42,7 +42,7 @@ def _write(worker: Worker) -> bool:
     gets two mails.
     """
     # Questions behind tutorials that the worker may do are counted too.
-    n = count_open_hits(worker, MANY, [*taught(worker), *learnable(worker)])
+    n = count_open_hits(worker, MANY, [*taught_interfaces(worker), *learnable_interfaces(worker)])
     if not n or worker.user is None:
         return False
     here = settings.SITE_URL.rstrip("/")

@@ -11,7 +11,7 @@ from django.db import transaction
 
 from annotation.budget.accrue import extras_of, pay_late
 from annotation.hits.held import OF_A_TEAM, has_stake
-from annotation.hits.lease import give_back, is_free
+from annotation.hits.lease import is_free, return_to_queue
 from annotation.interfaces.registry import interface_of
 from annotation.models import ANSWERED, Assignment, Question
 from kbpo import clock
@@ -68,7 +68,7 @@ def submit(
     if status == "returned" and was_sent:
         return Outcome.LATE
     if in_team and has_stake(assignment.worker_id, assignment.hit_id):
-        give_back(assignment)
+        return_to_queue(assignment)
         return Outcome.LOST
     late: Assignment | None = None
     if status == "returned":

@@ -20,12 +20,12 @@ INTERFACES = {
 }
 
 
-def names() -> list[str]:
+def interface_names() -> list[str]:
     """Return the names of all interfaces, those of declared forms last."""
     return [*INTERFACES, *declared.classes()]
 
 
-def reading(*what: str) -> list[str]:
+def document_interfaces(*what: str) -> list[str]:
     """Return the interfaces that ask about whole documents; with `NAME` or `RELATION` only those
     that ask for it.
     """
@@ -33,14 +33,16 @@ def reading(*what: str) -> list[str]:
     return [name for name, subjects in reads.items() if subjects and (not what or subjects in what)]
 
 
-def asking_yes_or_no() -> list[str]:
+def yes_no_interfaces() -> list[str]:
     """Return the interfaces with yes-or-no statements."""
     return [name for name in INTERFACES if interface_of(name).criterion]
 
 
-def rating() -> list[str]:
+def rating_interfaces() -> list[str]:
     """Return the built-in interfaces for ratings."""
-    return [name for name in INTERFACES if name not in {*reading(), *asking_yes_or_no()}]
+    return [
+        name for name in INTERFACES if name not in {*document_interfaces(), *yes_no_interfaces()}
+    ]
 
 
 def may_be_staged(name: str) -> bool:

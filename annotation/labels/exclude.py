@@ -61,7 +61,7 @@ class Undecided:
         return " ".join(flag.sentence for flag in self.flags)
 
 
-def review() -> int:
+def exclude_flagged() -> int:
     """Exclude workers whose signals passed a limit, the worst first, and return their number: only
     after a warning and further answers, only while enough others are active, at most a share of the
     active workers a day, and only if the money suffices to replace their answers. The others wait
@@ -177,7 +177,7 @@ def _exceeded_flags(workers: Sequence[int], *, excluding: bool = False) -> dict[
 
 
 @transaction.atomic
-def keep(worker: Worker, who: User, why: str) -> None:
+def keep_worker(worker: Worker, who: User, why: str) -> None:
     """Note that an admin reviewed the evidence against a worker and kept them."""
     if not why.strip():
         raise ValueError("Say why they stay: it is logged.")

@@ -31,8 +31,8 @@ from annotation.hits.ask_again import (
     stop_asking,
 )
 from annotation.interfaces.base import AggregatedLabel
-from annotation.interfaces.registry import asking_yes_or_no, interface_of, reading
-from annotation.interfaces.shared.payload import is_divided, joins_readers, mentions_beside
+from annotation.interfaces.registry import document_interfaces, interface_of, yes_no_interfaces
+from annotation.interfaces.shared.payload import is_tied, joins_readers, mentions_beside
 from annotation.labels.revise import MODEL, refit
 from annotation.models import ANSWERABLE, HIT, PUT_AWAY, Assignment, Policy, Question, Response
 from annotation.quality.signals import compare_with_majority, compare_with_majority_again
@@ -149,7 +149,7 @@ def recount(questions: Sequence[Question], *, back: bool = False) -> RecountResu
     short = [question for question in settled if question not in labels_of]
     changes = _keep_read_names(labels_of, label_changes(labels_of, modelled))
     record_labels(label for label, _ in changes)
-    written, of_relations = {label.question for label, _ in changes}, reading(RELATION)
+    written, of_relations = {label.question for label, _ in changes}, document_interfaces(RELATION)
     for question in labels_of:  # in primary-key order
         if question.interface in of_relations and question.pk in written:
             kind_with_recall(question.track).store_facts(question.pk)
@@ -340,12 +340,12 @@ def _questions_with_exclusions(questions: Sequence[Question]) -> set[int]:
 
 def _keep_read_names(questions: Iterable[Question], changes: Iterable[Change]) -> list[Change]:
     """Drop changes that take back the names of a document whose relations were asked already."""
-    of_names = reading(NAME)
+    of_names = document_interfaces(NAME)
     names = [question for question in questions if question.interface in of_names]
     relations = Question.objects.filter(
         track__in=[question.track_id for question in names],
         target__in=[question.target_id for question in names],
-        interface__in=reading(RELATION),
+        interface__in=document_interfaces(RELATION),
     )
     read = set(relations.values_list("track", "target"))
     lasting = {name.pk for name in names if (name.track_id, name.target_id) in read}
@@ -354,7 +354,7 @@ def _keep_read_names(questions: Iterable[Question], changes: Iterable[Change]) -
 
 def _refit_tracks(settled: Sequence[Question], modelled: Collection[int]) -> int:
     """Fit the models of tracks with changed answers again, and return how many labels changed."""
-    asked, tracks = asking_yes_or_no(), set()
+    asked, tracks = yes_no_interfaces(), set()
     for question in settled:
         if question.interface in asked and question.track_id in modelled:
             tracks.add(question.track_id)
@@ -417,7 +417,7 @@ def questions_with_tied_targets(
         standing_labels = current_statements(map(Statement.of, earlier_of[label.target_id]))
         judgments = [judgment for judgment in standing_labels if judgment.value]
         judgments.append(Statement(label.value, label.source, label.n, question.pk, None))
-        if is_divided(judgments):
+        if is_tied(judgments):
             tied.add(question)
     return tied
 

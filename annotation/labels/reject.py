@@ -27,7 +27,7 @@ class CannotReject(ValueError):
     """A rejection that cannot be made or undone; the text is a sentence for the admin."""
 
 
-def check(assignment: Assignment, evidence: str) -> None:
+def check_rejectable(assignment: Assignment, evidence: str) -> None:
     """Raise CannotReject if the answer cannot be rejected with this evidence."""
     if len(evidence.strip()) < LEAST_EVIDENCE:
         raise CannotReject(
@@ -65,7 +65,7 @@ def reject(assignment: Assignment, who: User, evidence: str) -> Rejection:
     """Reject an answer and return the rejection. The platform is called first; the call can be
     repeated. Raises CannotReject, and then nothing has changed.
     """
-    check(assignment, evidence)
+    check_rejectable(assignment, evidence)
     _report_decision(assignment, evidence, approve=False)
     return _reject(assignment, who, evidence.strip()[:2000])
 
@@ -73,7 +73,7 @@ def reject(assignment: Assignment, who: User, evidence: str) -> Rejection:
 @transaction.atomic
 def _reject(assignment: Assignment, who: User, evidence: str) -> Rejection:
     row = Assignment.objects.select_for_update(of=("self",)).get(pk=assignment.pk)
-    check(row, evidence)
+    check_rejectable(row, evidence)
     rejection = Rejection.objects.create(assignment=row, who=who, evidence=evidence, was=row.status)
     for owed in _owed_rows(row):
         owed.filter(status="owed").update(
@@ -91,7 +91,9 @@ def _reject(assignment: Assignment, who: User, evidence: str) -> Rejection:
     return rejection
 
 
-def undo(assignment: Assignment, who: User, why: str, *, is_answer: bool = False) -> Rejection:
+def undo_rejection(
+    assignment: Assignment, who: User, why: str, *, is_answer: bool = False
+) -> Rejection:
     """Undo a rejection and return it: the answer counts and is paid. Raises CannotReject, also
     without a reason. The answer to an appeal (`is_answer`) tells the worker itself.
     """

@@ -18,7 +18,7 @@ import numpy as np
 from django.db import transaction
 
 from annotation.interfaces.base import Interface, parts_by_target, value_of
-from annotation.interfaces.registry import asking_yes_or_no, interface_of
+from annotation.interfaces.registry import interface_of, yes_no_interfaces
 from annotation.interfaces.shared.majority import parts_by_majority
 from annotation.models import Policy, Question, Response
 from estimators.agreement import dawid_skene
@@ -163,7 +163,7 @@ def compute_revision(track: Track, method: str, number: int) -> Revision:
     labels: list[NewLabel] = []
     reasons: list[str] = []
     judgments = 0
-    for interface in asking_yes_or_no():
+    for interface in yes_no_interfaces():
         votes = read_votes(track, interface)
         judgments += len(votes)
         posterior = None

@@ -15,15 +15,15 @@ from django.db.models import QuerySet
 
 from annotation.budget.accrue import approve, extras_of
 from annotation.hits.ask_again import settle_given_up
-from annotation.hits.parts import has_answer_to, part
+from annotation.hits.parts import answer_part, has_answer_to
 from annotation.interfaces.base import BadAnswer, Doubt, ParsedResponse
 from annotation.interfaces.registry import interface_of
-from annotation.labels.exclude import review
+from annotation.labels.exclude import exclude_flagged
 from annotation.labels.recount import give_up, settle
 from annotation.labels.revise import tick as revise
 from annotation.models import HIT, PUT_AWAY, Assignment, Policy, Question, Response, Worker
 from annotation.platforms.registry import local_names
-from annotation.quality.gold import grade, is_gold, questions_shown
+from annotation.quality.gold import grade_answer, is_gold, questions_shown
 from annotation.quality.signals import (
     note_answer_speed,
     note_interface_doubts,
@@ -53,7 +53,7 @@ def tick() -> int:
         moved += last
     moved += work_in_batch(Assignment, "accepted", approve, limit=BATCH)
     if moved:
-        review()
+        exclude_flagged()
     return moved + revise()
 
 
@@ -87,7 +87,7 @@ def accept(assignments: Sequence[Assignment]) -> None:
     note_reading_speed(read)
     for answer in parsed:
         if any(is_gold(question) for question in asked[answer.hit_id]):
-            grade(answer)
+            grade_answer(answer)
     Assignment.objects.filter(pk__in=[answer.pk for answer in parsed]).move("accepted")
     _make_answered({question for question in answered if question.status == "published"})
     # `give_up` waits for the answers of those who had a question in hand
@@ -134,7 +134,7 @@ def _parse(questions: Sequence[Question], assignment: Assignment) -> Parsed:
     return [
         (question, each)
         for question in questions
-        for each in interface_of(question.interface).parse(question, part(question, raw))
+        for each in interface_of(question.interface).parse(question, answer_part(question, raw))
     ]
 
 

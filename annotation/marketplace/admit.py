@@ -83,7 +83,7 @@ def _next_tutorial(worker: Worker) -> Tutorial | None:
     None if they failed.
     """
     runs = TutorialRun.objects.filter(worker=worker)
-    left = teach.learnable(worker)
+    left = teach.learnable_interfaces(worker)
     current = runs.filter(passed=None).values_list("interface", flat=True)
     begun = [name for name in current if name in left]
     asked = Question.objects.filter(

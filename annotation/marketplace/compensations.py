@@ -48,7 +48,7 @@ class Withdrawn(Exception):
         self.status = status
 
 
-def offer(platform: Platform, bonus: Bonus) -> bool:
+def offer_payment(platform: Platform, bonus: Bonus) -> bool:
     """Offer a payment, and return whether the worker has taken it. Raises Withdrawn if nobody was
     paid or will be.
     """
@@ -109,7 +109,7 @@ def spend_bonus_again(bonus: Bonus) -> None:
         bonus.save(update_fields=["offers", "external_id", "offered_at", "cleared_at"])
 
 
-def owe_again(name: str) -> int:
+def owe_stopped_again(name: str) -> int:
     """Owe payments again whose halt was lifted, as far as the caps allow, and return
     their number.
     """

@@ -21,7 +21,7 @@ from annotation.models import HIT, Assignment, Bonus, Payment, Qualification, Wo
 from annotation.platforms.base import Lost, Platform, PlatformDown, Refused, UnknownOutcome
 from annotation.platforms.registry import other_names, platform_of
 from annotation.workers.models import TutorialRun
-from annotation.workers.speak import deliver, tell_of_exclusions, tell_of_refusals
+from annotation.workers.speak import deliver_messages, tell_of_exclusions, tell_of_refusals
 from annotation.workers.teach import passed_reason, payment_key
 from kbpo import clock
 from kbpo.money.models import Ledger
@@ -91,7 +91,7 @@ def _pay_out(name: str) -> int:
     if not HIT.objects.filter(platform=name).exists() and not bonuses.exists():
         return 0
     platform = platform_of(name)
-    moved = _owe_unusable(name) + pay_tutorials(name) + compensations.owe_again(name)
+    moved = _owe_unusable(name) + pay_tutorials(name) + compensations.owe_stopped_again(name)
     compensations.make_halted_due(name)
     moved += _handle_each(
         Payment, Q(assignment__hit__platform=name), lambda row: _approve(platform, row)
@@ -102,7 +102,7 @@ def _pay_out(name: str) -> int:
     if platform.capabilities.messages:
         tell_of_exclusions(name)
         tell_of_refusals(name)
-        moved += deliver(platform)
+        moved += deliver_messages(platform)
     return moved
 
 
@@ -223,7 +223,7 @@ def _approve(platform: Platform, payment: Payment) -> bool:
 
 def _bonus(platform: Platform, bonus: Bonus) -> bool:
     if bonus.assignment is None:
-        return compensations.offer(platform, bonus)
+        return compensations.offer_payment(platform, bonus)
     platform.pay_bonus(bonus)
     return True
 

@@ -125,7 +125,7 @@ def tick() -> int:
     return sum(_reconcile_platform(name) for name in other_names())
 
 
-def hint(platform: str, external_ids: list[str] | None = None) -> int:
+def note_hint(platform: str, external_ids: list[str] | None = None) -> int:
     """Make HITs due for reconciliation after a notification, and return their number."""
     PlatformBooks.objects.filter(platform=platform).update(hinted_at=clock.now())
     hits = HIT.objects.filter(platform=platform, external_id__in=external_ids or [])

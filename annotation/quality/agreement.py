@@ -18,7 +18,7 @@ from django.core.cache import cache
 from django.db.models import Count, Max, Q
 
 from annotation.interfaces.base import Unit
-from annotation.interfaces.registry import interface_of, names
+from annotation.interfaces.registry import interface_names, interface_of
 from annotation.models import FIRST, Question, Response
 from estimators.agreement import fleiss_kappa, krippendorff_alpha
 from estimators.bootstrap import resample_weights
@@ -95,7 +95,7 @@ def agreement_as_one_choice(
 
     def of_choices(rows: dict[str, list[Row]]) -> list[Measured]:
         choices = as_one_choice(rows.get(interface, ()))
-        return [agreement(interface, CHOICE, choices)] if choices else []
+        return [compute_agreement(interface, CHOICE, choices)] if choices else []
 
     return cached_agreement(
         f"choices:{interface}", of_choices, track=track, payer=payer, latest=latest
@@ -139,7 +139,7 @@ def cached_agreement(
         where = payer.at("payer") if payer else {"track": track}
     asked = Question.objects.filter(**where, gold=None, responses__isnull=False)
     last = Response.objects.filter(question__in=asked).aggregate(Max("pk"))["pk__max"]
-    key = f"{name}:{track.pk if track else ''}:{payer}:{latest}:{last}:{excluded(where)}"
+    key = f"{name}:{track.pk if track else ''}:{payer}:{latest}:{last}:{count_excluded(where)}"
     measures: list[T] | None = cache.get(key)
     if measures is None:
         questions = list(asked.order_by("-pk").values_list("pk", flat=True).distinct()[:latest])
@@ -148,7 +148,7 @@ def cached_agreement(
     return measures
 
 
-def excluded(where: dict[str, object]) -> int:
+def count_excluded(where: dict[str, object]) -> int:
     """Return how many answers do not count; a change invalidates the cache."""
     of_questions = {f"question__{name}": value for name, value in where.items()}
     return Response.objects.filter(**of_questions, counts=False).count()
@@ -158,7 +158,9 @@ def rows_of(questions: Sequence[int]) -> dict[str, list[Row]]:
     """Return interface -> values of units in these questions, from counted answers; of the first
     two people alone where a third is asked only after a disagreement.
     """
-    comparable = [name for name in names() if interface_of(name).agreement.tolerance is not None]
+    comparable = [
+        name for name in interface_names() if interface_of(name).agreement.tolerance is not None
+    ]
     rows: dict[str, list[Row]] = defaultdict(list)
     for begin in range(0, len(questions), AT_ONCE):
         chunk = questions[begin : begin + AT_ONCE]
@@ -193,11 +195,11 @@ def agreement_by_kind(rows: dict[str, list[Row]]) -> list[Measured]:
         if choices and CHOICE in interface_of(interface).agreement.names:
             kinds[CHOICE] = choices
         for kind, of_kind in sorted(kinds.items()):
-            measures.append(agreement(interface, kind, of_kind))
+            measures.append(compute_agreement(interface, kind, of_kind))
     return measures
 
 
-def agreement(interface: str, what: str, rows: Iterable[Row]) -> Measured:
+def compute_agreement(interface: str, what: str, rows: Iterable[Row]) -> Measured:
     """Compute κ, and α with its intervals, over units with at least two values."""
     votes_of: dict[tuple[int, Unit], dict[int, str]] = defaultdict(dict)
     for row in rows:

@@ -113,12 +113,12 @@ class Record:
         return list(self.worker.messages.select_related("by").order_by("-at")[:20])
 
 
-def online() -> int:
+def count_online() -> int:
     """Return how many annotators asked for a question within the last minutes."""
     return Worker.objects.filter(last_seen_at__gt=clock.now() - ONLINE).count()
 
 
-def workers(limit: int = 200) -> list[WorkerLine]:
+def worker_lines(limit: int = 200) -> list[WorkerLine]:
     """Return annotators, the most recently seen first."""
     latest = Worker.objects.order_by(F("last_seen_at").desc(nulls_last=True), "-pk")
     return _lines(list(latest[:limit]))
@@ -149,7 +149,7 @@ def _lines(rows: list[Worker]) -> list[WorkerLine]:
     ]
 
 
-def record(handle: str, limit: int = 60) -> Record | None:
+def worker_record(handle: str, limit: int = 60) -> Record | None:
     """Return the record of a worker with their latest answers; None if there is no such worker."""
     worker = Worker.objects.filter(handle=handle).first()
     if worker is None:
@@ -171,7 +171,7 @@ def record(handle: str, limit: int = 60) -> Record | None:
     )
 
 
-def answer(pk: int) -> tuple[Worker, AnswerLine] | None:
+def worker_and_answer(pk: int) -> tuple[Worker, AnswerLine] | None:
     """Return a worker and their answer; None if there is no such answer."""
     answers = Assignment.objects.filter(pk=pk, raw__isnull=False)
     row = answers.select_related("hit", "worker").first()

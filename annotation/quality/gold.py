@@ -23,7 +23,7 @@ from django.db.models import Count, Max, Q
 
 from annotation.budget.promises import unpromised_money
 from annotation.interfaces.base import Judgment, ParsedResponse, Unit
-from annotation.interfaces.registry import interface_of, names
+from annotation.interfaces.registry import interface_names, interface_of
 from annotation.models import (
     HIT,
     Assignment,
@@ -218,8 +218,10 @@ def gold_candidates(track: Track, limit: int = 30) -> list[Question]:
     sure = Q(target__labels__source__in=["expert", "import"]) | Q(
         target__labels__source="crowd", target__labels__disagreement=0, target__labels__n__gte=2
     )
-    exact = [name for name in names() if interface_of(name).agreement.tolerance == 0.0]
-    whole = Q(interface__in=[name for name in names() if interface_of(name).agreement.tolerance])
+    exact = [name for name in interface_names() if interface_of(name).agreement.tolerance == 0.0]
+    whole = Q(
+        interface__in=[name for name in interface_names() if interface_of(name).agreement.tolerance]
+    )
     questions = Question.objects.filter(
         sure & Q(interface__in=exact) | whole, track=track, status="settled", gold_made=None
     )
@@ -286,7 +288,7 @@ def make_gold(source: Question, raw: dict[str, Any], who: User, why: str) -> Gol
 
 
 @transaction.atomic
-def retire(gold: Gold, who: User, why: str) -> bool:
+def retire_gold(gold: Gold, who: User, why: str) -> bool:
     """Retire a gold question and return whether it was active. Answers stay paid. Raises
     CannotMake.
     """
@@ -302,7 +304,7 @@ def retire(gold: Gold, who: User, why: str) -> bool:
 
 
 @transaction.atomic
-def set_rate(track: Track, rate: float, who: User, why: str) -> Policy:
+def set_gold_rate(track: Track, rate: float, who: User, why: str) -> Policy:
     """Set the share of gold of a track, from 0 to 0.5, and return its policy. Raises CannotMake."""
     if not 0 <= rate <= MOST_RATE:
         raise CannotMake("Between 0 and 50 % of everybody’s questions can be gold.")
@@ -315,7 +317,7 @@ def set_rate(track: Track, rate: float, who: User, why: str) -> Policy:
     return policy
 
 
-def set_aside(track: Track, amount: Decimal, who: User, why: str, *, key: str) -> None:
+def set_aside_money(track: Track, amount: Decimal, who: User, why: str, *, key: str) -> None:
     """Reserve more of the track's budget for gold. Raises OverBudget or CannotMake."""
     _check_reason(why, "Nothing was set aside: say what for")
     ledger_key = f"gold:{track.pk}:{key}"[:64]
@@ -328,7 +330,7 @@ def _check_reason(why: str, request: str) -> None:
         raise CannotMake(f"{request}. It is logged.")
 
 
-def grade(assignment: Assignment) -> bool | None:
+def grade_answer(assignment: Assignment) -> bool | None:
     """Store whether an answer to a gold question is right, once, and return it; None if it contains
     no gold.
     """

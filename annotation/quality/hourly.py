@@ -9,7 +9,7 @@ from statistics import median
 
 from django.core.cache import cache
 
-from annotation.interfaces.registry import interface_of, names
+from annotation.interfaces.registry import interface_names, interface_of
 from annotation.models import ANSWERED, Assignment, Worker
 from annotation.quality.signals import TOO_FAST
 from kbpo.corpus.sql import fetch
@@ -96,7 +96,7 @@ def hourly_rates(*, worker: Worker | None = None, track: Track | None = None) ->
         answers[pk] = Answer(interface, planned, reward, seconds)
     return {
         name: _rate(name, [answer for answer in answers.values() if answer.interface == name])
-        for name in names()
+        for name in interface_names()
     }
 
 

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import F, Func, IntegerField, Sum
 
 from annotation.budget.promises import unpromised_money
-from annotation.interfaces.registry import reading
+from annotation.interfaces.registry import document_interfaces
 from annotation.models import MOST_PRICE, DocumentOrder, Question
 from kbpo import clock
 from kbpo.accounts.audit import COMMAND, note
@@ -193,7 +193,7 @@ def add_money(order: DocumentOrder, *, who: User | None = None, why: str = "") -
         raise CannotOrder("Nothing was added: say why it may cost more. It is logged.")
     orders = DocumentOrder.objects.select_for_update(of=("self",)).select_related("track")
     order = orders.get(pk=order.pk)
-    amount = missing(order)
+    amount = missing_money(order)
     if amount <= 0:
         return Decimal("0.00")
     track, purpose = order.track, order.purpose
@@ -216,7 +216,7 @@ def add_money_to(track: Track, pk: int, *, who: User | None = None, why: str = "
     return add_money(order, who=who, why=why)
 
 
-def missing(order: DocumentOrder) -> Decimal:
+def missing_money(order: DocumentOrder) -> Decimal:
     """Return what the waiting questions of an order cost beyond its reservation."""
     waiting = Question.objects.filter(status="waiting", **order.purpose.at("payer"))
     needed = waiting.aggregate(sum=Sum(MOST_PRICE))["sum"] or Decimal(0)
@@ -245,7 +245,9 @@ def _pairs_a_token(track: Track) -> Decimal:
     latest questions of the track, increased by a quarter (`SPARE`); `PAIRS_A_TOKEN` if the track
     has fewer than `SURE` such questions.
     """
-    payloads = Question.objects.filter(track=track, interface__in=reading(RELATION)).order_by("-pk")
+    payloads = Question.objects.filter(
+        track=track, interface__in=document_interfaces(RELATION)
+    ).order_by("-pk")
     latest = list(payloads.values_list("target__document", "payload__pairs")[:50])
     if len(latest) < SURE:
         return PAIRS_A_TOKEN

@@ -20,7 +20,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from annotation.budget.promises import committed_money, lock_payer
 from annotation.interfaces.base import units_paid
-from annotation.interfaces.registry import interface_of, reading
+from annotation.interfaces.registry import document_interfaces, interface_of
 from annotation.models import ANSWERABLE, UNSETTLED, DocumentOrder, Question
 from annotation.questions.ask import new_questions
 from annotation.questions.limits import (
@@ -29,7 +29,7 @@ from annotation.questions.limits import (
     has_other_worker,
     reading_questions,
 )
-from annotation.questions.order import missing, price_of, reward_of
+from annotation.questions.order import missing_money, price_of, reward_of
 from kbpo import clock
 from kbpo.instances.models import Label
 from kbpo.money.models import Purpose
@@ -73,7 +73,7 @@ def due_samples(order: DocumentOrder) -> QuerySet[DocumentSample]:
         track=order.track_id,
         target__document=OuterRef("document"),
         target__kind="document",
-        interface__in=reading(),
+        interface__in=document_interfaces(),
         status__in=UNSETTLED,
     )
     samples = DocumentSample.objects.filter(pk__in=order.samples, settled_at=None)
@@ -110,7 +110,7 @@ def question_of(sample: DocumentSample, reads: str) -> Question | None:
     """Return the latest question about all names, or all relations, of a sample's document."""
     questions = Question.objects.filter(
         track=sample.track_id,
-        interface__in=reading(reads),
+        interface__in=document_interfaces(reads),
         target__document=sample.document_id,
         target__kind="document",
     )
@@ -125,7 +125,7 @@ def was_read(question: Question) -> bool:
     return question.status == "settled" and labels.exists()
 
 
-def is_dead(question: Question | None) -> bool:
+def has_ended_without_result(question: Question | None) -> bool:
     """Return whether a question has ended without a result."""
     if question is None:
         return False
@@ -236,7 +236,9 @@ def _is_in_progress(order: DocumentOrder) -> bool:
     """Return whether a document of an order is unread, or people are asked about ties."""
     waiting = DocumentSample.objects.filter(pk__in=order.samples, settled_at=None)
     for sample in waiting:
-        if not any(is_dead(question_of(sample, reads)) for reads in (NAME, RELATION)):
+        if not any(
+            has_ended_without_result(question_of(sample, reads)) for reads in (NAME, RELATION)
+        ):
             return True
     return _unsettled_questions(order).exists() and not _unanswerable(order)
 
@@ -250,7 +252,7 @@ def _unanswerable(order: DocumentOrder) -> list[int]:
     available for.
     """
     asked = Question.objects.filter(status__in=ANSWERABLE, **order.purpose.at("payer"))
-    free = asked.exclude(interface__in=reading()).exclude(
+    free = asked.exclude(interface__in=document_interfaces()).exclude(
         hits__assignments__status__in=["leased", "submitted"]
     )
     found = free.select_related("track", "target")
@@ -303,7 +305,11 @@ def document_orders(track: Track) -> list[OrderState]:
     beside = Question.objects.filter(
         payer_kind="documents", payer_number__in=[payer.number for payer in payers]
     )
-    beside = beside.exclude(interface__in=reading()).filter(status__in=UNSETTLED).defer("payload")
+    beside = (
+        beside.exclude(interface__in=document_interfaces())
+        .filter(status__in=UNSETTLED)
+        .defer("payload")
+    )
     divided: dict[Purpose, list[Question]] = {}
     for question in beside:
         divided.setdefault(question.payer, []).append(question)
@@ -315,7 +321,7 @@ def document_orders(track: Track) -> list[OrderState]:
             questions,
             flagged,
             money.get(row.purpose, NOTHING),
-            missing(row) if row.purpose in waiting else ZERO,
+            missing_money(row) if row.purpose in waiting else ZERO,
             divided.get(row.purpose, []),
         )
         for row in rows
@@ -366,5 +372,5 @@ def _stage(asked: Sequence[Question], flagged: set[int]) -> str:
     if not asked:
         return "not asked yet"
     open_ones = [question for question in asked if question.status != "settled"]
-    at_names = any(question.interface in reading(NAME) for question in open_ones)
+    at_names = any(question.interface in document_interfaces(NAME) for question in open_ones)
     return "at the names" if at_names else "at the relations"

@@ -17,8 +17,8 @@ from django.db.models.functions import Coalesce
 from annotation.models import Worker
 from annotation.platforms.registry import local_names
 from annotation.workers.models import Consent, Terms
-from annotation.workers.payout import schedule
-from annotation.workers.worker import counts
+from annotation.workers.payout import payout_schedule
+from annotation.workers.worker import belongs_to_worker
 
 SHIPPED = (1, 2, 3, 4, 5)
 """The versions that ship with the service"""
@@ -50,7 +50,7 @@ class Text:
             heading, *lines = block.strip().splitlines() or [""]
             if not heading or heading.endswith(other):
                 continue
-            filled = [line.replace(PAYOUTS, schedule().sentence()) for line in lines]
+            filled = [line.replace(PAYOUTS, payout_schedule().sentence()) for line in lines]
             sections.append((heading.removesuffix(wanted), filled))
         return sections
 
@@ -67,7 +67,7 @@ def current_terms() -> Text:
     return Text(latest.version, latest.text) if latest else _shipped(SHIPPED[-1])
 
 
-def version(number: int) -> Text | None:
+def terms_version(number: int) -> Text | None:
     """Return a version of the terms; None if there is none."""
     row = Terms.objects.filter(version=number).first()
     if row is not None:
@@ -85,10 +85,10 @@ def has_consented(worker: Worker, assignment: str = "") -> bool:
     """
     latest = Terms.objects.order_by("-version").values("version")[:1]
     consents = Consent.objects.filter(version=Coalesce(Subquery(latest), SHIPPED[-1]))
-    return consents.filter(counts(assignment), worker=worker).exists()
+    return consents.filter(belongs_to_worker(assignment), worker=worker).exists()
 
 
-def consent(worker: Worker, agreed: int, assignment: str = "") -> Consent:
+def store_consent(worker: Worker, agreed: int, assignment: str = "") -> Consent:
     """Store the consent to a version, once, and return it. Raises StaleTerms if the version is not
     current.
     """
@@ -100,12 +100,12 @@ def consent(worker: Worker, agreed: int, assignment: str = "") -> Consent:
     return Consent.objects.get_or_create(worker=worker, version=holds, assignment=assignment)[0]
 
 
-def take(worker: Worker, said: Mapping[str, str], assignment: str = "") -> str:
+def store_consent_form(worker: Worker, said: Mapping[str, str], assignment: str = "") -> str:
     """Store the consent that a form sends, and return why it was not stored; empty if it was."""
     if not said.get("agree"):
         return "Tick the box if you agree. Without it we cannot offer you questions."
     try:
-        consent(worker, int(said.get("version", "0")), assignment)
+        store_consent(worker, int(said.get("version", "0")), assignment)
     except StaleTerms as stale:
         return str(stale)
     except ValueError:

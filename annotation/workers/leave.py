@@ -25,7 +25,7 @@ from annotation.models import (
 )
 from annotation.platforms.registry import local_names
 from annotation.workers.models import Application, TutorialRun
-from annotation.workers.teach import take_back
+from annotation.workers.teach import release_promise
 from kbpo import clock
 from kbpo.accounts.audit import ERASED, forget, note
 from kbpo.accounts.close import close, delete_belongings
@@ -50,7 +50,7 @@ REMARKS = """
 def tick() -> int:
     """Return how many annotators were erased and promises released."""
     pending = Worker.objects.filter(LEAVING).values_list("pk", flat=True)
-    return sum(finish(pk) for pk in list(pending)) + _release_stale()
+    return sum(erase_if_settled(pk) for pk in list(pending)) + _release_stale()
 
 
 def is_leaving(worker: Worker) -> bool:
@@ -58,7 +58,7 @@ def is_leaving(worker: Worker) -> bool:
     return worker.leaves_at is not None and worker.erased_at is None
 
 
-def ask(worker: Worker, *, waives: bool) -> bool:
+def ask_to_leave(worker: Worker, *, waives: bool) -> bool:
     """Store a worker's wish to be erased, and return whether they are erased now; otherwise they
     are as soon as nothing is owed.
     """
@@ -68,7 +68,7 @@ def ask(worker: Worker, *, waives: bool) -> bool:
         Assignment.objects.filter(worker=worker, status="leased").update(
             status="returned", status_since=clock.now(), returned_by=Assignment.ReturnedBy.WORKER
         )
-    return finish(worker.pk)
+    return erase_if_settled(worker.pk)
 
 
 def cancel_leaving(worker: Worker) -> bool:
@@ -77,7 +77,7 @@ def cancel_leaving(worker: Worker) -> bool:
 
 
 @transaction.atomic
-def finish(worker_pk: int) -> bool:
+def erase_if_settled(worker_pk: int) -> bool:
     """Erase a worker who asked for it if no answer is being read and nothing is owed; return
     whether they were erased.
     """
@@ -110,7 +110,7 @@ def erase_elsewhere(worker: Worker, who: User, why: str) -> str:
     if worker.erased_at is not None:
         raise ValueError("This worker is erased already.")
     note("erase", f"worker:{worker.handle[:6]}", who=who, why=why)
-    if ask(worker, waives=False):
+    if ask_to_leave(worker, waives=False):
         return "Erased. Answers and payments stay, and belong to nobody."
     return (
         "Asked for. They are erased once everything of theirs is read, paid, and gone"
@@ -155,7 +155,7 @@ def _erase(worker: Worker) -> None:
     if worker.platform in local_names():
         runs = runs.exclude(passed=True)
     for run in runs.select_for_update(of=("self",)).order_by("pk"):
-        take_back(run, "The annotator left")
+        release_promise(run, "The annotator left")
     delete_belongings(worker)
     mine = Assignment.objects.filter(worker=worker)
     mine.update(draft=None, external_id="")
@@ -215,7 +215,7 @@ def _release_stale() -> int:
             if row is not None:
                 begun = row.passed is None
                 what = "The tutorial was not finished" if begun else "It was not tried again"
-                take_back(row, f"{what} within a fortnight")
+                release_promise(row, f"{what} within a fortnight")
                 taken += 1
     return taken + _release_unclaimed(late)
 
@@ -233,6 +233,6 @@ def _release_unclaimed(late: datetime) -> int:
     for run in strangers[:500]:
         with transaction.atomic():
             row = TutorialRun.objects.select_for_update(of=("self",)).get(pk=run.pk)
-            take_back(row, "Nothing was sent in after it")
+            release_promise(row, "Nothing was sent in after it")
             taken += 1
     return taken

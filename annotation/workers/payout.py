@@ -58,7 +58,7 @@ class Owed:
         return bool(self.address) and (self.enough or self.leaving)
 
 
-def owed() -> list[Owed]:
+def list_debts() -> list[Owed]:
     """Return the local annotators who are owed money, the largest sums first."""
     by_worker = (
         Payment.objects.filter(status="owed", worker__platform__in=local_names())
@@ -85,14 +85,14 @@ def owed() -> list[Owed]:
     ]
 
 
-def owed_to(worker: Worker) -> Decimal:
+def debt_to(worker: Worker) -> Decimal:
     """Return what a local annotator is owed."""
     payments = Payment.objects.filter(worker=worker, status="owed")
     return payments.aggregate(sum=Sum("amount"))["sum"] or ZERO
 
 
 @transaction.atomic
-def pay(
+def record_payout(
     worker: Worker, *, upto: int, amount: Decimal, reference: str, key: str, who: User
 ) -> Payout:
     """Mark all payments of a worker up to `upto` as paid, and return the payout; a repeated form
@@ -152,7 +152,7 @@ def pay(
 
 
 @transaction.atomic
-def undo(number: str, who: User, why: str) -> Payout:
+def undo_payout(number: str, who: User, why: str) -> Payout:
     """Undo a payout that was marked by mistake, and return the opposite row: its payments are owed
     again. A repeat returns the first one. Raises CannotPay.
     """
@@ -300,7 +300,7 @@ def _day_in_month(year: int, month: int, day: int) -> date:
     return date(year, month, min(day, monthrange(year, month)[1]))
 
 
-def schedule() -> Schedule:
+def payout_schedule() -> Schedule:
     """Return the current rules."""
     rules = intake_of()
     return Schedule(rules.payout_minimum, rules.payout_day, rules.payout_ways)
@@ -339,7 +339,7 @@ def set_address(worker: Worker, text: str) -> str:
 
 def payment_forecast(worker: Worker, owed: Decimal) -> str:
     """Return when a worker is paid, and what is missing for it, in sentences."""
-    rules = schedule()
+    rules = payout_schedule()
     when = f"{rules.next_date():%-d %B %Y}"
     if not address_of(worker):
         waiting = f"${owed:.2f} wait for you. " if owed else ""

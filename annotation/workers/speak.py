@@ -42,7 +42,7 @@ class CannotSay(ValueError):
     """A text that was not stored; the text of the exception is a sentence for its author."""
 
 
-def clean(text: str, what: str, *, most: int = LONGEST, needed: bool = True) -> str:
+def clean_text(text: str, what: str, *, most: int = LONGEST, needed: bool = True) -> str:
     """Return the text, stripped. Raises CannotSay if it is empty or too long."""
     cleaned = text.replace("\x00", "").strip()
     if needed and not cleaned:
@@ -52,7 +52,7 @@ def clean(text: str, what: str, *, most: int = LONGEST, needed: bool = True) -> 
     return cleaned
 
 
-def write(worker: Worker, subject: str, text: str, by: User | None) -> Message:
+def write_to_worker(worker: Worker, subject: str, text: str, by: User | None) -> Message:
     """Send a message to a worker, on their page or through their marketplace, and return it. Raises
     CannotSay.
     """
@@ -60,7 +60,7 @@ def write(worker: Worker, subject: str, text: str, by: User | None) -> Message:
         return _write_elsewhere(worker, subject, text, by)
     if worker.user_id is None:
         raise CannotSay("This annotator has no account here any more.")
-    subject, text = clean(subject, "The subject", most=120), clean(text, "The message")
+    subject, text = clean_text(subject, "The subject", most=120), clean_text(text, "The message")
     if worker.user is not None:
         notify([worker.user], "decision", subject, text)
     return Message.objects.create(worker=worker, subject=subject, text=text, by=by)
@@ -98,9 +98,12 @@ def _write_elsewhere(worker: Worker, subject: str, text: str, by: User | None) -
             f"They got {A_DAY_OUT} messages within a day. A marketplace calls more than"
             " that a nuisance."
         )
-    subject = clean(subject, "The subject", most=120)
+    subject = clean_text(subject, "The subject", most=120)
     message = Message.objects.create(
-        worker=worker, subject=subject, text=clean(text, "The message", most=LONGEST_OUT), by=by
+        worker=worker,
+        subject=subject,
+        text=clean_text(text, "The message", most=LONGEST_OUT),
+        by=by,
     )
     note("write", f"worker:{worker.handle}", who=by, why=subject)
     nudge("pay_out")
@@ -150,13 +153,13 @@ def write_to_all(subject: str, text: str, by: User | None) -> int:
     """Send a message to all annotators with an account, and return their number. Raises
     CannotSay.
     """
-    subject, text = clean(subject, "The subject", most=120), clean(text, "The message")
+    subject, text = clean_text(subject, "The subject", most=120), clean_text(text, "The message")
     workers = Worker.objects.filter(user__is_annotator=True, user__is_active=True)
     messages = [Message(worker=worker, subject=subject, text=text, by=by) for worker in workers]
     return len(Message.objects.bulk_create(messages))
 
 
-def read(worker: Worker) -> None:
+def mark_read(worker: Worker) -> None:
     """Mark all messages of a worker as read."""
     Message.objects.filter(worker=worker, read_at=None).update(read_at=clock.now())
 
@@ -168,30 +171,30 @@ def give_feedback(
     today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     if Feedback.objects.filter(worker=worker, at__gte=today).count() >= A_DAY:
         raise CannotSay("That was a lot of feedback for one day. Thank you; come back tomorrow.")
-    comment = clean(comment, "The comment", needed=False)
+    comment = clean_text(comment, "The comment", needed=False)
     return Feedback.objects.create(
         worker=worker, interface=interface, clear=clear, fair=fair, comment=comment
     )
 
 
-def refusals(worker: Worker) -> QuerySet[Rejection]:
+def current_rejections(worker: Worker) -> QuerySet[Rejection]:
     """Return the current rejections of a worker's answers."""
     return Rejection.objects.filter(assignment__worker=worker, undone_at=None).order_by("pk")
 
 
-def appeal(worker: Worker, text: str) -> Appeal:
+def store_appeal(worker: Worker, text: str) -> Appeal:
     """Store the appeal of a worker who is excluded or whose pay was refused, one at a time, and
     return it. Raises CannotSay.
     """
     reason, about_pay = worker.excluded_reason, worker.excluded_at is None
     if about_pay:
-        why = " / ".join(refusals(worker).values_list("evidence", flat=True))
+        why = " / ".join(current_rejections(worker).values_list("evidence", flat=True))
         if not why:
             raise CannotSay(
                 "You are not excluded, and no pay was refused: there is nothing to appeal."
             )
         reason = f"Pay was refused: {why}"
-    cleaned = clean(text, "The appeal")
+    cleaned = clean_text(text, "The appeal")
     try:
         with transaction.atomic():
             return Appeal.objects.create(
@@ -201,7 +204,7 @@ def appeal(worker: Worker, text: str) -> Appeal:
         raise CannotSay("Your appeal is being read. You will find the answer here.") from twice
 
 
-def deliver(platform: Platform) -> int:
+def deliver_messages(platform: Platform) -> int:
     """Send waiting messages and return how many the platform took. A message with an unknown
     outcome is not repeated.
     """

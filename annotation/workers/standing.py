@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from annotation.interfaces.registry import rating, reading
+from annotation.interfaces.registry import document_interfaces, rating_interfaces
 from annotation.models import COUNTED, Assignment, Worker
 from annotation.platforms.registry import local_names
 from annotation.workers.consent import SHIPPED
@@ -141,7 +141,7 @@ def standing_of(worker: int) -> WorkerStanding:
         left=LEFT,
         since=clock.now() - WAITS_FOR_THEM,
         platforms=local_names(),
-        rating=rating(),
+        rating=rating_interfaces(),
         forms=f"{FORM}%",
         counted=list(COUNTED),
         most=MOST_OF_ONE,
@@ -163,7 +163,7 @@ def standing_of(worker: int) -> WorkerStanding:
         consented=consented,
         leaving=leaving,
         taught=taught,
-        may_have_read=not learned_ever.isdisjoint(reading()),
+        may_have_read=not learned_ever.isdisjoint(document_interfaces()),
         tracks=tracks_for_volunteers() if volunteer else None,
         teams=teams or None,
         filled=filled,

@@ -38,7 +38,7 @@ from annotation.models import (
 from annotation.platforms.registry import fee_rate_of, local_names
 from annotation.workers.intake import tutorial_rewards
 from annotation.workers.models import TutorialRun
-from annotation.workers.worker import counts, has_sent_in
+from annotation.workers.worker import belongs_to_worker, has_sent_in
 from kbpo import clock
 from kbpo.money.models import Ledger, Purpose
 from kbpo.money.spend import ZERO, OverBudget, allowance, release, reserve, spend
@@ -125,11 +125,11 @@ def builtin_tutorials() -> dict[str, Tutorial]:
     return by_interface
 
 
-def taught(worker: Worker, assignment: str = "") -> list[str]:
+def taught_interfaces(worker: Worker, assignment: str = "") -> list[str]:
     """Return the interfaces that a worker may be asked through, with this assignment in hand: those
     without a tutorial, and those whose tutorial they passed.
     """
-    runs = TutorialRun.objects.filter(counts(assignment), worker=worker, passed=True)
+    runs = TutorialRun.objects.filter(belongs_to_worker(assignment), worker=worker, passed=True)
     passed = set(runs.values_list("interface", "version"))
     return open_interfaces(passed, declared.tutorials())
 
@@ -156,15 +156,18 @@ def runs_of(worker: Worker, tutorial: Tutorial, assignment: str = "") -> list[Tu
     order.
     """
     tutorial_runs = TutorialRun.objects.filter(
-        counts(assignment), worker=worker, interface=tutorial.interface, version=tutorial.version
+        belongs_to_worker(assignment),
+        worker=worker,
+        interface=tutorial.interface,
+        version=tutorial.version,
     )
     return list(tutorial_runs.order_by("attempt", "pk"))
 
 
-def learnable(worker: Worker) -> list[str]:
+def learnable_interfaces(worker: Worker) -> list[str]:
     """Return the interfaces whose tutorial the worker has not passed and may still attempt."""
     runs: dict[tuple[str, int], list[TutorialRun]] = defaultdict(list)
-    for run in TutorialRun.objects.filter(counts(""), worker=worker):
+    for run in TutorialRun.objects.filter(belongs_to_worker(""), worker=worker):
         runs[run.interface, run.version].append(run)
     return [
         name
@@ -183,7 +186,7 @@ def attempts_left(runs: list[TutorialRun]) -> int:
 
 
 @transaction.atomic
-def begin(worker: Worker, tutorial: Tutorial, assignment: str = "") -> TutorialRun | None:
+def begin_tutorial(worker: Worker, tutorial: Tutorial, assignment: str = "") -> TutorialRun | None:
     """Return the current attempt, or begin one; None if the tutorial is passed or no attempt is
     left.
 
@@ -192,7 +195,7 @@ def begin(worker: Worker, tutorial: Tutorial, assignment: str = "") -> TutorialR
     Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
     runs = runs_of(worker, tutorial, assignment)
     if runs and runs[-1].passed is None:
-        return renew(runs[-1])
+        return renew_promise(runs[-1])
     if len(runs) >= ATTEMPTS or any(run.passed for run in runs):
         return None
     run = TutorialRun.objects.create(
@@ -208,7 +211,7 @@ def begin(worker: Worker, tutorial: Tutorial, assignment: str = "") -> TutorialR
 
 
 @transaction.atomic
-def renew(run: TutorialRun) -> TutorialRun:
+def renew_promise(run: TutorialRun) -> TutorialRun:
     """Return the current attempt; if its promise was released meanwhile, promise the reward again
     if there is money.
     """
@@ -347,7 +350,7 @@ def _reserve_reward(run: TutorialRun) -> None:
 
 
 @transaction.atomic
-def forget(worker: Worker, tutorial: Tutorial) -> bool:
+def forget_attempts(worker: Worker, tutorial: Tutorial) -> bool:
     """Delete the failed attempts of a worker, so that they may begin again, and return whether
     there were any.
     """
@@ -360,7 +363,7 @@ def forget(worker: Worker, tutorial: Tutorial) -> bool:
 
 
 @transaction.atomic
-def answer(run: TutorialRun, number: int, raw: dict[str, Any]) -> TutorialRun:
+def store_tutorial_answer(run: TutorialRun, number: int, raw: dict[str, Any]) -> TutorialRun:
     """Store the answer to the number-th question and return the attempt. The first answer counts,
     and one out of turn changes nothing. Raises BadAnswer.
     """
@@ -378,7 +381,7 @@ def answer(run: TutorialRun, number: int, raw: dict[str, Any]) -> TutorialRun:
         if row.passed:
             _pay(row)
         elif row.attempt == ATTEMPTS:
-            take_back(row, "The tutorial was not passed")
+            release_promise(row, "The tutorial was not passed")
     row.save()
     return row
 
@@ -464,7 +467,7 @@ def _next_key(purpose: Purpose, kind: str) -> str:
     return f"{purpose}/{kind}/{n + 1}" if n else f"{purpose}/{kind}"
 
 
-def take_back(run: TutorialRun, why: str) -> None:
+def release_promise(run: TutorialRun, why: str) -> None:
     """Release the promise of an attempt."""
     if run.promised > 0 and run.track is not None:
         release(run.track, run.purpose, key=_next_key(run.purpose, "release"), why=why)

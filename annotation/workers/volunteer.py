@@ -35,7 +35,7 @@ class CannotVolunteer(Exception):
         self.wait = wait
 
 
-def waiting() -> QuerySet[Application]:
+def open_applications() -> QuerySet[Application]:
     """Return the open applications of active accounts."""
     return Application.objects.filter(admitted=None, user__is_active=True)
 
@@ -47,19 +47,19 @@ def request_of(user: User) -> Application | None:
     return Application.objects.filter(user=user).exclude(admitted=True).first()
 
 
-def check(address: str, network: str) -> None:
+def check_sign_up(address: str, network: str) -> None:
     """Raise CannotVolunteer unless somebody at this address and network may sign up now."""
     mode = takes_volunteers()
     if mode == Intake.Volunteers.CLOSED:
         raise CannotVolunteer(CLOSED)
     if not SIGN_UPS.count(address):
         raise CannotVolunteer(TOO_MANY, SIGN_UPS.wait(address))
-    if mode == Intake.Volunteers.QUEUE and not has_room(waiting(), network, "made_at"):
+    if mode == Intake.Volunteers.QUEUE and not has_room(open_applications(), network, "made_at"):
         raise CannotVolunteer(FULL)
 
 
 @transaction.atomic
-def apply(user: User, why: str = "", network: str = "") -> Application:
+def apply_as_volunteer(user: User, why: str = "", network: str = "") -> Application:
     """Store an application and return it; it is accepted at once if the service is open to all."""
     if user.is_annotator:
         raise CannotVolunteer("You are an annotator already.")
@@ -75,9 +75,9 @@ def apply(user: User, why: str = "", network: str = "") -> Application:
 
 
 @transaction.atomic
-def decide(pk: int, who: User, *, admit: bool, why: str = "") -> Application | None:
+def decide_application(pk: int, who: User, *, admit: bool, why: str = "") -> Application | None:
     """Decide an application once, tell the applicant, and return it; None if it is not open."""
-    applications = waiting().select_for_update(of=("self",)).select_related("user")
+    applications = open_applications().select_for_update(of=("self",)).select_related("user")
     row = applications.filter(pk=pk).first()
     if row is None:
         return None
@@ -94,7 +94,7 @@ def decide(pk: int, who: User, *, admit: bool, why: str = "") -> Application | N
     return row
 
 
-def why_not(row: Application) -> str:
+def decline_reason(row: Application) -> str:
     """Return the reason of a declined application; empty otherwise."""
     if row.admitted is not False:
         return ""

@@ -70,7 +70,7 @@ def has_sent_in(worker: Worker, assignment: str = "") -> bool:
     return (listed.filter(external_id=assignment) if assignment else listed).exists()
 
 
-def counts(assignment: str = "") -> Q:
+def belongs_to_worker(assignment: str = "") -> Q:
     """Return the condition that a consent or a tutorial belongs to a worker.
 
     In a marketplace's frame anybody may write any id into an address. So what was done with an

@@ -23,9 +23,9 @@ from django.db.models import Q
 
 from annotation.labels.export import ANSWERS, answers
 from annotation.models import Worker
-from annotation.workers.consent import version
+from annotation.workers.consent import terms_version
 from annotation.workers.models import Consent
-from annotation.workers.worker import counts
+from annotation.workers.worker import belongs_to_worker
 from kbpo import clock
 from kbpo.corpus.sql import fetch
 from kbpo.evaluation.correction import checks_of
@@ -415,7 +415,9 @@ class _Codes:
     def __init__(self, track: Track) -> None:
         workers = Worker.objects.filter(assignments__responses__question__track=track).distinct()
         everybody = list(workers.values_list("pk", "platform", "handle"))
-        agreed = Consent.objects.filter(counts(), worker__in=[pk for pk, _, _ in everybody])
+        agreed = Consent.objects.filter(
+            belongs_to_worker(), worker__in=[pk for pk, _, _ in everybody]
+        )
         self.versions = sorted(set(agreed.values_list("version", flat=True)))
         # Whoever was erased had agreed that answers stay, linked to nobody.
         willing = set(agreed.values_list("worker", flat=True))
@@ -485,7 +487,7 @@ def _consent(versions: list[int]) -> str:
     """Return the terms that those who answered had agreed to."""
     parts = ["# What those who answered had agreed to"]
     for number in versions:
-        text = version(number)
+        text = terms_version(number)
         if text is not None:
             parts.append(f"## Version {number}\n\n{text.text.strip()}")
     return "\n\n".join(parts)

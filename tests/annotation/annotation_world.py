@@ -14,7 +14,7 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from annotation.hits.lease import lease
+from annotation.hits.lease import lease_next
 from annotation.hits.submit import Outcome, submit
 from annotation.models import Worker
 from annotation.workers import consent, payout, teach
@@ -197,17 +197,17 @@ GOOD = {"a": "0-3", "b": "other", "holds": ["per:schools_attended>"]}
 
 def learn(worker: Worker) -> None:
     """Lets a worker agree to the terms and pass every tutorial."""
-    consent.consent(worker, consent.current_terms().version)
+    consent.store_consent(worker, consent.current_terms().version)
     for tutorial in teach.tutorials().values():
-        run = teach.begin(worker, tutorial)
+        run = teach.begin_tutorial(worker, tutorial)
         for number, question in enumerate(tutorial.questions, start=1):
             assert run is not None
-            run = teach.answer(run, number, question["right"])
+            run = teach.store_tutorial_answer(run, number, question["right"])
 
 
 def has_learned(worker: Worker) -> None:
     """A worker agreed to the terms and passed every tutorial before tutorials were paid."""
-    consent.consent(worker, consent.current_terms().version)
+    consent.store_consent(worker, consent.current_terms().version)
     now = timezone.now()
     TutorialRun.objects.bulk_create(
         TutorialRun(
@@ -244,7 +244,7 @@ def answer_all(client: Client, answer: dict[str, Any] = GOOD) -> int:
     worker = worker_of(client_user(client))
     raw = {name: value if isinstance(value, list) else [value] for name, value in answer.items()}
     count = 0
-    while (assignment := lease(worker)) is not None:
+    while (assignment := lease_next(worker)) is not None:
         outcome = submit(assignment, raw)
         assert outcome is Outcome.STORED, outcome
         count += 1

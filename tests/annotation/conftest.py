@@ -104,7 +104,7 @@ def taught(request: pytest.FixtureRequest) -> Iterator[None]:
 
     def agree(sender: type[Worker], instance: Worker, created: bool, **_: object) -> None:
         if created and instance.platform == "mturk":
-            consent.consent(instance, consent.current_terms().version)
+            consent.store_consent(instance, consent.current_terms().version)
 
     post_save.connect(teach, sender=User)
     post_save.connect(agree, sender=Worker)

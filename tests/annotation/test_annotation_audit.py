@@ -59,7 +59,7 @@ def test_whoever_is_erased_is_not_found_in_the_log(
     who = {"overall": [before, "somebody"], "fluency": [before]}
     value = {"ratings": {"overall": [1.0, 0.5], "fluency": [0.5]}, "people": who}
     record_labels([NewLabel(rated, value, "crowd", "ratings", 2, "elsewhere")])
-    leave.ask(worker, waives=True)
+    leave.ask_to_leave(worker, waives=True)
     worker.refresh_from_db()
     assert worker.handle != before
     now = {"overall": [worker.handle, "somebody"], "fluency": [worker.handle]}

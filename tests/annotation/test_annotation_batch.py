@@ -52,9 +52,9 @@ def test_a_paused_batch_is_offered_to_nobody_and_the_others_go_on(
     with pytest.raises(ValueError, match="paused already"):
         halts.pause(track, admin, "Again.", payer=published.purpose)
     assert take(clients[0]) == ""
-    halts.resume(track, admin, "It is mended")
+    halts.lift_halts(track, admin, "It is mended")
     assert take(clients[0]) == "", "lifting the stop of a track leaves that of a batch"
-    assert halts.resume(track, admin, "It is mended", payer=published.purpose) == 1
+    assert halts.lift_halts(track, admin, "It is mended", payer=published.purpose) == 1
     assert take(clients[0]) != ""
     assert [
         entry.what

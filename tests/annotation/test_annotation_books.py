@@ -127,18 +127,18 @@ class World:
 
     def answers(self) -> None:
         for worker in self.rng.sample(self.workers, k=min(3, len(self.workers))):
-            held = lease.lease(worker)
+            held = lease.lease_next(worker)
             if held is None:
                 continue
             if self.rng.random() < 0.15:
-                lease.give_back(held)
+                lease.return_to_queue(held)
             else:
                 submit.submit(held, dict(RAW))
 
     def pays(self) -> None:
-        for one in payout.owed()[:2]:
+        for one in payout.list_debts()[:2]:
             says_where_the_money_goes(one.worker)
-            payout.pay(
+            payout.record_payout(
                 one.worker,
                 upto=one.upto,
                 amount=one.amount,
@@ -149,7 +149,7 @@ class World:
 
     def leaves(self) -> None:
         if len(self.workers) > 3:
-            leave.ask(self.rng.choice(self.workers), waives=self.rng.random() < 0.7)
+            leave.ask_to_leave(self.rng.choice(self.workers), waives=self.rng.random() < 0.7)
 
     def rejects(self) -> None:
         row = Assignment.objects.filter(
@@ -165,7 +165,7 @@ class World:
 
     def stops(self) -> None:
         if Halt.objects.filter(lifted_at=None).exists():
-            halts.resume(None, self.admin, "It is mended")
+            halts.lift_halts(None, self.admin, "It is mended")
         else:
             take_down.take_down(None, self.admin, "A look at the books")
 
@@ -184,7 +184,7 @@ class World:
         user = User.objects.create(username=f"w{self.people}", is_annotator=True)
         worker = worker_of(user)
         if self.rng.random() < 0.2:
-            teach.begin(worker, teach.tutorials()["relation"])
+            teach.begin_tutorial(worker, teach.tutorials()["relation"])
         else:
             learn(worker)
 
@@ -272,22 +272,22 @@ def test_the_clock_checks_the_books_every_ten_minutes_and_when_asked(track: Trac
 def test_the_kill_switch_takes_everything_down_and_lifting_it_puts_everything_back(
     published: Submission, clients: list, annotator: Callable
 ) -> None:
-    held = lease.lease(worker_of(User.objects.get(username="ada")))
+    held = lease.lease_next(worker_of(User.objects.get(username="ada")))
     assert held is not None
     anna = User.objects.create(username="anna", is_staff=True)
     assert take_down.take_down(None, anna, "Something is wrong") == 6
     assert HIT.objects.counts() == {"expired": 6}
-    assert lease.lease(worker_of(User.objects.get(username="bo"))) is None
+    assert lease.lease_next(worker_of(User.objects.get(username="bo"))) is None
     assert submit.submit(held, dict(RAW)) is submit.Outcome.STORED, (
         "work in hand is finished and paid"
     )
     for tick in (collect.tick, settle.tick, publish.tick, take_down.tick):
         tick()
     assert HIT.objects.counts() == {"expired": 6} and Payment.objects.count() == 1
-    halts.resume(None, anna, "It is mended")
+    halts.lift_halts(None, anna, "It is mended")
     assert take_down.tick() == 6 and take_down.tick() == 0
     assert HIT.objects.counts() == {"open": 6}
-    assert lease.lease(worker_of(User.objects.get(username="bo"))) is not None
+    assert lease.lease_next(worker_of(User.objects.get(username="bo"))) is not None
 
 
 def test_a_lowered_cap_holds_publishing_back_and_gives_nothing_up(submission: Submission) -> None:

@@ -19,7 +19,7 @@ from annotation.questions import read_documents
 from annotation.questions.order import (
     CannotOrder,
     add_money,
-    missing,
+    missing_money,
     order_documents,
     plan_documents,
     price_of,
@@ -249,7 +249,7 @@ def test_more_pairs_than_were_expected_wait_for_money_and_are_never_given_up(
     publish.tick()
     question.refresh_from_db()
     assert question.status == "waiting" and "of the reservation is left" in question.reason
-    needed = missing(made)
+    needed = missing_money(made)
     assert needed > 0 and add_money(made) == needed and add_money(made) == 0
     publish.tick()
     question.refresh_from_db()

@@ -229,7 +229,7 @@ def test_a_rejected_answer_leaves_settled_labels_too_until_that_is_undone(
     reject.reject(answer, admin, "The same button, six times in two seconds.")
     assert merged_value(Label.objects.filter(target=target), merge_labels)["holds"] == [PARTS[0]]
     answer.refresh_from_db()
-    reject.undo(answer, admin, "The text was ambiguous.")
+    reject.undo_rejection(answer, admin, "The text was ambiguous.")
     settle.tick()
     assert merged_value(Label.objects.filter(target=target), merge_labels)["holds"] == []
 

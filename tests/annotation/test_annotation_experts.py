@@ -56,10 +56,10 @@ def target_of(submission: Submission) -> int:
 
 def test_a_dispute_says_why_and_there_is_one_at_a_time(judged: Submission, rosa: User) -> None:
     with pytest.raises(experts.CannotAsk, match="10 characters"):
-        experts.dispute(judged, target_of(judged), rosa, "no")
-    experts.dispute(judged, target_of(judged), rosa, DOUBT)
+        experts.store_dispute(judged, target_of(judged), rosa, "no")
+    experts.store_dispute(judged, target_of(judged), rosa, DOUBT)
     with pytest.raises(experts.CannotAsk, match="already"):
-        experts.dispute(judged, target_of(judged), rosa, DOUBT)
+        experts.store_dispute(judged, target_of(judged), rosa, DOUBT)
     assert Audit.objects.get(what="dispute").why == DOUBT
 
 
@@ -72,9 +72,9 @@ def test_two_teams_dispute_a_judgment_without_knowing_and_an_expert_answers_once
     other.team.members.add(tim)
     for user in (rosa, tim):
         Webhook.objects.create(user=user, url=f"https://{user.username}.example/")
-    mine = experts.dispute(judged, target, rosa, DOUBT)
-    theirs = experts.dispute(other, target, tim, "He never set foot there.")
-    experts.answer(mine, NO, root)
+    mine = experts.store_dispute(judged, target, rosa, DOUBT)
+    theirs = experts.store_dispute(other, target, tim, "He never set foot there.")
+    experts.parse_and_store_answer(mine, NO, root)
     assert queue.take_next_check(judged.track, root, judged_by(root)) is None
     for run, row, note in ((judged, mine, DOUBT), (other, theirs, "He never set foot there.")):
         [seen] = experts.disputes_of(run).values()
@@ -83,7 +83,7 @@ def test_two_teams_dispute_a_judgment_without_knowing_and_an_expert_answers_once
     assert set(told) == {judged.pk, other.pk}
     found = trail_of(judged.track, mine.pk)
     assert found is not None and [one.pk for one in found.disputes] == [theirs.pk]
-    experts.remark(found.row, root, "The text says who taught there.")
+    experts.store_remark(found.row, root, "The text says who taught there.")
     theirs.refresh_from_db()
     assert theirs.remark == "The text says who taught there."
 
@@ -92,12 +92,12 @@ def test_an_experts_answer_to_a_dispute_writes_no_label(
     judged: Submission, rosa: User, root: User
 ) -> None:
     labels = Label.objects.count()
-    row = experts.dispute(judged, target_of(judged), rosa, DOUBT)
-    assert experts.answer(row, NO, root) is Outcome.STORED
+    row = experts.store_dispute(judged, target_of(judged), rosa, DOUBT)
+    assert experts.parse_and_store_answer(row, NO, root) is Outcome.STORED
     row.refresh_from_db()
     assert (row.status, row.agrees, row.expert) == ("answered", False, root)
     assert Label.objects.count() == labels
-    assert experts.answer(row, YES, root) is Outcome.ALREADY
+    assert experts.parse_and_store_answer(row, YES, root) is Outcome.ALREADY
     found = trail_of(judged.track, row.pk)
     assert found is not None
     assert (found.parts, found.voters) == ([(PARTS[0], 2, True, False)], 3)
@@ -110,7 +110,7 @@ def test_an_experts_answer_to_a_dispute_writes_no_label(
 def test_nobody_answers_what_they_raised_or_judged(
     judged: Submission, root: User, clients: list[Client]
 ) -> None:
-    experts.dispute(judged, target_of(judged), root, DOUBT)
+    experts.store_dispute(judged, target_of(judged), root, DOUBT)
     assert not queue.checks_for_expert(judged.track, root, judged_by(root)).exists()
     ada = User.objects.get(username="ada")
     assert not queue.checks_for_expert(judged.track, ada, judged_by(ada)).exists()
@@ -122,7 +122,7 @@ def test_what_no_people_judged_is_not_disputed(
     track: Track, published: Submission, rosa: User
 ) -> None:
     with pytest.raises(experts.CannotAsk, match="No people judged this"):
-        experts.dispute(published, target_of(published), rosa, DOUBT)
+        experts.store_dispute(published, target_of(published), rosa, DOUBT)
 
 
 def test_a_dispute_is_dropped_for_a_reason_that_stays_with_it(
@@ -130,7 +130,7 @@ def test_a_dispute_is_dropped_for_a_reason_that_stays_with_it(
 ) -> None:
     Webhook.objects.create(user=rosa, url="https://rosa.example/")
     judged.team.members.add(rosa)
-    row = experts.dispute(judged, target_of(judged), rosa, DOUBT)
+    row = experts.store_dispute(judged, target_of(judged), rosa, DOUBT)
     with pytest.raises(experts.CannotAsk, match="say why"):
         experts.drop_dispute(row, root, " ")
     assert not Delivery.objects.exists()

@@ -46,7 +46,7 @@ def dealt(worker: Worker, hit: HIT) -> HIT | None:
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch, track: Track, admin: User) -> None:
     """Every question is gold, as long as there is any."""
-    gold.set_rate(track, 0.5, admin, "To try it.")
+    gold.set_gold_rate(track, 0.5, admin, "To try it.")
     monkeypatch.setattr(gold.DICE, "random", lambda: 0.0)
 
 
@@ -58,7 +58,7 @@ def made(published: Submission, clients: list[Client], admin: User, track: Track
     for client in clients:
         answer_all(client)
     settle.tick()
-    gold.set_aside(track, Decimal("1.00"), admin, "It is needed.", key="1")
+    gold.set_aside_money(track, Decimal("1.00"), admin, "It is needed.", key="1")
     return gold.make_gold(gold.gold_candidates(track)[0], RAW, admin, "All three said so.")
 
 
@@ -99,9 +99,9 @@ def test_a_gold_answer_is_checked_like_any_answer(made: Gold, admin: User) -> No
     assert made.source is not None
     for unsaid in (
         lambda: gold.make_gold(source, RAW, admin, " "),
-        lambda: gold.retire(made, admin, ""),
-        lambda: gold.set_rate(source.track, 0.1, admin, ""),
-        lambda: gold.set_aside(source.track, Decimal("1.00"), admin, "", key="2"),
+        lambda: gold.retire_gold(made, admin, ""),
+        lambda: gold.set_gold_rate(source.track, 0.1, admin, ""),
+        lambda: gold.set_aside_money(source.track, Decimal("1.00"), admin, "", key="2"),
     ):
         with pytest.raises(gold.CannotMake, match="It is logged"):
             unsaid()
@@ -186,7 +186,7 @@ def test_without_money_or_rate_there_is_no_gold(
     worker = Worker.objects.create(platform="pool", handle="x")
     hit = HIT.objects.filter(questions__gold=None)[0]
     assert dealt(worker, hit) is None, "the rate is nil"
-    gold.set_rate(track, 0.5, admin, "To try it.")
+    gold.set_gold_rate(track, 0.5, admin, "To try it.")
     gold.DICE.random = lambda: 0.0  # type: ignore[method-assign]
     try:
         assert dealt(worker, hit) is not None
@@ -200,7 +200,7 @@ def test_gold_that_was_retired_is_dealt_no_more_and_is_in_the_log(
     made: Gold, always: None, published: Submission, dana: Client, admin: User
 ) -> None:
     open_some(published)
-    assert gold.retire(made, admin, "The text is ambiguous.") and not gold.retire(
+    assert gold.retire_gold(made, admin, "The text is ambiguous.") and not gold.retire_gold(
         made, admin, "Again."
     )
     assert (

@@ -41,7 +41,7 @@ def test_eight_workers_at_once_take_each_place_once_and_meet_each_target_once(
 
     def work(worker):  # type: ignore[no-untyped-def]
         def run() -> None:
-            while (assignment := lease.lease(worker)) is not None:
+            while (assignment := lease.lease_next(worker)) is not None:
                 assert (
                     submit(assignment, {"a": ["other"], "b": ["other"], "none": ["1"]})
                     is Outcome.STORED
@@ -61,13 +61,13 @@ def test_eight_workers_at_once_take_each_place_once_and_meet_each_target_once(
 @pytest.mark.django_db(transaction=True)
 def test_one_worker_in_many_windows_holds_one_question(published: Submission) -> None:
     worker = worker_of(User.objects.create(username="ada", is_annotator=True))
-    assert at_once([lambda: lease.lease(worker)] * 6) == []
+    assert at_once([lambda: lease.lease_next(worker)] * 6) == []
     assert Assignment.objects.count() == 1
 
 
 @pytest.mark.django_db(transaction=True)
 def test_the_same_form_sent_six_times_at_once_is_stored_once(published: Submission) -> None:
-    assignment = lease.lease(worker_of(User.objects.create(username="ada", is_annotator=True)))
+    assignment = lease.lease_next(worker_of(User.objects.create(username="ada", is_annotator=True)))
     assert assignment is not None
     outcomes: list[Outcome] = []
     raw = {"a": ["other"], "b": ["other"], "none": ["1"]}

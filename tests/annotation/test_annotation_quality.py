@@ -120,7 +120,7 @@ def test_signals_beyond_the_limit_leave_a_worker_out_softly_and_say_why(
     warned(settled)
     crowd(3)
     paid = Payment.objects.count()
-    assert exclude.review() == 1 and exclude.review() == 0
+    assert exclude.exclude_flagged() == 1 and exclude.exclude_flagged() == 0
     settled.refresh_from_db()
     assert (
         settled.excluded_reason
@@ -137,7 +137,7 @@ def test_signals_beyond_the_limit_leave_a_worker_out_softly_and_say_why(
 
 def test_signals_never_exclude_the_last_few(settled: Worker) -> None:
     many_against(settled)
-    assert exclude.review() == 0, "ada, bo and cy are all there are"
+    assert exclude.exclude_flagged() == 0, "ada, bo and cy are all there are"
 
 
 def test_a_signal_that_the_policy_does_not_name_leaves_it_to_a_person(
@@ -147,7 +147,7 @@ def test_a_signal_that_the_policy_does_not_name_leaves_it_to_a_person(
     many_against(settled)
     warned(settled)
     crowd(5)
-    assert exclude.review() == 0
+    assert exclude.exclude_flagged() == 0
 
 
 def test_who_waits_for_an_admin_is_told_with_the_reason(
@@ -156,7 +156,7 @@ def test_who_waits_for_an_admin_is_told_with_the_reason(
     assert exclude.undecided_workers() == []
     many_against(settled)
     warned(settled)
-    assert exclude.review() == 0
+    assert exclude.exclude_flagged() == 0
     found = exclude.undecided_workers()
     assert [(one.worker, one.reason) for one in found] == [
         (settled, "18 of 18 answers differ from what most of the others said (100\xa0%).")
@@ -168,16 +168,16 @@ def test_who_waits_for_an_admin_is_told_with_the_reason(
     set_exclude_for(track, ["gold"], None, "To try.")
     assert exclude.undecided_workers()[0].why == "The track's policy leaves this to a person."
     with pytest.raises(ValueError, match="Say why they stay"):
-        exclude.keep(settled, admin, " ")
-    exclude.keep(settled, admin, "The others are wrong.")
-    assert exclude.undecided_workers() == [] and exclude.review() == 0
+        exclude.keep_worker(settled, admin, " ")
+    exclude.keep_worker(settled, admin, "The others are wrong.")
+    assert exclude.undecided_workers() == [] and exclude.exclude_flagged() == 0
     entry = Audit.objects.get(what="keep")
     assert (entry.who, entry.why) == (admin, "The others are wrong.") and entry.before.startswith(
         "18 of 18 answers"
     )
     exclude.exclude(settled, "Seen again.", admin)
     with pytest.raises(ValueError, match="reinstate them"):
-        exclude.keep(settled, admin, "As before.")
+        exclude.keep_worker(settled, admin, "As before.")
 
 
 def in_hand(client: Client, seconds: float) -> None:
@@ -218,10 +218,10 @@ def test_what_was_known_when_somebody_was_reinstated_does_not_leave_them_out_aga
     many_against(settled)
     warned(settled)
     crowd(5)
-    exclude.review()
+    exclude.exclude_flagged()
     settled.refresh_from_db()
     exclude.reinstate(settled, admin, "A misunderstanding about dates.")
-    assert exclude.review() == 0
+    assert exclude.exclude_flagged() == 0
     assert signals.flags_of([settled.pk]) == {}
     assert Audit.objects.get(what="reinstate").why == "A misunderstanding about dates."
 
@@ -257,9 +257,9 @@ def test_a_rejection_takes_evidence_keeps_the_answer_and_withholds_the_pay(
 def test_an_undone_rejection_pays_once(settled: Worker, admin: User) -> None:
     answer = one_of(settled)
     reject.reject(answer, admin, EVIDENCE)
-    reject.undo(answer := one_of(settled), admin, "The text was ambiguous.")
+    reject.undo_rejection(answer := one_of(settled), admin, "The text was ambiguous.")
     with pytest.raises(reject.CannotReject, match="not rejected"):
-        reject.undo(one_of(settled), admin, "")
+        reject.undo_rejection(one_of(settled), admin, "")
     settle.tick()
     assert Payment.objects.get(assignment=answer).status == "owed"
     assert Payment.objects.count() == 18

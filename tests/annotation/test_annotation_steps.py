@@ -178,13 +178,13 @@ def test_a_stop_holds_publishing_back_and_a_pause_holds_everything_back(
         ).count()
         == 6
     )
-    halts.resume(None, None, "It is mended")
+    halts.lift_halts(None, None, "It is mended")
     publish.tick()
     assert take(ada)
     halts.pause(submission.track, None, "A mistake in the schema.")
     Assignment.objects.update(status="returned")
     assert take(ada) == ""
-    halts.resume(submission.track, None, "It is mended")
+    halts.lift_halts(submission.track, None, "It is mended")
     assert take(ada)
 
 
@@ -291,7 +291,7 @@ def test_the_report_counts_votes_predicts_and_agreement(
     chance = (12 / 54) ** 2 + (42 / 54) ** 2
     assert measured.kappa == pytest.approx((14 / 18 - chance) / (1 - chance))
     assert accrue.total_owed() == Decimal("0.90")
-    assert {line.answers for line in describe.workers()} == {6}
+    assert {line.answers for line in describe.worker_lines()} == {6}
     assert {stage.name: stage.waiting for stage in journey.crowd_stages()}["Pay answers"] == 18
 
 

@@ -60,7 +60,7 @@ def test_undoing_a_rejection_reinstates_nobody(
     reject.reject(answer, admin, EVIDENCE)
     exclude.exclude(worker("bo"), BAD)
     answer.refresh_from_db()
-    reject.undo(answer, admin, "The text was ambiguous.")
+    reject.undo_rejection(answer, admin, "The text was ambiguous.")
     assert list(answer.responses.order_by("pk").values_list("excluded_reason", flat=True)) == [
         MET_BEFORE,
         BAD,

@@ -79,9 +79,9 @@ def test_half_of_the_limit_is_a_message_and_only_who_goes_on_is_excluded(
     answered: Submission, clients: list[Client]
 ) -> None:
     against(worker("cy"), 5)
-    assert warn([worker("cy").pk]) == 0 and exclude.review() == 0
+    assert warn([worker("cy").pk]) == 0 and exclude.exclude_flagged() == 0
     against(worker("cy"), 1)
-    assert exclude.review() == 0 and exclude.review() == 0
+    assert exclude.exclude_flagged() == 0 and exclude.exclude_flagged() == 0
     message = Message.objects.get()
     assert (message.worker, message.subject) == (worker("cy"), SUBJECT)
     assert "6 of 6 answers to texts that were new to them came faster" in message.text
@@ -90,9 +90,9 @@ def test_half_of_the_limit_is_a_message_and_only_who_goes_on_is_excluded(
     assert Audit.objects.get(what="warn").about == f"worker:{worker('cy').handle}"
     assert SUBJECT in clients[2].get("/annotate/messages/").content.decode()
     against(worker("cy"), 4)
-    assert exclude.review() == 0, "ten are not more than ten"
+    assert exclude.exclude_flagged() == 0, "ten are not more than ten"
     against(worker("cy"), 1)
-    assert exclude.review() == 1 and worker("cy").excluded_at is not None
+    assert exclude.exclude_flagged() == 1 and worker("cy").excluded_at is not None
     assert warned_workers().count() == 1
 
 
@@ -100,15 +100,15 @@ def test_a_whole_crowd_that_is_fast_is_not_excluded_in_an_hour(answered: Submiss
     workers = list(Worker.objects.all())
     for one in workers:
         against(one, 12)
-    assert exclude.review() == 0 and warned_workers().count() == len(workers) == 8
+    assert exclude.exclude_flagged() == 0 and warned_workers().count() == len(workers) == 8
     for one in workers:
         against(one, 12)
-    assert exclude.review() == 1 and exclude.review() == 0
+    assert exclude.exclude_flagged() == 1 and exclude.exclude_flagged() == 0
     whys = {row.why for row in exclude.undecided_workers()}
     assert whys == {"Signals alone exclude at most 1 of 7 active annotators a day."}
     a_day_ago = timezone.now() - timedelta(hours=25)
     Audit.objects.filter(what=exclude.EXCLUDE).update(at=a_day_ago)
-    assert exclude.review() == 1
+    assert exclude.exclude_flagged() == 1
 
 
 def assert_a_fourth_makes_them_three(user: User) -> None:
@@ -137,9 +137,9 @@ def test_no_question_keeps_fewer_answers_than_its_track_promises(
 def test_signals_leave_nobody_out_whose_answers_cannot_be_replaced(answered: Submission) -> None:
     release(answered.track, answered.purpose, key="all")
     against(worker("cy"), 12)
-    exclude.review()
+    exclude.exclude_flagged()
     against(worker("cy"), 12)
-    assert exclude.review() == 0
+    assert exclude.exclude_flagged() == 0
     [row] = exclude.undecided_workers()
     assert row.why == (
         "The money that is set aside does not pay for other answers to 6 of their questions."
@@ -161,6 +161,8 @@ def test_the_rule_is_the_tracks_and_admins_change_it_on_its_page(
     entry = Audit.objects.get(what="exclude for")
     assert (entry.before, entry.after) == ("majority, gold, unread", "gold")
     against(worker("cy"), 30)
-    assert exclude.review() == 0 and not warned_workers().exists(), "another track's rule, or none"
+    assert exclude.exclude_flagged() == 0 and not warned_workers().exists(), (
+        "another track's rule, or none"
+    )
     set_exclude_for(track, ["unread"], None, "People judge here again.")
-    assert exclude.review() == 0 and warned_workers().exists()
+    assert exclude.exclude_flagged() == 0 and warned_workers().exists()

@@ -42,7 +42,7 @@ def earned(published: Submission, ada: Client) -> Submission:
 
 
 def form_of(**change: Any) -> dict[str, Any]:
-    [one] = payout.owed()
+    [one] = payout.list_debts()
     said = {
         "worker": one.worker.handle,
         "upto": one.upto,
@@ -68,7 +68,7 @@ def test_a_second_click_pays_nothing(earned: Submission, admin: Client, ada: Cli
         "bank 2026-11-21/7",
     )
     assert Payment.objects.counts() == {"paid": 6} and Assignment.objects.counts() == {"paid": 6}
-    assert payout.owed() == []
+    assert payout.list_debts() == []
     home = ada.get("/annotate/").content.decode()
     assert "<dt>Paid</dt>\n<dd>$0.30</dd>" in home
 
@@ -84,7 +84,7 @@ def test_what_comes_after_the_list_was_shown_is_of_the_next_payout(
     ada.post(take(ada), GOOD)
     settle.tick()
     assert admin.post(PAGE, said).status_code == 302
-    [left] = payout.owed()
+    [left] = payout.list_debts()
     assert left.amount == Decimal("0.05") and Payout.objects.get().amount == Decimal("0.05")
 
 
@@ -149,7 +149,7 @@ def test_five_admins_at_once_pay_once(earned: Submission) -> None:
 
     def pay(number: int) -> str:
         try:
-            made = payout.pay(
+            made = payout.record_payout(
                 worker,
                 upto=said["upto"],
                 amount=said["amount"],

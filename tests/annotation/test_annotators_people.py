@@ -262,14 +262,14 @@ def test_a_promise_that_nobody_comes_for_goes_back(published: Submission, ada: C
     Intake.objects.create(tutorial_reward=Decimal("0.75"))
     TutorialRun.objects.all().delete()
     lesson = teach.tutorials()["relation"]
-    run = teach.begin(worker(), lesson)
+    run = teach.begin_tutorial(worker(), lesson)
     assert run is not None and run.promised == Decimal("0.75")
     assert leave.tick() == 0
     TutorialRun.objects.update(started_at=timezone.now() - timedelta(days=15))
     assert leave.tick() == 1 and leave.tick() == 0
     assert balance(purpose=run.purpose).open == 0
     for number, question in enumerate(lesson.questions, start=1):
-        run = teach.answer(run, number, question["right"])
+        run = teach.store_tutorial_answer(run, number, question["right"])
     assert run.passed and not Payment.objects.exists()
 
 
@@ -277,7 +277,7 @@ def fail(run: TutorialRun) -> TutorialRun:
     """The attempt after wrong answers to all its questions."""
     lesson = teach.tutorials()["relation"]
     for number, question in enumerate(lesson.asked(run.attempt), start=1):
-        run = teach.answer(run, number, mistaken(question))
+        run = teach.store_tutorial_answer(run, number, mistaken(question))
     assert run.passed is False
     return run
 
@@ -287,7 +287,7 @@ def test_a_promise_to_who_failed_once_and_never_came_back_goes_back_and_is_made_
 ) -> None:
     TutorialRun.objects.all().delete()
     lesson = teach.tutorials()["relation"]
-    begun = teach.begin(worker(), lesson)
+    begun = teach.begin_tutorial(worker(), lesson)
     assert begun is not None
     failed = fail(begun)
     TutorialRun.objects.update(started_at=timezone.now() - timedelta(days=15))
@@ -296,12 +296,12 @@ def test_a_promise_to_who_failed_once_and_never_came_back_goes_back_and_is_made_
     assert leave.tick() == 1 and leave.tick() == 0
     assert balance(purpose=failed.purpose).open == 0
     assert "You are paid <b>$0.75</b>" in ada.get(TUTORIAL).content.decode()
-    second = teach.begin(worker(), lesson)
+    second = teach.begin_tutorial(worker(), lesson)
     assert second is not None and second.attempt == 2 and second.promised == Decimal("0.75")
     assert second.purpose != failed.purpose
     assert balance(purpose=second.purpose).open == Decimal("0.75")
     for number, question in enumerate(lesson.asked(2), start=1):
-        second = teach.answer(second, number, question["right"])
+        second = teach.store_tutorial_answer(second, number, question["right"])
     assert second.passed and Payment.objects.get().amount == Decimal("0.75")
     assert balance(purpose=second.purpose).spent == Decimal("0.75")
     assert leave.tick() == 0 and check_books() == []
@@ -312,13 +312,13 @@ def test_who_leaves_is_paid_for_the_tutorial_that_they_passed(
 ) -> None:
     TutorialRun.objects.all().delete()
     lesson = teach.tutorials()["relation"]
-    run = teach.begin(worker(), lesson)
+    run = teach.begin_tutorial(worker(), lesson)
     assert run is not None
     for number, question in enumerate(lesson.questions, start=1):
-        run = teach.answer(run, number, question["right"])
-    assert not leave.ask(worker(), waives=False), "it is paid first"
+        run = teach.store_tutorial_answer(run, number, question["right"])
+    assert not leave.ask_to_leave(worker(), waives=False), "it is paid first"
     Payment.objects.update(status="paid")
-    leave.finish(worker().pk)
+    leave.erase_if_settled(worker().pk)
     sums = balance(purpose=run.purpose)
     assert (sums.spent, sums.released) == (Decimal("0.75"), 0)
 

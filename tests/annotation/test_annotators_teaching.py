@@ -13,7 +13,7 @@ import pytest
 from annotation_world import GOOD, take
 from django.test import Client
 
-from annotation.hits.lease import lease
+from annotation.hits.lease import lease_next
 from annotation.interfaces.registry import INTERFACES
 from annotation.labels import settle
 from annotation.models import Assignment, Payment, Worker
@@ -79,10 +79,10 @@ def test_every_tutorial_can_be_read_and_passed_and_says_why() -> None:
 
 def test_terms_then_tutorial_then_the_first_question(published: Submission, ada: Client) -> None:
     assert ada.get("/annotate/next/")["Location"] == TERMS
-    assert lease(the_worker()) is None, "nothing is leased to somebody who agreed to nothing"
+    assert lease_next(the_worker()) is None, "nothing is leased to somebody who agreed to nothing"
     assert agree(ada)["Location"] == "/annotate/next/"
     assert ada.get("/annotate/next/")["Location"] == TUTORIAL
-    assert lease(the_worker()) is None
+    assert lease_next(the_worker()) is None
     assert "You passed" in attempt(ada)
     assert take(ada)
     assert ada.post(take(ada), GOOD).status_code == 302
@@ -124,7 +124,7 @@ def test_terms_that_change_are_asked_again_and_lose_nothing(
 def test_a_text_that_people_agreed_to_stays_as_they_read_it(
     published: Submission, ada: Client
 ) -> None:
-    read = {number: consent.version(number) for number in consent.SHIPPED}
+    read = {number: consent.terms_version(number) for number in consent.SHIPPED}
     assert {
         number: sha256(text.text.encode()).hexdigest() for number, text in read.items() if text
     } == {
@@ -171,7 +171,7 @@ def test_there_are_two_attempts_and_no_third(published: Submission, ada: Client)
     assert "Not passed" in attempt(ada, wrong=3)
     ada.post(TUTORIAL)
     assert TutorialRun.objects.count() == 2
-    assert lease(the_worker()) is None
+    assert lease_next(the_worker()) is None
 
 
 def test_feedback_shows_ones_own_answer_beside_the_right_one(
@@ -207,10 +207,10 @@ def test_feedback_on_a_document_names_what_differs_and_where(
     lesson = teach.tutorials()["entities"]
     right = json.loads(lesson.questions[1]["right"]["mentions"][0])
     mine = [one | {"type": "GPE"} if one["type"] == "ORG" else one for one in right[:-1]]
-    run = teach.begin(worker, lesson)
+    run = teach.begin_tutorial(worker, lesson)
     assert run is not None
-    run = teach.answer(run, 1, lesson.questions[0]["right"])
-    run = teach.answer(run, 2, {"mentions": [json.dumps(mine)]})
+    run = teach.store_tutorial_answer(run, 1, lesson.questions[0]["right"])
+    run = teach.store_tutorial_answer(run, 2, {"mentions": [json.dumps(mine)]})
     beside = teach.feedback(run, 2)
     differing = {line.words: (line.yours, line.right) for line in beside.differing}
     assert differing == {

@@ -68,7 +68,7 @@ class Desk(RuleBasedStateMachine):
 
     def all_is_undone(self) -> None:
         for answer in Assignment.objects.filter(status="rejected").order_by("pk"):
-            reject.undo(answer, self.admin, "A slip.")
+            reject.undo_rejection(answer, self.admin, "A slip.")
         for worker in Worker.objects.exclude(excluded_at=None).order_by("pk"):
             exclude.reinstate(worker, self.admin, "A slip.")
 
@@ -146,7 +146,7 @@ class Desk(RuleBasedStateMachine):
     def a_rejection_is_undone(self, data: st.DataObject) -> None:
         if rows := list(Assignment.objects.filter(status="rejected").order_by("pk")):
             answer = data.draw(st.sampled_from(range(len(rows))), label="answer")
-            reject.undo(rows[answer], self.admin, "The text was ambiguous.")
+            reject.undo_rejection(rows[answer], self.admin, "The text was ambiguous.")
 
     @invariant()
     def what_is_promised_can_be_paid(self) -> None:

@@ -78,7 +78,7 @@ def test_nobody_is_written_to_who_does_not_want_it_or_may_not_judge(
 
 
 def test_the_wish_goes_with_whoever_leaves(away: Worker) -> None:
-    leave.ask(away, waives=True)
+    leave.ask_to_leave(away, waives=True)
     assert not Worker.objects.filter(wants_mail=True).exists()
 
 

@@ -62,7 +62,7 @@ def reader(db: None) -> Worker:
 def test_money_comes_first_and_stays_and_only_what_can_be_is_retried(
     published: Submission, reader: Worker, turker: Worker
 ) -> None:
-    held = lease.lease(reader)
+    held = lease.lease_next(reader)
     assert held is not None
     Assignment.objects.update(status="failed", raw={}, reason="It cannot be read.")
     owed = Payment.objects.create(

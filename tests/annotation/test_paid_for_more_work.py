@@ -211,7 +211,7 @@ def test_what_a_rejected_answer_earned_is_withheld_and_owed_again(
     assert Bonus.objects.get().status == "withheld"
     assert Payment.objects.get(assignment=mended).status == "withheld"
     mended.refresh_from_db()
-    reject.undo(mended, admin, "It was about a shoe shop.")
+    reject.undo_rejection(mended, admin, "It was about a shoe shop.")
     assert Bonus.objects.get().status == "owed"
     rounds()
     assert Bonus.objects.get().status == "paid"

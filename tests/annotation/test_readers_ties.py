@@ -15,7 +15,7 @@ from documents_world import answer_open, answer_to, order, place
 
 from annotation.hits import publish
 from annotation.hits.lease import count_open_hits
-from annotation.interfaces.registry import reading
+from annotation.interfaces.registry import document_interfaces
 from annotation.labels import settle
 from annotation.models import DocumentOrder, Question, Worker
 from annotation.questions import read_documents
@@ -125,7 +125,7 @@ def test_a_tie_of_readers_is_asked_of_one_person_more_who_joins_them(
 @pytest.mark.parametrize("version", ["the same", "a new"])
 def test_none_of_its_readers_is_offered_it(toy: Toy, read: DocumentOrder, version: str) -> None:
     if version == "a new":  # of the tutorials of reading: they may not read now, and did
-        TutorialRun.objects.filter(interface__in=reading()).update(version=0)
+        TutorialRun.objects.filter(interface__in=document_interfaces()).update(version=0)
     assert Question.objects.filter(interface="relation", status="published").exists()
     assert {name: answer_open(toy, name, divided(toy)) for name in READERS} == dict.fromkeys(
         READERS, 0

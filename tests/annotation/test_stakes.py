@@ -62,7 +62,10 @@ def test_a_member_of_a_team_with_a_run_is_offered_nothing(
 ) -> None:
     member = annotator("member")
     teams[0].team.members.add(member)
-    assert lease.count_open_hits(worker_of(member)) == 0 and lease.lease(worker_of(member)) is None
+    assert (
+        lease.count_open_hits(worker_of(member)) == 0
+        and lease.lease_next(worker_of(member)) is None
+    )
     User.objects.filter(pk=member.pk).update(is_researcher=True)
     client.force_login(member)
     assert client.get("/annotate/next/")["Location"] == "/annotate/"
@@ -112,13 +115,13 @@ def test_who_joins_a_team_with_a_question_in_hand_does_not_answer_it(
     teams: tuple[Submission, Submission], annotator: Callable[[str], User], client: Client
 ) -> None:
     member = annotator("member")
-    held = lease.lease(worker_of(member))
+    held = lease.lease_next(worker_of(member))
     assert held is not None
     HIT.objects.exclude(pk=held.hit_id).update(status="closed")
     join(teams[0].team, member)
     client.force_login(member)
     assert "Your team pays for this question" in hand_in(client, held)
-    other = lease.lease(worker_of(annotator("other")))
+    other = lease.lease_next(worker_of(annotator("other")))
     assert other is not None and other.hit_id == held.hit_id
 
 
@@ -133,7 +136,9 @@ def test_an_expert_does_not_decide_what_his_own_team_predicts(
         answer_all(client)
     settle.tick()
     rosa = User.objects.create_user("rosa", is_researcher=True)
-    row = experts.dispute(teams[1], targets[2].pk, rosa, "She did not study there, she taught.")
+    row = experts.store_dispute(
+        teams[1], targets[2].pk, rosa, "She did not study there, she taught."
+    )
     expert = User.objects.create_user("expert", is_staff=True)
     assert queue.take_next_check(row.track, expert, judged_by(expert)) == row
     teams[0].team.members.add(expert)

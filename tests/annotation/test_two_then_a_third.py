@@ -60,11 +60,11 @@ def seen(client: Client) -> Worker:
 
 def say(client: Client, *answers: dict[str, Any]) -> None:
     """One answer after the other, to the questions in their order."""
-    from annotation.hits.lease import lease
+    from annotation.hits.lease import lease_next
     from annotation.hits.submit import submit
 
     for one in answers:
-        held = lease(seen(client))
+        held = lease_next(seen(client))
         assert held is not None
         raw = {name: value if isinstance(value, list) else [value] for name, value in one.items()}
         submit(held, raw)

@@ -14,7 +14,7 @@ from django.test import Client
 from documents_world import answer_to, marks_answer, order, pairs_answer
 
 from annotation.hits import publish
-from annotation.interfaces.registry import interface_of, names
+from annotation.interfaces.registry import interface_names, interface_of
 from annotation.labels import settle
 from annotation.models import Assignment, Gold, Payment, Question, Signal, Worker
 from annotation.quality import gold
@@ -63,7 +63,7 @@ def made(read: None, toy: Toy) -> dict[str, Gold]:
     """Gold of the first document, for either step, made by an admin on the page."""
     admin = Client()
     admin.force_login(toy.users["Admin"])
-    gold.set_aside(toy.track, Decimal("50.00"), toy.users["Admin"], "It is needed.", key="1")
+    gold.set_aside_money(toy.track, Decimal("50.00"), toy.users["Admin"], "It is needed.", key="1")
     for interface in ("entities", "relations_exhaustive"):
         source = Question.objects.get(interface=interface, target__document=toy.documents["d1"])
         assert source in gold.gold_candidates(toy.track, 50)
@@ -116,7 +116,7 @@ def test_it_is_dealt_out_graded_paid_and_never_a_label(
     monkeypatch: pytest.MonkeyPatch,
     learned: Callable[[str], Client],
 ) -> None:
-    gold.set_rate(toy.track, 0.5, toy.users["Admin"], "To try it.")
+    gold.set_gold_rate(toy.track, 0.5, toy.users["Admin"], "To try it.")
     monkeypatch.setattr(gold.DICE, "random", lambda: 0.0)
     Question.objects.filter(interface="entities", target__document=toy.documents["d2"]).update(
         status="published"
@@ -156,7 +156,9 @@ def learned(toy: Toy) -> Callable[[str], Client]:
 
 def test_every_example_is_a_page_and_its_own_answer_is_right(db: None) -> None:
     numbers = {one["interface"]: number for number, one in enumerate(load_examples(), start=1)}
-    assert set(numbers) == {*names()} - {"form"}, "forms are declared by those who use them"
+    assert set(numbers) == {*interface_names()} - {"form"}, (
+        "forms are declared by those who use them"
+    )
     for number, one in enumerate(load_examples(), start=1):
         page = Client().get(f"/annotate/try/{number}/")
         assert page.status_code == 200 and one["why"] not in page.content.decode()

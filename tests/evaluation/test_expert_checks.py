@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from django.db import connection
 
-from annotation.desk.experts import store
+from annotation.desk.experts import store_expert_answer
 from kbpo.evaluation.correction import checks_of, read_frame
 from kbpo.evaluation.data import load_data
 from kbpo.evaluation.due import state_of
@@ -124,7 +124,10 @@ class Crowd:
         while (most is None or n < most) and (
             row := take_next_check(self.track, self.admin)
         ) is not None:
-            assert store(row, self.admin, {}, self.value(row.target_id)) is Outcome.STORED
+            assert (
+                store_expert_answer(row, self.admin, {}, self.value(row.target_id))
+                is Outcome.STORED
+            )
             n += 1
         return n
 
@@ -283,9 +286,9 @@ def test_a_check_is_one_experts_at_a_time_and_answered_once(
     assert mine is not None and theirs is not None and mine.pk != theirs.pk
     assert take_next_check(crowd.track, crowd.admin) == mine  # resumed
     assert hold_check(mine, other) is Outcome.LOST
-    assert store(mine, other, {}, {}) is Outcome.LOST
-    assert store(mine, crowd.admin, {}, crowd.value(mine.target_id)) is Outcome.STORED
-    assert store(mine, crowd.admin, {}, {}) is Outcome.ALREADY
+    assert store_expert_answer(mine, other, {}, {}) is Outcome.LOST
+    assert store_expert_answer(mine, crowd.admin, {}, crowd.value(mine.target_id)) is Outcome.STORED
+    assert store_expert_answer(mine, crowd.admin, {}, {}) is Outcome.ALREADY
     ExpertCheck.objects.filter(pk=theirs.pk).update(held_until="2020-01-01T00:00Z")
     assert take_next_check(crowd.track, crowd.admin) == theirs  # abandoned
 

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from scores.conftest import N, World
 
-from annotation.desk.experts import CannotAsk, dispute
+from annotation.desk.experts import CannotAsk, store_dispute
 from kbpo.evaluation import correction
 from kbpo.evaluation.run import evaluate
 from kbpo.experts.draw import CannotDraw, order_round
@@ -59,7 +59,7 @@ def test_experts_are_not_asked_about_preferences_and_who_wants_to_is_told_why(
     assert str(refused.value) == why
     target = Instance.objects.get(pk=world.numbers("A")[0]).target_id
     with pytest.raises(CannotAsk, match="no expert can say that it is wrong"):
-        dispute(world.runs["A"], target, world.admin, "This is far better than that.")
+        store_dispute(world.runs["A"], target, world.admin, "This is far better than that.")
 
 
 def test_a_round_that_cannot_be_drawn_says_what_failed_and_what_to_do(

@@ -11,7 +11,13 @@ import numpy as np
 import pytest
 from scores.conftest import CRITERIA, World
 
-from annotation.desk.experts import CannotAsk, agrees, dispute, question_of, store
+from annotation.desk.experts import (
+    CannotAsk,
+    agrees_with_labels,
+    question_of,
+    store_dispute,
+    store_expert_answer,
+)
 from annotation.quality.agreement import NOT_KEPT
 from kbpo.evaluation.correction import checks_of, read_frame
 from kbpo.evaluation.data import load_data
@@ -60,7 +66,7 @@ def check(world: World, flagged: int = 0) -> int:
     n = 0
     while (row := take_next_check(world.track, world.admin)) is not None:
         said = {} if n < flagged else {row.target_id: {"ratings": strict(row.target_id)}}
-        assert store(row, world.admin, {}, said) is Outcome.STORED
+        assert store_expert_answer(row, world.admin, {}, said) is Outcome.STORED
         n += 1
     return n
 
@@ -153,7 +159,9 @@ def test_a_rating_that_was_imported_is_disputed_nowhere_and_all_say_why(judged: 
     ]
     Label.objects.filter(pk=label.pk).update(source="import")
     with pytest.raises(CannotAsk, match="judged elsewhere and brought here") as refused:
-        dispute(judged.runs["A"], label.target_id, judged.admin, "This is far better than that.")
+        store_dispute(
+            judged.runs["A"], label.target_id, judged.admin, "This is far better than that."
+        )
     assert str(refused.value) == NOT_DISPUTED["import"]
 
 
@@ -240,5 +248,5 @@ def test_an_expert_agrees_with_ratings_from_which_they_are_not_far(judged: World
         said = {name: [mean_of(target, name)] for name in CRITERIA}
         middle = said["fluency"][0]
         said["fluency"] = [middle + apart if middle < 0.5 else middle - apart]
-        assert agrees(question, {target: {"ratings": said}}) is same
-    assert agrees(question, {}) is False, "a flag, where people had an answer"
+        assert agrees_with_labels(question, {target: {"ratings": said}}) is same
+    assert agrees_with_labels(question, {}) is False, "a flag, where people had an answer"

@@ -54,7 +54,7 @@ def busy(toy: Toy, draft: Callable[..., Submission]) -> None:
     ask.tick()
     publish.tick()
     for worker in doubt(toy, "Ada", "Bo", "Cy"):
-        exclude.keep(worker, toy.users["Admin"], "The gold was wrong.")
+        exclude.keep_worker(worker, toy.users["Admin"], "The gold was wrong.")
     AccountRequest.objects.create(name="Nia", email="nia@lab.example", team="Patterns")
     volunteer = User.objects.create_user("vera")
     Application.objects.create(user=volunteer, why="I read a lot.")

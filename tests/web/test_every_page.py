@@ -189,13 +189,13 @@ def _tried() -> dict[str, list[Page]]:
 
 def _of_ada(toy: Toy, ada: Worker) -> dict[str, list[Page]]:
     """The pages of an annotator who was paid once, was written to, and holds a document."""
-    speak.write(ada, "Thank you", "Well done.", toy.users["Admin"])
+    speak.write_to_worker(ada, "Thank you", "Well done.", toy.users["Admin"])
     speak.give_feedback(
         ada, "relation", clear=True, fair=False, comment="A little more would be fair."
     )
     payout.set_address(ada, "Harbour Bank 12-345, Ada Lee")
-    [owed] = [one for one in payout.owed() if one.worker == ada]
-    paid = payout.pay(
+    [owed] = [one for one in payout.list_debts() if one.worker == ada]
+    paid = payout.record_payout(
         ada,
         upto=owed.upto,
         amount=owed.amount,
@@ -257,9 +257,9 @@ def _being_learned(toy: Toy) -> list[Page]:
     """
     toy.users["Dee"] = User.objects.create(username="dee", is_annotator=True)
     dee = worker_of(toy.users["Dee"])
-    consent.consent(dee, consent.current_terms().version)
+    consent.store_consent(dee, consent.current_terms().version)
     for tutorial in teach.tutorials().values():
-        assert teach.begin(dee, tutorial) is not None
+        assert teach.begin_tutorial(dee, tutorial) is not None
     return [
         ("Dee", reverse("annotate_tutorial_question", args=[name, 1])) for name in teach.tutorials()
     ]
@@ -321,7 +321,7 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
     cy = worker_of(toy.users["Cy"])
     exclude.exclude(cy, "Two people share the account.", admin)
     cy.refresh_from_db()
-    speak.appeal(cy, "It is I alone.")
+    speak.store_appeal(cy, "It is I alone.")
     far = Worker.objects.create(platform="mturk", handle="cd" * 16)
     WorkerIdentity.objects.create(worker=far, external_id="W1")
     Bonus.objects.create(
@@ -339,7 +339,7 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
         [Signal(assignment=one, kind="gold", against=True) for one in doubted]
     )
     assert len(exclude.undecided_workers()) == 1
-    gold.set_aside(toy.track, Decimal("1.00"), admin, "It is needed.", key="1")
+    gold.set_aside_money(toy.track, Decimal("1.00"), admin, "It is needed.", key="1")
     candidate = gold.gold_candidates(toy.track)[0]
     answer = Assignment.objects.filter(worker=ada, hit__questions=candidate).get()
     assert isinstance(answer.raw, dict)
@@ -435,7 +435,7 @@ def _in_a_frame(toy: Toy) -> dict[str, list[Page]]:
     newcomer, learner = FRAME.replace("W9", "WNEW"), FRAME.replace("W9", "WLEARNS")
     stranger = Worker.objects.create(platform="mturk", handle=handle_of("mturk", "WSTRANGE"))
     learner_of_it = Worker.objects.create(platform="mturk", handle=handle_of("mturk", "WLEARNS"))
-    consent.consent(learner_of_it, consent.current_terms().version)
+    consent.store_consent(learner_of_it, consent.current_terms().version)
     known = Worker.objects.create(platform="mturk", handle=handle_of("mturk", "W9"))
     learn(known)
     out = Worker.objects.create(platform="mturk", handle=handle_of("mturk", "WOUT"))

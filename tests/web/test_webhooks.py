@@ -122,7 +122,7 @@ def _is_disputed(toy: Toy, row: Submission, n: int) -> None:
     if n % 2:
         experts.drop_dispute(check, toy.users["Admin"], "It says so twice.")
     else:
-        experts.answer(check, {"none": ["1"]}, toy.users["Admin"])
+        experts.parse_and_store_answer(check, {"none": ["1"]}, toy.users["Admin"])
 
 
 ENDS: dict[str, tuple[str, Callable[[Toy, Submission, int], object]]] = {

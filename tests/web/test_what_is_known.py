@@ -166,7 +166,7 @@ def test_ones_data_have_what_one_asked_doubted_and_answered(
     rosa, admin = toy.users["Rosa"], toy.users["Admin"]
     own(toy, rosa)
     target = Label.objects.order_by("pk")[0].target_id
-    row = experts.dispute(judged, target, rosa, "She did not found it.")
+    row = experts.store_dispute(judged, target, rosa, "She did not found it.")
     told = json.loads(as_user("Rosa").get(reverse("own-data")).content)
     assert [one["team"] for one in told["requests"]] == ["Berg"]
     assert [one["why"] for one in told["applications"]] == ["Nils reads a lot."]

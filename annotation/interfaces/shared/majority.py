@@ -32,7 +32,7 @@ class Majority:
         return 1.0 - self.votes[self.value] / self.n
 
 
-def most(answers: Sequence[str]) -> Majority | None:
+def most_frequent(answers: Sequence[str]) -> Majority | None:
     """Return the most frequent answer, the first in alphabetical order among several; None without
     answers.
     """
@@ -47,7 +47,7 @@ def more_than_half(answers: Sequence[str], voters: int) -> str | None:
     """Return the answer of more than half of the voters, including those without an answer; else
     None.
     """
-    best = most(answers)
+    best = most_frequent(answers)
     return best.value if best is not None and 2 * best.votes[best.value] > voters else None
 
 

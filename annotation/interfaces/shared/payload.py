@@ -251,6 +251,6 @@ def joins_readers(payload: Mapping[str, Any]) -> bool:
     return len(mentions_beside(payload)) == 1
 
 
-def is_divided(said: Sequence[Statement]) -> bool:
+def is_tied(said: Sequence[Statement]) -> bool:
     """Return whether people are tied about a mention, over the answers to all questions."""
     return UNDECIDED in aggregate(add_reader_votes(said))

@@ -73,7 +73,7 @@ def call(operation: str, **request: Any) -> dict[str, Any]:
     """
     keys = settings.MTURK_ACCESS_KEY_ID, settings.MTURK_SECRET_ACCESS_KEY
     try:
-        client = _make_client(usable().endpoint, *keys, float(settings.MTURK_TIMEOUT))
+        client = _make_client(usable_endpoint().endpoint, *keys, float(settings.MTURK_TIMEOUT))
         answer: dict[str, Any] = getattr(client, xform_name(operation))(**request)
     except ClientError as error:
         raise _meaning(operation, error) from error
@@ -86,7 +86,7 @@ def call(operation: str, **request: Any) -> dict[str, Any]:
     return answer
 
 
-def pages(operation: str, name: str, **request: Any) -> Iterator[dict[str, Any]]:
+def list_items(operation: str, name: str, **request: Any) -> Iterator[dict[str, Any]]:
     """Yield all items of a list, page by page."""
     token: dict[str, Any] = {}
     while True:
@@ -158,7 +158,7 @@ def refuse_other_endpoint(endpoint: str, what: str) -> None:
     is set. So work in a sandbox is never paid with real money, and the books of two endpoints are
     never mixed.
     """
-    now = usable().endpoint
+    now = usable_endpoint().endpoint
     if endpoint != now:
         where = f"was made at {endpoint}" if endpoint else "was made before we noted where"
         raise PlatformDown(
@@ -166,12 +166,12 @@ def refuse_other_endpoint(endpoint: str, what: str) -> None:
         )
 
 
-def usable() -> Account:
+def usable_endpoint() -> Account:
     """Return the endpoint, if it can be used. Raises PlatformDown with a sentence."""
     return usable_account(account())
 
 
-def written(amount: Decimal) -> str:
+def amount_text(amount: Decimal) -> str:
     """Return an amount as the API takes it. Raises ValueError for one that is not positive or finer
     than a cent.
     """

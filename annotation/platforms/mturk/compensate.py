@@ -15,11 +15,11 @@ from annotation.platforms.base import Lost, Offer, Refused
 from annotation.platforms.mturk import kinds
 from annotation.platforms.mturk.client import (
     KEYWORDS,
+    amount_text,
     call,
     existing_hit,
     external_question,
-    pages,
-    written,
+    list_items,
 )
 from annotation.platforms.proof import thanks_path
 from kbpo import clock
@@ -39,7 +39,7 @@ def reason_of(bonus: Bonus) -> str:
     return f"{bonus.why.strip()[:900]} (payment {bonus.token[:12]})"
 
 
-def step(bonus: Bonus, offered: bool) -> Offer:
+def advance_payment(bonus: Bonus, offered: bool) -> Offer:
     """Return what has become of a payment. Each step can be repeated: nothing is made twice, nobody
     is paid twice.
 
@@ -48,7 +48,7 @@ def step(bonus: Bonus, offered: bool) -> Offer:
     """
     if not bonus.external_id:
         mark = MARK + _token(bonus)
-        for row in pages("ListHITs", "HITs"):
+        for row in list_items("ListHITs", "HITs"):
             if row.get("RequesterAnnotation") == mark:
                 bonus.external_id = str(row["HITId"])
                 break
@@ -59,7 +59,7 @@ def step(bonus: Bonus, offered: bool) -> Offer:
         bonus.offered_at = clock.now()
         bonus.save(update_fields=["external_id", "offered_at"])
     hit = _hit(bonus) if offered else _take_down(bonus)
-    for page in pages("ListAssignmentsForHIT", "Assignments", HITId=bonus.external_id):
+    for page in list_items("ListAssignmentsForHIT", "Assignments", HITId=bonus.external_id):
         if page["AssignmentStatus"] != "Approved":
             _approve(page)
         return Offer.PAID
@@ -146,7 +146,7 @@ def _make_hit(bonus: Bonus) -> str:
     properties = kinds.type_of_hit(
         "A payment that we owe you",
         reason_of(bonus),
-        written(bonus.amount),
+        amount_text(bonus.amount),
         3600,
         KEYWORDS,
         [need],

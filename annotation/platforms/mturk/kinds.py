@@ -13,7 +13,7 @@ from django.conf import settings
 
 from annotation.models import ExternalType
 from annotation.platforms.base import PlatformDown, Refused, UnknownOutcome
-from annotation.platforms.mturk.client import call, pages, usable
+from annotation.platforms.mturk.client import call, list_items, usable_endpoint
 
 log = logging.getLogger(__name__)
 EVENTS = ["AssignmentSubmitted", "AssignmentReturned", "AssignmentAbandoned", "HITReviewable"]
@@ -136,7 +136,7 @@ def _make_qualification(name: str, description: str) -> str:
 
 def _qualification_named(full: str) -> str | None:
     request = {"Query": full, "MustBeRequestable": False, "MustBeOwnedByCaller": True}
-    for page in pages("ListQualificationTypes", "QualificationTypes", **request):
+    for page in list_items("ListQualificationTypes", "QualificationTypes", **request):
         if page["Name"] == full:
             return str(page["QualificationTypeId"])
     return None
@@ -171,13 +171,13 @@ def _least(kind: str, number: int) -> dict[str, Any]:
 
 def forget(external_id: str = "") -> None:
     """Forget a type that the endpoint does not know any more; without one, all of them."""
-    external_types = ExternalType.objects.filter(platform=NAME, endpoint=usable().endpoint)
+    external_types = ExternalType.objects.filter(platform=NAME, endpoint=usable_endpoint().endpoint)
     (external_types.filter(external_id=external_id) if external_id else external_types).delete()
 
 
 def _stored_external_id(kind: str, digest: str) -> str:
     external_types = ExternalType.objects.filter(
-        platform=NAME, endpoint=usable().endpoint, kind=kind, digest=digest
+        platform=NAME, endpoint=usable_endpoint().endpoint, kind=kind, digest=digest
     )
     return external_types.values_list("external_id", flat=True).first() or ""
 
@@ -185,7 +185,7 @@ def _stored_external_id(kind: str, digest: str) -> str:
 def _keep(kind: str, digest: str, external_id: str) -> str:
     row, _ = ExternalType.objects.update_or_create(
         platform=NAME,
-        endpoint=usable().endpoint,
+        endpoint=usable_endpoint().endpoint,
         kind=kind,
         digest=digest,
         defaults={"external_id": external_id},

@@ -30,15 +30,15 @@ from annotation.platforms.mturk.client import (
     FEE,
     KEYWORDS,
     account,
+    amount_text,
     call,
     existing_hit,
     external_question,
+    list_items,
     mark_of,
-    pages,
     refuse_other_endpoint,
     title_and_description,
     token_of,
-    written,
 )
 from annotation.platforms.proof import task_path
 from kbpo import clock
@@ -168,7 +168,7 @@ class MTurk(Platform):
         kind = kinds.hit_type(
             title,
             description,
-            written(hit.reward),
+            amount_text(hit.reward),
             advert.lease_seconds,
             KEYWORDS,
             kinds.requirements(),
@@ -185,7 +185,7 @@ class MTurk(Platform):
 
     def survey(self, hit: HIT | None = None) -> Iterator[Seen]:
         if hit is None:
-            for page in pages("ListHITs", "HITs"):
+            for page in list_items("ListHITs", "HITs"):
                 yield _read_hit(page)
         elif (found := self._find(hit)) is not None:
             yield found
@@ -199,7 +199,7 @@ class MTurk(Platform):
                 if no.code == "HITDoesNotExist":
                     return None
                 raise
-        for page in pages("ListHITs", "HITs"):
+        for page in list_items("ListHITs", "HITs"):
             if page.get("RequesterAnnotation") == mark_of(hit):
                 return _read_hit(page)
         return None
@@ -236,7 +236,7 @@ class MTurk(Platform):
     # -- Assignments
     def collect(self, hit: HIT) -> Iterable[dict[str, Any]]:
         refuse_other_endpoint(hit.endpoint, f"HIT {hit.pk}")
-        for page in pages("ListAssignmentsForHIT", "Assignments", HITId=hit.external_id):
+        for page in list_items("ListAssignmentsForHIT", "Assignments", HITId=hit.external_id):
             try:
                 fields = fields_of(page.get("Answer", ""))
             except Unreadable as bad:
@@ -278,7 +278,7 @@ class MTurk(Platform):
             call(
                 "SendBonus",
                 WorkerId=bonus.worker.identity.external_id,
-                BonusAmount=written(bonus.amount),
+                BonusAmount=amount_text(bonus.amount),
                 AssignmentId=bonus.assignment.external_id,
                 Reason=compensate.reason_of(bonus),
                 UniqueRequestToken=bonus.token,
@@ -289,7 +289,7 @@ class MTurk(Platform):
 
     def _was_paid(self, bonus: Bonus) -> bool:
         assert bonus.assignment is not None
-        paid = pages(
+        paid = list_items(
             "ListBonusPayments", "BonusPayments", AssignmentId=bonus.assignment.external_id
         )
         return any(one["Reason"] == compensate.reason_of(bonus) for one in paid)
@@ -299,7 +299,7 @@ class MTurk(Platform):
         if over:
             compensate.delete_ended_hits(bonus)
             return Offer.NOBODY
-        return compensate.step(bonus, offered)
+        return compensate.advance_payment(bonus, offered)
 
     def qualify(self, worker: Worker, name: str, held: bool) -> None:
         kind, who = kinds.qualification(name), worker.identity.external_id
@@ -320,7 +320,7 @@ class MTurk(Platform):
 
     def requests(self) -> Iterator[Request]:
         kind = kinds.qualification(kinds.TUTORIAL)
-        for page in pages(
+        for page in list_items(
             "ListQualificationRequests", "QualificationRequests", QualificationTypeId=kind
         ):
             yield Request(page["QualificationRequestId"], page["WorkerId"])

@@ -12,8 +12,8 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
-from annotation.desk.experts import answer, judged_by, question_of
-from annotation.hits.parts import part
+from annotation.desk.experts import judged_by, parse_and_store_answer, question_of
+from annotation.hits.parts import answer_part
 from annotation.interfaces.base import BadAnswer
 from annotation.models import Assignment, Question
 from annotation.quality.gold import CannotMake, make_gold
@@ -74,7 +74,7 @@ def question(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if request.method == "POST":
         raw = raw_fields(request.POST)
         try:
-            outcome = answer(row, raw, user)
+            outcome = parse_and_store_answer(row, raw, user)
         except BadAnswer as bad:
             error, outcome = str(bad), queue.hold_check(row, user, judged_by(user), raw)
         else:
@@ -155,7 +155,9 @@ def make_gold_from_answer(request: HttpRequest, pk: int) -> HttpResponse:
         hit__questions=source, responses__counts=True, raw__isnull=False
     )
     earliest = assignments.order_by("pk").first()
-    given = part(source, earliest.raw) if earliest and isinstance(earliest.raw, dict) else None
+    given = (
+        answer_part(source, earliest.raw) if earliest and isinstance(earliest.raw, dict) else None
+    )
     return _make_gold(request, source, given)
 
 

@@ -232,7 +232,7 @@ def show_trail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if trail is None:
         raise Http404("This check has no answer yet.")
     if request.method == "POST":
-        experts.remark(trail.row, current_admin(request), request.POST.get("remark", ""))
+        experts.store_remark(trail.row, current_admin(request), request.POST.get("remark", ""))
         messages.success(request, "Saved.")
         return redirect("desk-trail", slug=slug, pk=pk)
     return render(request, "desk/trail.html", {"track": track, "trail": trail, "row": trail.row})

@@ -14,7 +14,7 @@ from django.urls import path, reverse
 
 from annotation.budget import accrue, check_books
 from annotation.budget.halts import current_halts, stop_publishing
-from annotation.budget.halts import resume as lift_halts
+from annotation.budget.halts import lift_halts as lift_halts
 from annotation.desk import failures as failed_rows
 from annotation.desk import journey
 from annotation.desk.failures import CannotDismiss, CannotRetry
@@ -111,7 +111,7 @@ def _context() -> dict[str, Any]:
         "workers": annotator_table(FEW),
         "warned": warned_since(clock.now() - A_WEEK),
         "excluded": exclude.excluded_since(clock.now() - A_WEEK),
-        "online": describe.online(),
+        "online": describe.count_online(),
         "runs": runs(),
         "now": clock.now(),
     }
@@ -121,7 +121,7 @@ def _open_requests() -> list[dict[str, Any]]:
     """Return the open requests: number, kind and page."""
     waiting = [
         (AccountRequest.objects.filter(decided_at=None).count(), "request", "for an account"),
-        (volunteer.waiting().count(), "volunteer", "who wants to judge"),
+        (volunteer.open_applications().count(), "volunteer", "who wants to judge"),
         (Appeal.objects.filter(answered_at=None).count(), "appeal", "of an annotator"),
         (waiting_for_experts(), "judgment", "that an expert is asked about"),
     ]
@@ -286,7 +286,9 @@ def keep_shown_workers(request: HttpRequest) -> HttpResponse:
     for case in exclude.undecided_workers():
         if case.worker.handle in seen:
             try:
-                exclude.keep(Worker.objects.get(pk=case.worker.pk), current_admin(request), why)
+                exclude.keep_worker(
+                    Worker.objects.get(pk=case.worker.pk), current_admin(request), why
+                )
                 kept += 1
             except ValueError as meanwhile:
                 messages.error(request, f"{case.worker.handle[:6]}: {meanwhile}")

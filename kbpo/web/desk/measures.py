@@ -24,9 +24,9 @@ from annotation.quality.gold import (
     gold_results,
     money_left,
     policy_of,
-    retire,
-    set_aside,
-    set_rate,
+    retire_gold,
+    set_aside_money,
+    set_gold_rate,
 )
 from annotation.quality.signals import NAMES
 from annotation.quality.warn import set_exclude_for
@@ -149,19 +149,21 @@ def _change_gold(request: HttpRequest, track: Track) -> str:
     """Run the action, and return what was done as a sentence. Raises CannotMake, OverBudget."""
     verb, why, who = request.POST.get("verb", ""), form_reason(request), current_admin(request)
     if verb == "retire":
-        retire(_find_gold(request, [standing.gold for standing in gold_results(track)]), who, why)
+        retire_gold(
+            _find_gold(request, [standing.gold for standing in gold_results(track)]), who, why
+        )
         return "It is no longer gold. Its answers stay paid."
     if verb == "rate":
         share = parse_amount(request.POST.get("percent", ""))
         if share is None or share > 50:
             raise CannotMake("Give a share between 0 and 50 %.")
-        set_rate(track, float(share / 100), who, why)
+        set_gold_rate(track, float(share / 100), who, why)
         return f"{share:g} % of the questions are gold from now on."
     if verb == "money":
         amount = parse_amount(request.POST.get("amount", ""))
         if amount is None or not 0 < amount <= 10_000:
             raise CannotMake("Give an amount of dollars above 0, to the cent.")
-        set_aside(track, amount, who, why, key=request.POST.get("key", "")[:32])
+        set_aside_money(track, amount, who, why, key=request.POST.get("key", "")[:32])
         return f"${amount} of the budget of {track.name} is set aside for gold."
     raise CannotMake("Say what to change.")
 

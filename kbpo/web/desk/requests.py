@@ -78,7 +78,9 @@ def show_requests(request: HttpRequest) -> HttpResponse:
             .select_related("worker")
             .order_by("made_at")
         ],
-        "volunteers": (volunteer.waiting().select_related("user").order_by("made_at")[:MOST_SHOWN]),
+        "volunteers": (
+            volunteer.open_applications().select_related("user").order_by("made_at")[:MOST_SHOWN]
+        ),
         "n_requests": AccountRequest.objects.filter(decided_at=None).count(),
         "told": counts,
         "feedback": [
@@ -107,7 +109,7 @@ def _annotators() -> list[dict[str, Any]]:
         n=Count("assignments", filter=Q(assignments__submitted_at__isnull=False))
     )
     workers = workers.order_by("-last_seen_at", "pk")[:MOST_SHOWN]
-    owed = {balance.worker.pk: balance.amount for balance in payout.owed()}
+    owed = {balance.worker.pk: balance.amount for balance in payout.list_debts()}
     return [{"worker": row, "n": row.n, "owed": owed.get(row.pk)} for row in workers]
 
 
@@ -123,7 +125,7 @@ def send_message(request: HttpRequest) -> HttpResponse:
             workers = list(Worker.objects.filter(Q(handle=to) | Q(user__username=to))[:2])
             if len(workers) != 1:
                 raise speak.CannotSay(f"There is no annotator “{to[:40]}” with an account.")
-            speak.write(workers[0], subject, text, admin)
+            speak.write_to_worker(workers[0], subject, text, admin)
             notice = (
                 "It is shown on their page."
                 if workers[0].user_id
@@ -163,7 +165,9 @@ def decide_volunteer(request: HttpRequest) -> HttpResponse:
     if not admits and not why:
         messages.error(request, "Nobody was declined: give a reason, which the person reads.")
         return redirect("desk-requests")
-    row = volunteer.decide(form_pk(request), current_admin(request), admit=admits, why=why)
+    row = volunteer.decide_application(
+        form_pk(request), current_admin(request), admit=admits, why=why
+    )
     if row is None:
         messages.info(request, "That was decided already.")
     else:
@@ -179,7 +183,7 @@ def allow_another_attempt(request: HttpRequest) -> HttpResponse:
     run = _failed_tutorials().filter(worker=worker, interface=interface).first()
     if not (why := form_reason(request)):
         messages.error(request, "Nothing was changed: give a reason for the log.")
-    elif run is not None and teach.forget(worker, teach.tutorials()[interface]):
+    elif run is not None and teach.forget_attempts(worker, teach.tutorials()[interface]):
         note(
             "tutorial",
             f"worker:{worker.handle}",
@@ -287,16 +291,18 @@ def set_intake(request: HttpRequest) -> HttpResponse:
             "payout_day": int(day),
             "payout_ways": " ".join(ways.replace("\x00", "").split())[:300],
         }
-    before = payout.schedule()
+    before = payout.payout_schedule()
     Intake.objects.update_or_create(track=track, defaults=fields)
     rules = ", ".join(f"{field} {value}" for field, value in fields.items())
     note("intake", subject, who=current_admin(request), why=form_reason(request), after=rules)
     messages.success(request, f"The rules of {name} are changed.")
     if track is not None and mode != Intake.Volunteers.CLOSED == takes_volunteers():
         messages.warning(request, NOBODY_COMES)
-    if payout.schedule() != before:
+    if payout.payout_schedule() != before:
         n = speak.write_to_all(
-            "How you are paid has changed", payout.schedule().sentence(), current_admin(request)
+            "How you are paid has changed",
+            payout.payout_schedule().sentence(),
+            current_admin(request),
         )
         messages.info(request, f"{plural(n, 'annotator')} got a message about it.")
     return redirect("desk-rules")
@@ -308,13 +314,13 @@ def show_payouts(request: HttpRequest) -> HttpResponseBase:
     for the bank. A POST marks a payout as paid, or undoes it.
     """
     if "format" in request.GET:
-        return Table("owed", OWED, [row for row in payout.owed() if row.due]).file(request)
+        return Table("owed", OWED, [row for row in payout.list_debts() if row.due]).file(request)
     refusal = ""
     if request.method == "POST":
         refusal = _undo_payout(request) if request.POST.get("undo") else _mark_paid(request)
         if not refusal:
             return redirect("desk-payouts")
-    balances = payout.owed()
+    balances = payout.list_debts()
     marks = Payout.objects.select_related(
         "worker__user", "paid_by", "undone_by", "undoes"
     ).order_by("-paid_at")
@@ -323,7 +329,7 @@ def show_payouts(request: HttpRequest) -> HttpResponseBase:
         "total": sum((balance.amount for balance in balances), Decimal("0.00")),
         "due": sum((balance.amount for balance in balances if balance.due), Decimal("0.00")),
         "minimum": intake_of().payout_minimum,
-        "next_date": payout.schedule().next_date(),
+        "next_date": payout.payout_schedule().next_date(),
         "paid": marks[:MOST_SHOWN],
         "paid_in_all": Payout.objects.aggregate(sum=Sum("amount"))["sum"] or Decimal("0.00"),
         "refusal": refusal,
@@ -346,7 +352,7 @@ def _mark_paid(request: HttpRequest) -> str:
             " the list below."
         )
     try:
-        made = payout.pay(
+        made = payout.record_payout(
             worker,
             upto=int(upto),
             amount=amount,
@@ -363,7 +369,7 @@ def _mark_paid(request: HttpRequest) -> str:
 def _undo_payout(request: HttpRequest) -> str:
     """Undo a payout, and return why not, as a sentence; empty if it was undone."""
     try:
-        undone = payout.undo(
+        undone = payout.undo_payout(
             request.POST["undo"], current_admin(request), request.POST.get("why", "")
         )
     except payout.CannotPay as cannot:

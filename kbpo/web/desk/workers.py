@@ -94,13 +94,13 @@ COLUMNS = (
 
 def annotator_table(n: int) -> Table:
     """Return the table of the annotators who were seen last."""
-    return Table("annotators", COLUMNS, describe.workers(n))
+    return Table("annotators", COLUMNS, describe.worker_lines(n))
 
 
 @for_admins
 def list_workers(request: HttpRequest) -> HttpResponse:
     """Return all annotators, last seen first."""
-    context = {"table": annotator_table(500), "online": describe.online()}
+    context = {"table": annotator_table(500), "online": describe.count_online()}
     return render(request, "desk/workers.html", context)
 
 
@@ -110,9 +110,9 @@ def show_worker(request: HttpRequest, handle: str) -> HttpResponse:
     refusal = _change_worker(request, handle) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
         # an erased worker has another hash, which nobody is told
-        remains = describe.record(handle, 1) is not None
+        remains = describe.worker_record(handle, 1) is not None
         return redirect("desk-worker", handle=handle) if remains else redirect("desk-workers")
-    record = describe.record(handle)
+    record = describe.worker_record(handle)
     if record is None:
         raise Http404("There is no such annotator.")
     context = {
@@ -137,7 +137,9 @@ def _change_worker(request: HttpRequest, handle: str) -> str:
         return "Give a reason, which the annotator reads."
     try:
         if verb == "write":
-            speak.write(worker, _text(request, "subject"), request.POST.get("text", ""), user)
+            speak.write_to_worker(
+                worker, _text(request, "subject"), request.POST.get("text", ""), user
+            )
             said = "Sent."
         elif verb == "erase":
             said = leave.erase_elsewhere(worker, user, why)
@@ -147,7 +149,7 @@ def _change_worker(request: HttpRequest, handle: str) -> str:
         elif verb == "reinstate":
             said = f"Reinstated, and counting again: {exclude.reinstate(worker, user, why)}."
         else:
-            exclude.keep(worker, user, why)
+            exclude.keep_worker(worker, user, why)
             said = "Kept. Earlier signals no longer count."
     except ValueError as no:
         return str(no)
@@ -161,7 +163,7 @@ def show_answer(request: HttpRequest, pk: int) -> HttpResponse:
     """Return an answer beside the right one and those of others; with `?refuse` the form for a
     rejection. A POST rejects it, or undoes that.
     """
-    pair = describe.answer(pk)
+    pair = describe.worker_and_answer(pk)
     if pair is None:
         raise Http404("There is no such answer.")
     if request.POST.get("action") == "undo":
@@ -187,7 +189,7 @@ def doubted_answers(worker: Worker) -> list[dict[str, Any]]:
     return [
         {"answer": pair[1], "read": compare_answer(row)}
         for row in latest[:MOST_READ]
-        if (pair := describe.answer(row.pk)) is not None
+        if (pair := describe.worker_and_answer(row.pk)) is not None
     ]
 
 
@@ -197,7 +199,7 @@ def _reject(request: HttpRequest, pk: int, worker: Worker, answer: Any) -> HttpR
     row = _find_answer(pk)
     if request.method == "POST":
         try:
-            reject.check(row, evidence)
+            reject.check_rejectable(row, evidence)
             sure = True
             if request.POST.get("sure") == "yes":
                 reject.reject(row, user, evidence)
@@ -221,7 +223,7 @@ def _reject(request: HttpRequest, pk: int, worker: Worker, answer: Any) -> HttpR
 def _undo_rejection(request: HttpRequest, pk: int, worker: Worker) -> HttpResponse:
     """Undo a rejection."""
     try:
-        reject.undo(_find_answer(pk), current_admin(request), _text(request, "why"))
+        reject.undo_rejection(_find_answer(pk), current_admin(request), _text(request, "why"))
         messages.success(request, "The rejection is undone: the answer counts and is paid.")
     except CannotReject as wrong:
         messages.error(request, str(wrong))

@@ -40,13 +40,13 @@ def show_terms(request: HttpRequest) -> HttpResponse:
     holds, number = consent.current_terms(), request.GET.get("version", "")
     if number and not (number.isascii() and number.isdecimal() and len(number) < 6):
         raise Http404
-    text = consent.version(int(number)) if number else holds
+    text = consent.terms_version(int(number)) if number else holds
     if text is None:
         raise Http404
     worker = worker_of(request.user) if getattr(request.user, "is_annotator", False) else None  # type: ignore[arg-type]
     refusal = ""
     if request.method == "POST" and worker is not None:
-        refusal = consent.take(worker, request.POST)
+        refusal = consent.store_consent_form(worker, request.POST)
         if not refusal:
             return redirect(next_url(request))
         text = holds
@@ -79,7 +79,7 @@ def show_tutorial(request: HttpRequest, worker: Worker, interface: str) -> HttpR
     """
     lesson = _find_tutorial(interface)
     if request.method == "POST":
-        run = teach.begin(worker, lesson)
+        run = teach.begin_tutorial(worker, lesson)
         if run is not None:
             return redirect(
                 "annotate_tutorial_question", interface=interface, number=len(run.answers) + 1
@@ -125,7 +125,9 @@ def show_tutorial_question(
     raw = raw_fields(request.POST)
     try:
         # What went back is promised anew; who was promised nothing asks for it where they go on.
-        teach.answer(run if run.promise_id is None else teach.renew(run), number, raw)
+        teach.store_tutorial_answer(
+            run if run.promise_id is None else teach.renew_promise(run), number, raw
+        )
     except BadAnswer as bad:
         asked = lesson.question(number, run.attempt)
         return render_question(request, asked, raw, context | {"error": str(bad)}, status=422)

@@ -19,7 +19,7 @@ from annotation.hits import lease
 from annotation.hits.held import answers_today
 from annotation.hits.mail_work import ask_for_mail
 from annotation.hits.parts import read_answer
-from annotation.interfaces.registry import interface_of, names
+from annotation.interfaces.registry import interface_names, interface_of
 from annotation.models import ANSWERED, Assignment, Worker
 from annotation.quality.hourly import hourly_rates
 from annotation.workers import consent, leave, payout, speak, teach, volunteer
@@ -60,7 +60,7 @@ def show_home(request: HttpRequest, worker: Worker) -> HttpResponse:
     held = Assignment.objects.filter(
         worker=worker, status="leased", leased_until__gt=clock.now()
     ).first()
-    learned, learnable = teach.taught(worker), teach.learnable(worker)
+    learned, learnable = teach.taught_interfaces(worker), teach.learnable_interfaces(worker)
     everything = lease.count_open_hits(worker, COUNTED, [*learned, *learnable])
     context = {
         "worker": worker,
@@ -76,10 +76,10 @@ def show_home(request: HttpRequest, worker: Worker) -> HttpResponse:
         "history": _assignment_rows(_history(worker)[:10]),
         "unread": worker.messages.filter(read_at=None).count(),
         "appeals": worker.appeals.order_by("-made_at")[:5],
-        "refusals": speak.refusals(worker),
+        "refusals": speak.current_rejections(worker),
         "appealing": worker.appeals.filter(answered_at=None).exists(),
         "receipts": worker.payouts.filter(undoes=None).order_by("-paid_at")[:3],
-        "prospect": payout.payment_forecast(worker, payout.owed_to(worker)),
+        "prospect": payout.payment_forecast(worker, payout.debt_to(worker)),
         "address": payout.mask_address(payout.address_of(worker)),
         "email": request.user.email,  # type: ignore[union-attr]
         "gets_mail": worker.wants_mail,
@@ -188,7 +188,7 @@ def show_own_answer(request: HttpRequest, worker: Worker, pk: int) -> HttpRespon
 def show_messages(request: HttpRequest, worker: Worker) -> HttpResponse:
     """Return the messages to a worker, and mark them as read."""
     letters = list(worker.messages.order_by("-at")[:200])
-    speak.read(worker)
+    speak.mark_read(worker)
     return render(request, "annotators/messages.html", {"rows": letters})
 
 
@@ -202,7 +202,7 @@ def show_feedback(request: HttpRequest, worker: Worker) -> HttpResponse:
             return redirect("annotate")
         except speak.CannotSay as cannot:
             refusal = str(cannot)
-    kinds = [(name, interface_of(name).title) for name in names()]
+    kinds = [(name, interface_of(name).title) for name in interface_names()]
     context = {"refusal": refusal, "sent": request.POST, "kinds": kinds}
     return render(request, "annotators/feedback.html", context, status=422 if refusal else 200)
 
@@ -213,7 +213,7 @@ def store_feedback(worker: Worker, sent: QueryDict) -> str:
         raise speak.CannotSay("Answer both questions: is it clear, and is the pay fair?")
     speak.give_feedback(
         worker,
-        sent.get("interface", "") if sent.get("interface") in names() else "",
+        sent.get("interface", "") if sent.get("interface") in interface_names() else "",
         clear=sent["clear"] == "yes",
         fair=sent["fair"] == "yes",
         comment=sent.get("comment", ""),
@@ -227,7 +227,7 @@ APPEALED = "Your appeal is with the admins. The answer will appear here."
 def store_appeal(request: HttpRequest, worker: Worker) -> HttpResponse:
     """Store an appeal against an exclusion or refused pay."""
     try:
-        speak.appeal(worker, request.POST.get("text", ""))
+        speak.store_appeal(worker, request.POST.get("text", ""))
         messages.success(request, APPEALED)
     except speak.CannotSay as cannot:
         messages.error(request, str(cannot))
@@ -246,8 +246,8 @@ def show_payee(request: HttpRequest, worker: Worker) -> HttpResponse:
     context = {
         "address": payout.address_of(worker),
         "sent": request.POST if refusal else {},
-        "rules": payout.schedule(),
-        "prospect": payout.payment_forecast(worker, payout.owed_to(worker)),
+        "rules": payout.payout_schedule(),
+        "prospect": payout.payment_forecast(worker, payout.debt_to(worker)),
         "gets_mail": worker.wants_mail,
         "refusal": refusal,
     }
@@ -315,7 +315,9 @@ def show_receipt(request: HttpRequest, paid: Payout) -> HttpResponse:
         "payout": paid,
         "lines": [
             {
-                "what": interface_of(line.what).title if line.what in names() else line.what,
+                "what": interface_of(line.what).title
+                if line.what in interface_names()
+                else line.what,
                 "line": line,
             }
             for line in payout.receipt_lines(paid)
@@ -370,7 +372,7 @@ def _leave(request: HttpRequest, worker: Worker) -> str:
         return "Choose what happens to the unpaid money."
     if money == "pay" and not payout.address_of(worker):
         return "Enter a payout address first, or give up the money."
-    if not leave.ask(worker, waives=money == "waive"):
+    if not leave.ask_to_leave(worker, waives=money == "waive"):
         messages.info(
             request,
             "You will be erased once everything is paid. Until then you can stay.",
@@ -405,7 +407,7 @@ def volunteer_page(request: HttpRequest) -> HttpResponse:
     context = {
         "form": form,
         "application": application,
-        "why": volunteer.why_not(application) if application is not None else "",
+        "why": volunteer.decline_reason(application) if application is not None else "",
         "mode": takes_volunteers(),
         "offers": offers_of(Track.objects.filter(pk__in=tracks_for_volunteers())),
         "refusal": refusal,
@@ -424,12 +426,12 @@ def volunteer_page(request: HttpRequest) -> HttpResponse:
 
 def _sign_up(request: HttpRequest, user: User | None, form: SignUpForm | None) -> Application:
     network = client_network(request)
-    volunteer.check(client_address(request), network)
+    volunteer.check_sign_up(client_address(request), network)
     if user is None:
         assert form is not None
         user = form.save()
         login(request, user)
-    application = volunteer.apply(user, request.POST.get("why", ""), network)
+    application = volunteer.apply_as_volunteer(user, request.POST.get("why", ""), network)
     if application.admitted:
         worker_of(user)
     return application

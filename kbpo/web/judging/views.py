@@ -33,11 +33,11 @@ from annotation.hits.held import (
 )
 from annotation.hits.submit import Outcome, submit
 from annotation.interfaces.base import BadAnswer
-from annotation.interfaces.registry import interface_of, names
+from annotation.interfaces.registry import interface_names, interface_of
 from annotation.models import Assignment, Question, Worker
 from annotation.workers import volunteer
 from annotation.workers.consent import has_consented
-from annotation.workers.teach import taught
+from annotation.workers.teach import taught_interfaces
 from annotation.workers.worker import keys_of, set_keys, worker_of
 from kbpo import clock
 from kbpo.corpus.models import Document
@@ -187,8 +187,8 @@ def redirect_to_next_question(request: HttpRequest, worker: Worker) -> HttpRespo
     question from now on.
     """
     kind = request.GET.get("kind")
-    if kind is not None and (kind in names() or not kind):
-        lease.choose(worker, kind)
+    if kind is not None and (kind in interface_names() or not kind):
+        lease.choose_interface(worker, kind)
     return _redirect_to_next(request, worker)
 
 
@@ -204,13 +204,13 @@ def _next_assignment(request: HttpRequest, worker: Worker) -> Assignment | HttpR
     if worker.excluded_at is not None:
         messages.warning(request, EXCLUDED)
         return redirect("annotate")
-    assignment = lease.lease(worker)
+    assignment = lease.lease_next(worker)
     if assignment is not None:
         return assignment
     if not has_consented(worker):
         return redirect("annotate_terms")
-    if worker.wants in taught(worker):
-        lease.choose(worker, "")
+    if worker.wants in taught_interfaces(worker):
+        lease.choose_interface(worker, "")
         messages.info(request, NO_MORE)
         return redirect("annotate")
     if lesson := lease.tutorial_to_learn(worker):
@@ -238,7 +238,7 @@ def show_question(request: HttpRequest, worker: Worker, token: str) -> HttpRespo
     if request.method == "POST":
         return _store_answer(request, worker, in_hand)
     assignment = in_hand.assignment
-    taken_back = in_hand.in_team and lease.let_go(assignment)
+    taken_back = in_hand.in_team and lease.return_if_conflicted(assignment)
     if not taken_back and (assignment.status == "leased" or lease.revive(assignment)):
         _renew(in_hand)
         return _question_page(request, in_hand, assignment.draft)
@@ -446,7 +446,7 @@ def return_question(request: HttpRequest, worker: Worker, token: str) -> HttpRes
         return refusal_page(
             request, NOT_YOURS, link=reverse("annotate_next"), action="Next question"
         )
-    if lease.give_back(in_hand.assignment):
+    if lease.return_to_queue(in_hand.assignment):
         messages.info(request, "You returned that question. Here is another.")
     return _redirect_to_next(request, worker)
 
@@ -456,7 +456,7 @@ def return_question(request: HttpRequest, worker: Worker, token: str) -> HttpRes
 def stop_judging(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     """Stop for now, and keep the draft."""
     in_hand = _own_assignment(worker, token)
-    if in_hand is not None and lease.stop(in_hand.assignment, raw_fields(request.POST)):
+    if in_hand is not None and lease.return_for_now(in_hand.assignment, raw_fields(request.POST)):
         messages.info(request, STOPPED)
     return redirect("annotate")
 

@@ -78,7 +78,7 @@ def has_learned(worker: Worker, interface: str, go: FrameAssignment) -> bool:
 def _lesson_for(worker: Worker, interface: str, go: FrameAssignment) -> Tutorial | None:
     """Return the tutorial that a worker must pass first; None without one."""
     teaches = platform_of(worker.platform).capabilities.teaches_in_frame
-    if not teaches or interface in teach.taught(worker, go.assignment):
+    if not teaches or interface in teach.taught_interfaces(worker, go.assignment):
         return None
     return teach.tutorials().get(interface)
 
@@ -87,12 +87,12 @@ def take_step(request: HttpRequest, entry: Entry) -> HttpResponse | None:
     """Handle a form of these pages, and return its page; None for the next one."""
     step, lesson = request.POST.get("step", ""), entry.lesson
     if step == AGREE:
-        refusal = consent.take(entry.worker, request.POST, entry.assignment)
+        refusal = consent.store_consent_form(entry.worker, request.POST, entry.assignment)
         return _terms_page(request, entry, refusal) if refusal else None
     if lesson is None or not consent.has_consented(entry.worker, entry.assignment):
         return None
     if step == BEGIN:
-        teach.begin(entry.worker, lesson, entry.assignment)
+        teach.begin_tutorial(entry.worker, lesson, entry.assignment)
     runs = teach.runs_of(entry.worker, lesson, entry.assignment)
     if step == LESSON and runs and runs[-1].passed is None:
         return _explain_lesson(request, entry, lesson, runs[-1])
@@ -159,7 +159,7 @@ def _explain_lesson(
         return None
     raw = {name: values for name, values in raw_fields(request.POST).items() if name not in OF_OURS}
     try:
-        run = teach.answer(teach.renew(run), int(number), raw)
+        run = teach.store_tutorial_answer(teach.renew_promise(run), int(number), raw)
     except BadAnswer as bad:
         return _lesson_question(request, entry, lesson, run, raw, str(bad))
     onward = request.get_full_path()

@@ -21,14 +21,20 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from annotation.hits.parts import draft_of_hit, join_answers, part, read_json, unfinished_part
+from annotation.hits.parts import (
+    answer_part,
+    draft_of_hit,
+    join_answers,
+    read_json,
+    unfinished_part,
+)
 from annotation.hits.publish import hit_advert, hit_notice
 from annotation.interfaces.base import BadAnswer
 from annotation.interfaces.registry import interface_of
 from annotation.marketplace.admit import admission_of
 from annotation.marketplace.books import note_confirmation
 from annotation.marketplace.keep_draft import keep_draft
-from annotation.marketplace.reconcile import hint
+from annotation.marketplace.reconcile import note_hint
 from annotation.models import ANSWERED, HIT, Assignment, Bonus, Question, Worker
 from annotation.platforms import proof
 from annotation.platforms.registry import frame_sites, platform_of
@@ -126,7 +132,7 @@ def _handle_task(
     if not kept.begun:
         kept = keep_draft(go.hit, go.assignment, go.handle, {})
     begun = unfinished_part(questions, kept.answer)
-    left = part(begun, kept.answer) if begun else None
+    left = answer_part(begun, kept.answer) if begun else None
     return _next_page(request, go, questions, _finished_answers(questions, kept.answer), left)
 
 
@@ -174,14 +180,14 @@ def _finished_answers(questions: list[Question], kept: dict[str, Any]) -> dict[i
     """Return question -> answer, of the finished questions in a draft."""
     begun = unfinished_part(questions, kept)
     return {
-        question.pk: part(question, kept)
+        question.pk: answer_part(question, kept)
         for question in questions
         if question != begun and _is_finished(question, kept)
     }
 
 
 def _is_finished(question: Question, raw: dict[str, Any]) -> bool:
-    mine = part(question, raw) if raw else {}
+    mine = answer_part(question, raw) if raw else {}
     try:
         return bool(mine) and bool(interface_of(question.interface).parse(question, mine))
     except BadAnswer:
@@ -293,7 +299,7 @@ def _submit_page(
     done: dict[int, dict[str, Any]],
 ) -> HttpResponse:
     """Return the form that carries the answer to the marketplace."""
-    hint(go.hit.platform, [go.hit.external_id])
+    note_hint(go.hit.platform, [go.hit.external_id])
     fields = [
         ("assignmentId", go.assignment),
         ("proof", go.proof),
@@ -373,7 +379,7 @@ def handle_notification(request: HttpRequest, signed: str) -> HttpResponse:
     body = request.body[:100_000]
     if (confirm := _confirmation_address(body)) and platform_of(platform).account() is not None:
         note_confirmation(platform, confirm)
-    hint(platform, _notified_hits(body))
+    note_hint(platform, _notified_hits(body))
     return HttpResponse(status=204)
 
 

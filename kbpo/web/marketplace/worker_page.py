@@ -42,7 +42,7 @@ def show_worker_page(request: HttpRequest, signed: str) -> HttpResponse:
     if request.method == "POST":
         try:
             if is_theirs and request.POST.get("verb") == "appeal":
-                speak.appeal(worker, request.POST.get("text", ""))
+                speak.store_appeal(worker, request.POST.get("text", ""))
                 thanks = APPEALED
             else:
                 thanks = store_feedback(worker, request.POST)
@@ -65,7 +65,7 @@ def show_worker_page(request: HttpRequest, signed: str) -> HttpResponse:
         context |= {
             "messages_to": worker.messages.order_by("-at")[:50],
             "appeals": worker.appeals.order_by("-made_at")[:10],
-            "refusals": speak.refusals(worker),
+            "refusals": speak.current_rejections(worker),
             "answers": _own_answers(worker),
             "appealing": worker.appeals.filter(answered_at=None).exists(),
         }

@@ -13,7 +13,7 @@ from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path, reverse
 
-from annotation.interfaces.registry import interface_of, reading
+from annotation.interfaces.registry import document_interfaces, interface_of
 from annotation.quality.hourly import pace
 from kbpo.accounts.models import User
 from kbpo.evaluation.leaderboard import Row, board
@@ -212,7 +212,7 @@ def question_kinds(track: Track) -> list[QuestionKind]:
     kind = kind_of(track)
     guide, extra = kind.guide(), {asking.interface: asking.extra for asking in kind.asking}
     if recall_of(track) is not None:
-        extra |= dict.fromkeys(reading(), Decimal("0.00"))
+        extra |= dict.fromkeys(document_interfaces(), Decimal("0.00"))
     asked = []
     for name, amount in extra.items():
         interface, example = interface_of(name), first_example(name)

@@ -91,7 +91,7 @@ def dispute(user: User, submission: Submission, prediction: int, note: str) -> E
     verdicts = kind_of(submission.track).verdicts(submission.pk, public=public)
     if row.pk not in set(verdicts.prediction):
         raise Http404("This prediction has no judgment yet.")
-    return experts.dispute(submission, row.instance.target_id, user, note)
+    return experts.store_dispute(submission, row.instance.target_id, user, note)
 
 
 def add_disputes(

@@ -133,7 +133,7 @@ def test_a_hint_makes_us_look_at_once_and_is_never_believed(
     turk.do("W1", turk.hits()[0])
     PlatformBooks.objects.update(hinted_at=None)
     assert collect_and_reconcile() == 0
-    reconcile.hint("mturk", [turk.hits()[0], "3INVENTED"])
+    reconcile.note_hint("mturk", [turk.hits()[0], "3INVENTED"])
     assert collect_and_reconcile() > 0
     assert Assignment.objects.exclude(raw=None).count() == 1
 

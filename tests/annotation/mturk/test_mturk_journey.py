@@ -140,7 +140,7 @@ def test_the_kill_switch_takes_everything_down_and_lifting_it_puts_it_up_again(
     rounds()
     assert Payment.objects.counts() == {"paid": 1}
     assert HIT.objects.filter(status="open").count() == 6
-    halts.resume(None, None, "It is mended")
+    halts.lift_halts(None, None, "It is mended")
     rounds()
     assert len(turk.offered("W2")) == 6
     assert HIT.objects.filter(renewed_at=None).count() == 6  # a halt is no renewal

@@ -191,7 +191,7 @@ class Crowd(RuleBasedStateMachine):
 
     @rule()
     def everything_goes_on(self) -> None:
-        halts.resume(None, None, "It was nothing.")
+        halts.lift_halts(None, None, "It was nothing.")
 
     @rule(operation=st.sampled_from(OPERATIONS), kind=st.sampled_from(KINDS))
     def the_platform_misbehaves(self, operation: str, kind: str) -> None:

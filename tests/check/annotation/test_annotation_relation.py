@@ -8,9 +8,9 @@ import pytest
 
 from annotation.interfaces.base import AggregatedLabel, BadAnswer
 from annotation.interfaces.relation.interface import Relation, page_of
-from annotation.interfaces.shared.majority import most, parts_by_majority
+from annotation.interfaces.shared.majority import most_frequent, parts_by_majority
 from annotation.models import Question, Response
-from annotation.quality.agreement import Row, agreement
+from annotation.quality.agreement import Row, compute_agreement
 
 TEXT = "Ann Lee studied at Elm College in 1990."
 PAYLOAD = {
@@ -144,8 +144,8 @@ def test_an_answer_of_the_wrong_shape_is_refused_in_a_sentence(raw: dict[str, An
 
 
 def test_most_and_holding_by_hand() -> None:
-    assert most([]) is None
-    best = most(["b", "a", "b"])
+    assert most_frequent([]) is None
+    best = most_frequent(["b", "a", "b"])
     assert best is not None
     assert (best.value, best.votes, best.disagreement) == (
         "b",
@@ -168,15 +168,15 @@ def test_kappa_by_hand() -> None:
         for q, some in enumerate(said)
         for who, value in enumerate(some)
     ]
-    found = agreement("relation", "relation", rows)
+    found = compute_agreement("relation", "relation", rows)
     assert (found.units, found.answers, found.workers, found.observed) == (4, 8, 2, 0.75)
     assert found.kappa == pytest.approx((0.75 - 34 / 64) / (1 - 34 / 64))
     # α: coincidences that differ 2 of 8; expected 2 · 5 · 3 / (8 · 7).
     assert found.alpha == pytest.approx(1 - (2 / 8) / (2 * 5 * 3 / 56))
     assert found.low95 is not None and found.low80 is not None and found.high80 is not None
     assert found.low95 <= found.low80 <= found.alpha <= found.high80
-    assert agreement("relation", "relation", rows[:2]).kappa is None, "everybody said yes"
-    assert agreement("relation", "relation", []).alpha is None
+    assert compute_agreement("relation", "relation", rows[:2]).kappa is None, "everybody said yes"
+    assert compute_agreement("relation", "relation", []).alpha is None
 
 
 def test_one_sentence_settles_all_parts_that_say_the_same() -> None:
