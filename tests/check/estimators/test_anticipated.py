@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from estimators.anticipated import Belief, beyond_targets, f1_weights, overconfidence
+from estimators.anticipated import (
+    Belief,
+    beyond_targets,
+    combine_variances,
+    f1_weights,
+    overconfidence,
+)
 from estimators.design import Design
 from estimators.estimate import Estimate
 from estimators.horvitz_thompson import anticipated_variance, difference
@@ -173,3 +179,26 @@ def test_a_model_that_is_too_sure_is_scaled_up():
     assert overconfidence([[1, 0], [0, 1]], [[0.2], [0.8]]) == pytest.approx(
         (0.64 + 0.04 + 0.64 + 0.04) / 0.64
     )
+
+
+@pytest.mark.statistical
+def test_where_few_targets_weigh_most_the_combined_variance_is_nearer_than_the_larger_of_the_two():
+    rng = np.random.default_rng(8)
+    n, repeats = 300, 400
+    pi = np.clip(rng.beta(0.5, 1.5, n), 0.02, 1.0)
+    error = rng.normal(0, 0.4, n)
+    exact = float(((1 / pi - 1) * error**2).sum())
+    expected = 1.1 * exact
+    combined, larger = [], []
+    for _ in range(repeats):
+        drawn = rng.random(n) < pi
+        z = (error / pi)[drawn, None]
+        realised = float(((1 - pi[drawn]) * z[:, 0] ** 2).sum())
+        combined.append(combine_variances([expected], z, pi[drawn])[0] / exact)
+        larger.append(max(expected, realised) / exact)
+    assert abs(np.mean(combined) - 1) < 0.1 < np.mean(larger) - 1
+    assert np.std(combined) < 0.5 * np.std(larger)
+
+
+def test_an_infinite_expectation_stays():
+    assert combine_variances([np.inf, 1.0], np.zeros((2, 2)), [0.5, 0.5]).tolist() == [np.inf, 1.0]
