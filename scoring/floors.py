@@ -44,15 +44,9 @@ class Floors:
         estimated = self.arranged.recall(criterion, unit=unit)
         if estimated is None or not _truth(estimated) > 0:
             return estimated
-        floor = self._recall_variance(criterion, estimated, unit)
-        step = self._continuity_corrections(criterion, *self._parts(estimated, unit), unit)
-        with_floor = replace(
-            estimated.recall,
-            variance=np.minimum(estimated.recall.variance, floor),
-            anticipated=floor,
-            half_step=step,
-        )
-        return replace(estimated, recall=totals.with_missed_floor(with_floor, estimated))
+        own, taken = self._parts(estimated, unit)
+        widened = self._with_variance(criterion, estimated.recall, own, taken, estimated, unit)
+        return replace(estimated, recall=totals.with_missed_floor(widened, estimated))
 
     def corrected(self, criterion: str, recall: totals.Recall, share: Estimate) -> Estimate:
         """Return recall with the facts put in that annotators are reckoned to have missed: `share`
@@ -63,7 +57,8 @@ class Floors:
         with_missed = replace(with_missed, recall=limit_recall(with_missed.recall, uncounted))
         if not _truth(with_missed) > 0:
             return with_missed.recall
-        floor = self._recall_variance(criterion, with_missed, "fact")
+        own, taken = self._parts(with_missed, "fact")
+        widened = self._with_variance(criterion, with_missed.recall, own, taken, with_missed)
         # The share rests on judged targets too; of its own errors the model knows nothing.
         n = recall.totals.pool.influence.size
         by_share = (
@@ -72,9 +67,10 @@ class Floors:
             * float(with_missed.unseen.value)
             / float(share.value)
         )
-        own = np.outer(share.influence[:n], by_share)
-        floor = floor + np.einsum("t,tm,tm->m", 1 - recall.design.pi[:n], own, own)
-        return totals.with_missed_floor(replace(with_missed.recall, anticipated=floor), with_missed)
+        moved = np.outer(share.influence[:n], by_share)
+        of_share = np.einsum("t,tm,tm->m", 1 - recall.design.pi[:n], moved, moved)
+        floored = replace(with_missed.recall, anticipated=widened.anticipated + of_share)
+        return totals.with_missed_floor(floored, with_missed)
 
     def f1(self, kind: str, criterion: str, precision: Estimate, recall: totals.Recall) -> Estimate:
         """Return the harmonic mean of the two, from their joint covariance."""
@@ -87,14 +83,8 @@ class Floors:
             self.arranged.data.pool, self.arranged.shares_of("fact"), part, kind, by_precision
         )
         taken = part * np.asarray(recall.totals.systems.value) / _truth(recall)
-        floor = self._variance(criterion, own, taken, both, recall)
-        with_floor = replace(
-            both,
-            variance=np.minimum(both.variance, floor),
-            anticipated=floor,
-            half_step=self._continuity_corrections(criterion, own, taken, "fact"),
-        )
-        return totals.with_missed_floor(with_floor, recall, by_recall)
+        widened = self._with_variance(criterion, both, own, taken, recall)
+        return totals.with_missed_floor(widened, recall, by_recall)
 
     def _parts(self, recall: totals.Recall, unit: str) -> tuple[_Own, Floats]:
         """Return the contribution of a right prediction to each system's recall, and the derivative
@@ -104,10 +94,6 @@ class Floors:
         by_share = np.full(values.size, 1 / truth)
         own = _Own(self.arranged.data.pool, self.arranged.shares_of(unit), by_share)
         return own, values / truth**2
-
-    def _recall_variance(self, criterion: str, recall: totals.Recall, unit: str) -> Floats:
-        own, taken = self._parts(recall, unit)
-        return self._variance(criterion, own, taken, recall.recall, recall, unit)
 
     def _continuity_corrections(
         self, criterion: str, own: _Own, taken: Floats, unit: str
@@ -140,17 +126,18 @@ class Floors:
             steps[column] = half_step(each, judged_there)
         return steps
 
-    def _variance(
+    def _with_variance(
         self,
         criterion: str,
+        estimate: Estimate,
         own: _Own,
         taken: Floats,
-        estimate: Estimate,
         recall: totals.Recall,
         unit: str = "fact",
-    ) -> Floats:
-        """Return the variance of intervals, given the contribution `own` of a right prediction to
-        each system's number, and the loss `taken` (m,) by a true fact of the pool.
+    ) -> Estimate:
+        """Return an estimate with the variance and the degrees of freedom of its intervals, given
+        the contribution `own` of a right prediction to each system's number, and the loss `taken`
+        (m,) by a true fact of the pool.
         """
         believed = self._belief(criterion, unit)
         expected = believed.of_systems((own.of(column) for column in range(taken.size)), taken)
@@ -158,7 +145,18 @@ class Floors:
         of_targets = combine_variances(
             expected, estimate.influence[:n_targets], recall.design.pi[:n_targets]
         )
-        return np.asarray(of_targets + beyond_targets(estimate.influence, recall.design, n_targets))
+        of_documents = beyond_targets(estimate.influence, recall.design, n_targets)
+        variance = np.asarray(of_targets + of_documents)
+        # Only the part of the documents is learnt from few of them (Satterthwaite).
+        ratio = np.full(variance.size, np.inf)
+        np.divide(variance, of_documents, out=ratio, where=of_documents > 0)
+        return replace(
+            estimate,
+            variance=np.minimum(estimate.variance, variance),
+            anticipated=variance,
+            degrees_of_freedom=recall.unseen.degrees_of_freedom * ratio**2,
+            half_step=self._continuity_corrections(criterion, own, taken, unit),
+        )
 
     def _belief(self, criterion: str, unit: str) -> Belief:
         if (criterion, unit) not in self._beliefs:

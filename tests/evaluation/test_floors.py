@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from estimators.anticipated import combine_variances
 from kbpo.evaluation.data import load_data
 from kbpo.evaluation.run import evaluate
 from kbpo.sampling.documents.draw import settle_documents
@@ -74,9 +75,10 @@ def test_the_floors_are_those_of_the_formula(world: World) -> None:
     z, design = found.recall.influence, found.design
     documents = np.asarray(design.variance(z)) - (1 - design.pi[:n]) @ z[:n] ** 2
     assert (documents > 0).all()
-    np.testing.assert_allclose(
-        found.recall.anticipated, by_hand(data, share / truth, r / truth) + documents
-    )
+    expected = combine_variances(by_hand(data, share / truth, r / truth), z[:n], design.pi[:n])
+    np.testing.assert_allclose(found.recall.anticipated, expected + documents)
+    freedom = found.unseen.degrees_of_freedom * ((expected + documents) / documents) ** 2
+    np.testing.assert_allclose(found.recall.degrees_of_freedom, freedom)
 
     precision = arranged.precision("instance", "relation")
     p = np.asarray(precision.value)
@@ -86,7 +88,10 @@ def test_the_floors_are_those_of_the_formula(world: World) -> None:
     documents = (
         np.asarray(design.variance(both.influence)) - (1 - design.pi[:n]) @ both.influence[:n] ** 2
     )
-    np.testing.assert_allclose(both.anticipated, by_hand(data, own, by_r * r / truth) + documents)
+    expected = combine_variances(
+        by_hand(data, own, by_r * r / truth), both.influence[:n], design.pi[:n]
+    )
+    np.testing.assert_allclose(both.anticipated, expected + documents)
 
 
 def test_where_nearly_all_of_the_pool_is_judged_a_step_of_recall_and_of_f1_is_allowed_for(
