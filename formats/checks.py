@@ -63,7 +63,9 @@ class ClaimChecks:
         return number
 
     def count_relation(self, number: int) -> bool:
-        """False, after a message, if this relation line is one too many."""
+        """Count a relation line and return whether it is within the limit; report the first beyond
+        it.
+        """
         self._relation_lines += 1
         if self._relation_lines <= self.limits.relations:
             return True

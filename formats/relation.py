@@ -103,8 +103,8 @@ def relation_names(predicates: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _words(row: Mapping[str, Any]) -> str:
-    """“owns shares in” of “{subject} owns shares in {object}”; with dots for ends that do not frame
-    it, and with the ends by name where the object comes first.
+    """Return a template without its ends: “owns shares in” of “{subject} owns shares in {object}”.
+    Ends that do not frame it become dots; where the object comes first, both ends are named.
     """
     template = str(row.get("template") or "")
     subject, object_ = map(template.find, ENDS)

@@ -277,7 +277,7 @@ def list_known(names: Collection[str]) -> str:
 
 
 def list_first(names: Collection[str]) -> str:
-    """Up to five of the names, quoted, and how many more there are."""
+    """Return up to five of the names, quoted, and how many more there are."""
     shown = ", ".join(quoted(name) for name in sorted(names)[:NAMED])
     more = len(names) - NAMED
     return f"{shown} and {more:,} more" if more > 0 else shown

@@ -100,7 +100,7 @@ def _store_variances(track: Track, realised: dict[int, Realised], done: list[Sub
 
 
 def _is_ranked(track: Track, computed: Computed, submission: Submission) -> bool:
-    """Whether a submission's rank is decided, on a track where that is enough."""
+    """Return whether a submission's rank is decided, on a track where that ends its judging."""
     key, data, found = _key(track), computed.data, computed.printed
     if not track.ends_when_ranked or submission.pk not in data.systems or key not in found:
         return False

@@ -35,17 +35,17 @@ class Thresholds:
 
     @property
     def highest(self) -> Floats:
-        """(t,) The highest threshold so far, answered or not; 0: never considered."""
+        """Return (t,) the highest threshold so far, answered or not; 0 where none was set."""
         return np.asarray(self._stored["highest"])
 
     @property
     def settled(self) -> Floats:
-        """(t,) The same of settled batches alone."""
+        """Return (t,) the highest threshold of settled batches."""
         return np.asarray(self._stored["settled"])
 
     @cached_property
     def _stored(self) -> Arrays:
-        """The thresholds of all batches, of settled ones, and of open ones; labels change none."""
+        """Return the thresholds of all batches, of settled and of open ones. Labels change none."""
         of_track = SampleBatch.objects.filter(submission__track=self.track).order_by("pk")
         batches = list(
             of_track.values_list(
@@ -68,7 +68,7 @@ class Thresholds:
 
     @cached_property
     def released(self) -> float:
-        """r: the smallest u/π among targets that wait; 1 when everything drawn is answered."""
+        """Return r, the smallest u/π among targets without an answer; 1 when all are answered."""
         still = self._stored["open"]
         ratio = np.divide(
             self.pool.u, still, out=np.full(self.pool.u.size, np.inf), where=still > 0
@@ -77,11 +77,13 @@ class Thresholds:
         return float(gaps.min()) if gaps.size else 1.0
 
     def chance(self) -> Floats:
-        """(t,) The threshold below which all targets are answered, or known to be unanswerable."""
+        """Return (t,) the threshold below which all targets are answered, or known to be
+        unanswerable.
+        """
         return np.maximum(self.settled, np.asarray(self._stored["open"]) * self.released)
 
     def realised(self) -> Bools:
-        """(t,) Whether each target lies below that threshold."""
+        """Return (t,) whether each target lies below that threshold."""
         return np.asarray(self.pool.u < self.chance())
 
 
@@ -113,19 +115,19 @@ class Draws:
     """(t,) drawn for a run that takes part, and without an answer"""
 
     def chance(self) -> Floats:
-        """(t,) The probability that a draw whose answer counts now holds the target."""
+        """Return (t,) the probability that a draw whose answer counts now contains the target."""
         return union_probability(
             self._chance(self._settled_batches), self._chance(self._open_batches) * self.released
         )
 
     @cached_property
     def released(self) -> float:
-        """The least random number that waits in an open batch; 1 where nothing waits."""
+        """Return the least random number without an answer in an open batch; 1 without one."""
         gaps = self.pool.u[self.waiting & self._drawn(self._open_batches)]
         return float(gaps.min()) if gaps.size else 1.0
 
     def realised(self) -> Bools:
-        """(t,) Whether such a draw holds the target."""
+        """Return (t,) whether such a draw contains the target."""
         still = self._drawn(self._open_batches) & (self.pool.u < self.released)
         return np.asarray(self._drawn(self._settled_batches) | still)
 
@@ -148,7 +150,7 @@ class Draws:
         return np.isin(self.pool.target_id, list(samples.distinct()))
 
     def _chance(self, batches: QuerySet[SampleBatch]) -> Floats:
-        """(t,) the probability that some batches draw each target at least once."""
+        """Return (t,) the probability that some batches draw each target at least once."""
         pool, missed = self.pool, np.ones(self.pool.target_id.size)
         sizes = list(batches.values_list("distribution__kind", "submission_id", "size"))
         for kind in sorted({kind for kind, _, _ in sizes}):  # in one order: rounding is the same

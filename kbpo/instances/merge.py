@@ -40,10 +40,9 @@ IN_PLACE = """
 
 
 def unreplaced_labels(labels: Iterable[tuple[T, int | None, int | None]]) -> list[T]:
-    """Given labels of one target in their order, each with its question and how often that had been
-    aggregated before, return those that were not replaced. A label of a repeated aggregation takes
-    the place of the question's first label, so that it does not override labels which overrode
-    that.
+    """Return the labels of one target that no other label replaced, from (label, question, earlier
+    aggregations) in their order. A label of a repeated aggregation takes the place of the
+    question's first label, so that it does not override labels that overrode the first.
     """
     in_order = list(labels)
     if all(again is None for _, _, again in in_order):
@@ -59,8 +58,8 @@ def unreplaced_labels(labels: Iterable[tuple[T, int | None, int | None]]) -> lis
 
 
 def newest_labels(labels: Iterable[tuple[T, int | None]]) -> list[T]:
-    """Given labels of one target in their order, each with its question, return the newest of each
-    question; a label without a question is kept.
+    """Return the newest label of each question, from (label, question) of one target in their
+    order. A label without a question is kept.
     """
     of_question: dict[tuple[str, int], T] = {}
     for place, (label, question) in enumerate(labels):

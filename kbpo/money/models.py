@@ -28,7 +28,9 @@ class Purpose(NamedTuple):
     number: int = 0
 
     def __str__(self) -> str:
-        """Its name in the log, in keys of movements and in addresses, e.g. ``submission:12``."""
+        """Return its name in the log, in keys of movements and in addresses, e.g.
+        ``submission:12``.
+        """
         return f"{self.kind}:{self.number}"
 
     @classmethod
@@ -82,14 +84,14 @@ class Price(models.Model):
 
     @property
     def per_answer(self) -> Decimal:
-        """The most that one answer costs: reward and extra, each with the fee and rounded up to the
-        cent, since a marketplace is paid for them separately.
+        """Return the most that one answer costs: reward and extra, each with the fee and rounded up
+        to the cent, since a marketplace is paid for them separately.
         """
         return self._add_fee(self.reward) + self.extra_price
 
     @property
     def extra_price(self) -> Decimal:
-        """The part of `per_answer` that is due only if the extra was earned."""
+        """Return the part of `per_answer` that is due only if the extra was earned."""
         return self._add_fee(self.extra)
 
     def _add_fee(self, amount: Decimal) -> Decimal:

@@ -61,7 +61,7 @@ class Balance:
 
     @property
     def open(self) -> Decimal:
-        """The reserved money that is neither spent nor released."""
+        """Return the reserved money that is neither spent nor released."""
         return self.reserved - self.released - self.spent
 
 
@@ -197,9 +197,9 @@ def spend(track: Track, purpose: Purpose, amount: Decimal, *, key: str, why: str
 
 @transaction.atomic
 def spend_all(track: Track, groups: Sequence[Sequence[Bill]]) -> list[str]:
-    """For each group of bills, why it was not spent: a sentence; empty if it was, once per key. A
-    group is spent whole or not at all, and one that is too dear for what is reserved does not keep
-    the next ones from being spent.
+    """Spend each group of bills as a whole or not at all, once per key, and return for each why it
+    was not spent; empty if it was. A group that exceeds what is reserved does not keep the next
+    ones from being spent.
     """
     lock(track)
     bills = [bill for group in groups for bill in group]
@@ -311,9 +311,9 @@ def unspend(key: str) -> int:
 
 
 def lock(track: Track) -> None:
-    """Movements of one track happen one after the other, so that no two of them pass a cap
-    together. Rows that refer to the track may be made meanwhile (no key of it changes): they
-    neither wait for this lock nor are waited for.
+    """Lock a track, so that movements of its money happen one after the other and no two of them
+    pass a cap together. Rows that refer to the track may be made meanwhile (no key of it changes):
+    they neither wait for this lock nor are waited for.
     """
     Track.objects.select_for_update(no_key=True).only("pk").get(pk=track.pk)
 
@@ -390,7 +390,7 @@ class Cap:
 
     @property
     def name(self) -> str:
-        """What it limits, in words."""
+        """Return what the cap limits, for people."""
         if self.budget.scope == Budget.Scope.TEAM:
             return f"team {self.budget.team.name}" if self.budget.team else "every team"
         return {"track": "in all", "day": "a day", "submission": "one submission"}[

@@ -50,7 +50,7 @@ class SampleBatches(models.QuerySet["SampleBatch"]):
     """Batches of draws."""
 
     def of_test(self) -> SampleBatches:
-        """Batches of the test part: those that count for scores and stages."""
+        """Return the batches of the test part, which count for scores and stages."""
         return self.exclude(design=SampleBatch.DEVELOPMENT)
 
 

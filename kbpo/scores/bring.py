@@ -438,7 +438,7 @@ def state_not_tuned(track: Track, scorer: int, who: User) -> Scorer:
 
 
 def set_used(track: Track, scorer: int, who: User, *, used: bool) -> Scorer:
-    """Switch the use of a scorer by the model on or off. Raises Scorer.DoesNotExist."""
+    """Set whether the model uses a scorer. Raises Scorer.DoesNotExist."""
     with transaction.atomic():
         row = scorers_of(track).select_for_update().get(pk=scorer)
         if row.is_used != used:

@@ -37,8 +37,8 @@ def runs_left(track: Track, team: Team, *, lock: bool = False) -> int | None:
 
 
 def next_run_from(track: Track, team: Team) -> datetime | None:
-    """From when on a team without a run left may confirm one; None if it has one left, or if no day
-    brings one.
+    """Return from when on a team without a run left may confirm one; None if it has one left, or if
+    waiting brings none.
     """
     confirmed = Submission.objects.filter(track=track, team=team, confirmed_at__isnull=False)
     if track.runs_in_all is not None and confirmed.count() >= track.runs_in_all:
@@ -68,7 +68,9 @@ def no_run_left(track: Track, team: Team, *, lock: bool = False) -> str:
 
 
 def limits_in_words(track: Track) -> str:
-    """“3 runs a week and 12 in all”; “as many runs as it likes” without a limit."""
+    """Return the limits of runs as text: “3 runs a week and 12 in all”; “as many runs as it likes”
+    without a limit.
+    """
     words: list[str] = []
     for n, when in ((track.runs_a_week, "a week"), (track.runs_in_all, "in all")):
         if n is not None:

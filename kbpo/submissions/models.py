@@ -69,7 +69,7 @@ class SubmissionQuerySet(MovingQuerySet["Submission"]):
         return self.filter(status__in=["received", "read", "planned"])
 
     def discards(self) -> SubmissionQuerySet:
-        """Uploads that never became runs and that their team has not deleted."""
+        """Return the uploads that never became runs and that their team has not deleted."""
         return self.filter(DISCARD, deleted_at=None)
 
     def named(self, name: str) -> SubmissionQuerySet:

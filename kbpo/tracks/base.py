@@ -523,7 +523,9 @@ class Track(ABC):
         return ()
 
     def find_obstacles(self) -> dict[str, str]:
-        """Field of the track's row -> why tracks of this kind cannot be so, as a sentence."""
+        """Return a mapping: field of the track's row -> why tracks of this kind cannot have its
+        value, as a sentence.
+        """
         return {}
 
     def guide(self) -> Mapping[str, Any]:

@@ -140,8 +140,8 @@ def draws_of(batch: SampleBatch) -> list[Sample]:
 
 
 def draw(p: Floats, n: int, seed: int) -> tuple[Ids, Ids]:
-    """Indices drawn with replacement from p, and how often each: n draws in all. The same seed
-    gives the same draw.
+    """Return the indices drawn with replacement from p, and how often each: n draws in all. The
+    same seed gives the same draw.
     """
     generator = np.random.Generator(np.random.PCG64(seed))
     cumulative = np.cumsum(p)
@@ -151,8 +151,8 @@ def draw(p: Floats, n: int, seed: int) -> tuple[Ids, Ids]:
 
 
 def sizes(track: Track, guaranteed: int) -> dict[str, int]:
-    """Draws of every distribution: the guaranteed one's, and a share of it for each of the
-    others.
+    """Return the number of draws of each distribution: the guaranteed one's, and a share of it for
+    each of the others.
     """
     other = int(np.ceil(guaranteed * float(track.other_share)))
     return {
@@ -273,8 +273,8 @@ def _required(
     own: tuple[Ids, Ids, Floats],
     existing: dict[str, Any],
 ) -> int:
-    """Draws that the joint estimator needs for the half-width, given what others' draws that count
-    for it contribute already.
+    """Return the draws that the joint estimator needs for the half-width, given what the draws of
+    other runs contribute already.
     """
     instance, _, p = own
     track = submission.track

@@ -170,7 +170,7 @@ def _goal(submission: Submission, state: State) -> float:
 
 
 def _stages(submission: Submission) -> int:
-    """Stages of the order that is being judged."""
+    """Return the number of stages of the order that is being judged."""
     batches = submission.batches.filter(design="poisson")
     return (
         batches.filter(settings__order=submission.orders) if submission.orders else batches

@@ -99,12 +99,12 @@ class State:
 
     @property
     def size(self) -> Floats:
-        """s of each target, s² = Σ p² v."""
+        """Return s of each target, s² = Σ p² v."""
         return np.asarray(np.sqrt(np.bincount(self.row, weights=self.p**2 * self.v)))
 
     def multiplier(self, goal: float) -> float:
-        """λ of those thresholds: min(1, λ s) is what a target's probability is raised to, s² =
-        Σ p² v; 0 if nothing is raised.
+        """Return λ of those thresholds: a target's probability is raised to min(1, λ s), s² = Σ p²
+        v; 0 if nothing is raised.
         """
         left = self.left(goal)
         return multiplier(

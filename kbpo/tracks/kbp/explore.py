@@ -424,8 +424,8 @@ def _describe(
 def _claim(
     document: Document, name: str, predicate: Mapping[str, Any], subject: Span, object_: Span
 ) -> list[tuple[str, str]]:
-    """That a predicate holds of two mentions: its template's pieces in order, with the mentions'
-    texts in place.
+    """Return the claim that a predicate holds of two mentions: its template's pieces in order, with
+    the mentions' texts in place.
     """
     template = predicate.get("template") or f"{{subject}} {name} {{object}}"
     texts = {"subject": document.gloss(*subject), "object": document.gloss(*object_)}

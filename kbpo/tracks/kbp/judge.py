@@ -183,8 +183,8 @@ class JudgedRow:
 
 
 def judge(rows: Sequence[JudgedRow]) -> dict[str, NDArray[np.float64]]:
-    """Right (1.0), wrong (0.0) or missing (NaN) under `relation`, `linking` and `correct`, one
-    entry a row.
+    """Return right (1.0), wrong (0.0) or missing (NaN) under `relation`, `linking` and `correct`,
+    one entry a row.
 
     `correct` is missing where either part is: if a wrong relation alone could settle it, what is
     missing would depend on what is right, and the mean of the rest would be too low.

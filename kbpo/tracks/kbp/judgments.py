@@ -30,8 +30,8 @@ def judge(
     *,
     answers: Answers | None = None,
 ) -> dict[str, Floats]:
-    """f (n, m) per criterion: 1 right, 0 wrong, NaN missing, for each instance as each submission
-    predicts it.
+    """Return f (n, m) per criterion: 1 right, 0 wrong, NaN missing, for each instance as each
+    submission predicts it.
 
     A target with an answer is judged by that alone, and so are its two mentions; to what else they
     belong is still what the labels say, so that the verdict on a target never depends on answers

@@ -117,7 +117,9 @@ def unanswered(of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
 
 
 def _places(target_ids: Collection[int]) -> dict[int, tuple[int, ...]]:
-    """Number, document and the four ends of the mentions of the pair targets among these."""
+    """Return the number, the document and the four ends of both mentions of the pairs among some
+    targets.
+    """
     rows = Target.objects.filter(pk__in=target_ids, kind="pair").values_list(
         "pk", "document_id", "a_begin", "a_end", "b_begin", "b_end"
     )

@@ -26,8 +26,8 @@ Names = dict[Span, set[str]]
 
 
 def names_of(documents: Iterable[int]) -> dict[int, Names]:
-    """By document, the canonical mentions that any confirmed system or the corpus has there, with
-    their types.
+    """Return, by document, the canonical mentions that any confirmed system or the corpus has
+    there, with their types.
     """
     names: dict[int, Names] = defaultdict(lambda: defaultdict(set))
     wanted = list(documents)

@@ -129,7 +129,7 @@ def _claim(
 
 
 def _two_names(document: Document) -> list[tuple[int, int]] | None:
-    """Spans of two different words with a capital, in the first sentence that has them."""
+    """Return the spans of two different capitalised words, in the first sentence that has them."""
     tokens = list(zip(document.token_begin, document.token_end, strict=True))
     for begin, end in document.sentences:
         found: dict[str, tuple[int, int]] = {}

@@ -32,8 +32,8 @@ class Prior(NamedTuple):
 
     @classmethod
     def published(cls, sigma_a2: float, sigma_f2: float, *, steps: int = 1) -> Prior:
-        """That of a scale which runs over so many steps; at most ¼ in all, as far as ratings from 0
-        to 1 can vary.
+        """Return published variances as a prior for a scale of so many steps; at most ¼ in all, as
+        far as ratings from 0 to 1 can vary.
         """
         whole = (sigma_a2 + sigma_f2) / steps**2
         share = min(1.0, WIDEST / whole) / steps**2
