@@ -116,7 +116,7 @@ class _Predictions:
                 yield claim
 
     def _resolve(self, number: int, line: str, data: dict[str, Any]) -> RelationClaim | None:
-        view = self._checks.corpus.titled(data["title"])
+        view = self._checks.corpus.get_by_title(data["title"])
         if view is None:
             self._checks.report_unknown_document(data["title"], number, line, (0, len(line)))
             return None

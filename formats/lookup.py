@@ -83,9 +83,9 @@ class CorpusLookup(Protocol):
         """Return the document with this id, or None if the corpus does not have it."""
 
     def prefetch_titles(self, titles: Collection[str]) -> None:
-        """Announce the titles that the next calls of `titled` will ask for."""
+        """Announce the titles that the next calls of `get_by_title` will ask for."""
 
-    def titled(self, title: str) -> DocumentView | None:
+    def get_by_title(self, title: str) -> DocumentView | None:
         """Return the only document with this title, otherwise the one with this id; None if there
         is none, or several have the title.
         """
@@ -114,6 +114,6 @@ class MemoryCorpus:
     def prefetch_titles(self, titles: Collection[str]) -> None:
         """Do nothing: all documents are in memory."""
 
-    def titled(self, title: str) -> DocumentView | None:
+    def get_by_title(self, title: str) -> DocumentView | None:
         """Return the document with this title or id, or None."""
         return self._titled[title] if title in self._titled else self._documents.get(title)

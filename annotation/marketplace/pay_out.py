@@ -25,7 +25,7 @@ from annotation.workers.speak import deliver_messages, tell_of_exclusions, tell_
 from annotation.workers.teach import passed_reason, payment_key
 from kbpo import clock
 from kbpo.money.models import Ledger
-from kbpo.money.spend import release, unspend
+from kbpo.money.spend import cancel_payment, release
 from kbpo.queue import BACKOFF, MAX_ATTEMPTS, Moving
 
 log = logging.getLogger(__name__)
@@ -205,7 +205,7 @@ def _give_up(row: Moving, sentence: str) -> int:
     row.move("failed", sentence)
     if isinstance(row, Bonus):
         if row.payer is not None:  # a part of its payer's reservation: it is open again
-            unspend(row.token)
+            cancel_payment(row.token)
             return 1
         lost = row.assignment_id is None
         state = Ledger.State.UNKNOWN if lost else Ledger.State.FAILED

@@ -147,7 +147,7 @@ def _first_candidates(track: Track, candidates: Sequence[Candidate]) -> dict[int
     of: dict[int, list[int]] = defaultdict(list)
     for candidate in candidates:
         of[candidate.submission].append(candidate.target)
-    needed = kind_of(track).unanswered(of)
+    needed = kind_of(track).find_unanswered(of)
     first: dict[int, Candidate] = {}
     for candidate in candidates:
         if candidate.target in needed[candidate.submission]:

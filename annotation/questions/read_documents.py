@@ -182,7 +182,7 @@ def _tie_questions(order: DocumentOrder, sample: DocumentSample) -> Iterable[Que
     if mentions is None:
         return ()
     kind = kind_with_recall(sample.track)
-    drafts = list(kind.divided_questions(sample.document, mentions.pk))
+    drafts = list(kind.tiebreak_questions(sample.document, mentions.pk))
     if not drafts or not has_available_worker(reading_questions(sample.document_id), sample.track):
         return ()
     terms = order.purpose, _order_of(sample) + 1

@@ -32,7 +32,7 @@ from kbpo.accounts.close import close, delete_belongings
 from kbpo.accounts.close import erase_from_log as forget_person
 from kbpo.accounts.models import User
 from kbpo.instances.record import rename_person
-from kbpo.money.spend import release, unspend
+from kbpo.money.spend import cancel_payment, release
 
 PATIENCE = timedelta(days=14)
 """How long a promise for a tutorial waits for somebody who has begun it, or failed it once."""
@@ -121,7 +121,9 @@ def erase_elsewhere(worker: Worker, who: User, why: str) -> str:
 def _waive(payments: list[Payment]) -> None:
     """Waive these payments: the money returns to its payers."""
     for payment in payments:
-        unspend(f"assignment:{payment.assignment_id}" if payment.assignment_id else payment.token)
+        cancel_payment(
+            f"assignment:{payment.assignment_id}" if payment.assignment_id else payment.token
+        )
         give_up_late(payment)
         payment.move("waived", "Given up by its worker, who left.")
     for run in TutorialRun.objects.filter(

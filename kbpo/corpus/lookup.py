@@ -80,7 +80,7 @@ class DatabaseCorpus:
         keys = [self._titled.get(title) or title for title in titles]
         self.prefetch([key for key in keys if key != SEVERAL])
 
-    def titled(self, title: str) -> DocumentView | None:
+    def get_by_title(self, title: str) -> DocumentView | None:
         """Return the only document with this title, otherwise the one with this id; None if there
         is none.
         """

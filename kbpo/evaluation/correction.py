@@ -176,7 +176,7 @@ def checks_of(track: Track, data: Data) -> Checks | None:
     answered = read_checks(track, ids)
     if answered is None or not answered.checked.any():
         return None
-    judged = SampleBatch.objects.of_test().filter(
+    judged = SampleBatch.objects.test_part().filter(
         settled_at__lte=answered.settled_by, submission__in=data.systems
     )
     return Checks(

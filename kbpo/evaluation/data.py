@@ -125,7 +125,7 @@ def waiting_targets(track: Track, drawn: dict[int, list[int]]) -> set[int]:
         Submission.objects.filter(pk__in=drawn, status__in=GONE).values_list("pk", flat=True)
     )
     of = {submission: targets for submission, targets in drawn.items() if submission not in gone}
-    return set().union(*kind_of(track).unanswered(of).values()) if of else set()
+    return set().union(*kind_of(track).find_unanswered(of).values()) if of else set()
 
 
 def closed_documents(documents: list[int]) -> set[int]:

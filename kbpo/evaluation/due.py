@@ -152,7 +152,7 @@ def open_targets(submission: Submission) -> set[int]:
         .values_list("target_id", flat=True)
         .distinct()
     )
-    return kind_of(submission.track).unanswered({submission.pk: targets})[submission.pk]
+    return kind_of(submission.track).find_unanswered({submission.pk: targets})[submission.pk]
 
 
 def references_of(track: Track) -> set[int]:

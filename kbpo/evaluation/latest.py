@@ -65,7 +65,7 @@ def interim_intervals(submission: int) -> list[InterimInterval]:
     """Return the interim intervals of a submission's guaranteed number, in the order of judging."""
 
     def read(missing: list[int]) -> dict[int, list[InterimInterval]]:
-        shown = InterimInterval.objects.filter(submission__in=missing).telling()
+        shown = InterimInterval.objects.filter(submission__in=missing).informative()
         intervals_of: dict[int, list[InterimInterval]] = {
             submission_id: [] for submission_id in missing
         }
@@ -104,7 +104,7 @@ def extent_of(submission: Submission, latest: Latest | None = None) -> Extent:
     )
     waiting, judged = set[int](), set[int]()
     if targets:
-        waiting = kind_of(submission.track).unanswered({submission.pk: targets})[submission.pk]
+        waiting = kind_of(submission.track).find_unanswered({submission.pk: targets})[submission.pk]
         judged = _judged_targets(submission, targets) - waiting
     figure = (latest or Latest.of(submission)).guaranteed()
     return Extent(

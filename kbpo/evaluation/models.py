@@ -158,7 +158,7 @@ LEAST = 10
 
 
 class InterimIntervalQuerySet(models.QuerySet["InterimInterval"]):
-    def telling(self) -> InterimIntervalQuerySet:
+    def informative(self) -> InterimIntervalQuerySet:
         """Return the intervals that exclude some values; only these are shown."""
         return self.exclude(low80__lt=LEAVES_OUT, high80__gt=1 - LEAVES_OUT)
 

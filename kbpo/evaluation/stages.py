@@ -90,7 +90,7 @@ def _store_variances(track: Track, realised: dict[int, Realised], done: list[Sub
     stage the final ones.
     """
     ended = {submission.pk for submission in done}
-    batches = SampleBatch.objects.of_test().filter(
+    batches = SampleBatch.objects.test_part().filter(
         submission__in=realised, distribution__kind=track.distribution
     )
     last = {batch.submission_id: batch for batch in batches.order_by("stage")}
@@ -105,7 +105,7 @@ def _is_ranked(track: Track, computed: Computed, submission: Submission) -> bool
     if not track.ends_when_ranked or submission.pk not in data.systems or key not in found:
         return False
     column = data.systems.index(submission.pk)
-    batches = SampleBatch.objects.of_test().filter(submission=submission)
+    batches = SampleBatch.objects.test_part().filter(submission=submission)
     stage = batches.filter(settled_at__isnull=False).count()
     return is_ranked(order_of(kind_of(track)), data, key, found[key], column, max(1, stage))
 

@@ -86,7 +86,7 @@ def balance(purpose: Purpose | None = None, **where: object) -> Balance:
     return Balance(sums.get("reserve", ZERO), sums.get("release", ZERO), sums.get("spend", ZERO))
 
 
-def by_day(kind: str, team: Team, purpose: Purpose | None = None) -> QuerySet[Any, Any]:
+def ledger_by_day(kind: str, team: Team, purpose: Purpose | None = None) -> QuerySet[Any, Any]:
     """Return what moved for a team by day, purpose and direction, the latest first: for one purpose
     or for all of a kind. Each has the number of its purpose (`purpose_number`), `kind`, the day
     (`on`), the `amount` and of how many movements it is the sum (`n`).
@@ -295,7 +295,7 @@ def close(purpose: Purpose) -> None:
 
 
 @transaction.atomic
-def unspend(key: str) -> int:
+def cancel_payment(key: str) -> int:
     """Undo the spendings with this key (or ``key/…``), and return their number: the money is open
     again. The rows stay, as failed.
     """

@@ -87,4 +87,4 @@ def _targets(submission: Submission, n: int) -> list[int]:
 def _unanswered(submission: Submission, targets: list[int]) -> set[int]:
     if not targets:
         return set()
-    return kind_of(submission.track).unanswered({submission.pk: targets})[submission.pk]
+    return kind_of(submission.track).find_unanswered({submission.pk: targets})[submission.pk]

@@ -87,7 +87,7 @@ def _answered_below(batch: SampleBatch) -> float:
     """Return the smallest u/π of a batch's unanswered targets; 1 if all are answered."""
     drawn = list(Sample.objects.filter(batch=batch).values_list("target_id", flat=True))
     owner = batch.submission_id
-    waiting = kind_of(batch.submission.track).unanswered({owner: drawn})[owner]
+    waiting = kind_of(batch.submission.track).find_unanswered({owner: drawn})[owner]
     pi_of = dict(
         Threshold.objects.filter(batch=batch, target__in=waiting).values_list("target_id", "pi")
     )

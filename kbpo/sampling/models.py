@@ -49,7 +49,7 @@ class SamplingDistribution(models.Model):
 class SampleBatches(models.QuerySet["SampleBatch"]):
     """Batches of draws."""
 
-    def of_test(self) -> SampleBatches:
+    def test_part(self) -> SampleBatches:
         """Return the batches of the test part, which count for scores and stages."""
         return self.exclude(design=SampleBatch.DEVELOPMENT)
 

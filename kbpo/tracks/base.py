@@ -314,7 +314,7 @@ class Judged:
     """Why its team cannot dispute it, as a sentence"""
 
     @property
-    def in_words(self) -> str:
+    def claim_text(self) -> str:
         """Return the claim without marks for roles: the title of its page."""
         return ""
 
@@ -427,7 +427,7 @@ class Track(ABC):
         """
 
     @abstractmethod
-    def unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
+    def find_unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
         """Return, for each submission and some of its targets, those with a prediction that no
         label judges yet and whose questions were not abandoned: a sample of them would have to ask
         and pay for them.

@@ -124,7 +124,7 @@ class TrackWithRecall(Track):
         """
 
     @abstractmethod
-    def found_by(
+    def facts_with_systems(
         self, documents: list[int], systems: list[int], *, public: bool
     ) -> list[tuple[Found, set[int]]]:
         """Return the true facts of documents that were read in full, in text order, each with the
@@ -132,7 +132,7 @@ class TrackWithRecall(Track):
         """
 
     @abstractmethod
-    def entities_found(self, documents: Sequence[int], when: datetime) -> dict[str, int]:
+    def read_entities(self, documents: Sequence[int], when: datetime) -> dict[str, int]:
         """Return a mapping: name -> code of its entity, of all entities of the world that people
         had found in these documents by then.
         """
@@ -147,7 +147,7 @@ class TrackWithRecall(Track):
         labels; None if there are none.
         """
 
-    def divided_questions(self, document: Document, question: int) -> Iterable[QuestionDraft]:
+    def tiebreak_questions(self, document: Document, question: int) -> Iterable[QuestionDraft]:
         """Return a question for one further annotator about each thing on which the readers of that
         question disagreed, once however often it is named; none by default.
         """

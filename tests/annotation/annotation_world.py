@@ -59,7 +59,7 @@ class ToyTrack:
     def second_opinions(self, new: int, before: int = 0) -> int:
         return 0
 
-    def unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
+    def find_unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
         return {submission: _without_label(targets) for submission, targets in of.items()}
 
 

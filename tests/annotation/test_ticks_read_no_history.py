@@ -49,7 +49,7 @@ def test_money_that_turns_out_not_to_be_owed_is_given_back_though_it_was_closed(
     Submission.objects.filter(pk=published.pk).update(status="withdrawn")
     assert (give_back.tick(), give_back.tick()) == (1, 0)
     assert spend.open_purposes("submission") == []
-    spend.unspend("assignment:1")
+    spend.cancel_payment("assignment:1")
     assert give_back.tick() == 1
     sums = spend.balance(purpose=published.purpose)
     assert sums.open == 0 and sums.released == sums.reserved

@@ -84,7 +84,7 @@ def test_a_settled_document_says_true_of_what_was_marked_and_nothing_of_the_rest
     world.read_in_full(world.documents, lambda one: one.pk % 2 == 0)
     settle_documents(world.track, [one.pk for one in world.documents])
     asked = world.sample(other)
-    waiting = kind_of(world.track).unanswered({other.pk: [one.pk for one in asked]})[other.pk]
+    waiting = kind_of(world.track).find_unanswered({other.pk: [one.pk for one in asked]})[other.pk]
     unmarked = {
         one.target_id
         for one in world.instances

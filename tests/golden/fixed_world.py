@@ -270,7 +270,9 @@ class FixedWorld:
         drawn = model("sampling.Sample").objects.values_list("batch__submission_id", "target_id")
         for submission, target in drawn:
             of.setdefault(submission, set()).add(target)
-        left: set[int] = set().union(*kind_of(self.track).unanswered(of).values()) if of else set()
+        left: set[int] = (
+            set().union(*kind_of(self.track).find_unanswered(of).values()) if of else set()
+        )
         return list(
             Target.objects.filter(pk__in=left).order_by("u", "pk").values_list("pk", flat=True)
         )

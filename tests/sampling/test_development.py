@@ -71,7 +71,7 @@ def test_a_track_is_scored_and_closed_without_its_development_part(toy: Toy) -> 
     assert SampleBatch.objects.filter(design=SampleBatch.DEVELOPMENT).count() == 1
     told = sampling_stages(row)
     assert told is not None
-    assert len(told["stages"]) == row.batches.of_test().count() < row.batches.count()
+    assert len(told["stages"]) == row.batches.test_part().count() < row.batches.count()
     close_track(toy.track)
     toy.track.refresh_from_db()
     evaluate(toy.track)

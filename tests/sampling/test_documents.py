@@ -157,7 +157,7 @@ def test_the_second_stage_waits_for_the_first_and_prefers_what_it_was_about(trac
     rows = list(batch.samples.order_by("position"))
     assert [(row.document_id, row.probability) for row in rows] == drawn_again(batch)
     assert batch.size == len(rows) == 16 and not {row.document_id for row in rows} & set(first)
-    names = kind_with_recall(track).entities_found(first, batch.drawn_at)
+    names = kind_with_recall(track).read_entities(first, batch.drawn_at)
     texts = dict(Document.objects.filter(corpus=track.corpus).values_list("pk", "text"))
     chance = {row.document_id: row.probability for row in rows}
     named = [p for pk, p in chance.items() if any(name in texts[pk] for name in names)]

@@ -122,7 +122,7 @@ def last_batch(submission: Submission) -> SampleBatch | None:
     first.
     """
     return (
-        submission.batches.of_test()
+        submission.batches.test_part()
         .filter(distribution__kind=submission.track.distribution)
         .exclude(design=SampleBatch.DEVELOPMENT)
         .order_by("stage")

@@ -240,7 +240,9 @@ def _option_of_more_draws(
         _, target, p = supports[kind]
         index, _ = draw(p, n, seed_of(submission, kind, 2 + submission.orders))
         targets.update(target[index].tolist())
-    new = len(kind_of(submission.track).unanswered({submission.pk: targets - old})[submission.pk])
+    new = len(
+        kind_of(submission.track).find_unanswered({submission.pk: targets - old})[submission.pk]
+    )
     return {"half_width": str(half_width), "draws": draws} | price_of(
         submission, len(targets | old), new
     )

@@ -310,7 +310,7 @@ def fill_together(plans: Sequence[Plan]) -> None:
         new = plan.state.new(plan.state.asked(plan.pi))
         needs[row, np.searchsorted(target_ids, sorted(new))] = 1.0
     weight = jointly[:, None] ** 2 * squares
-    stage = plans[0].submission.batches.of_test().count() + 1
+    stage = plans[0].submission.batches.test_part().count() + 1
     rng = np.random.Generator(np.random.PCG64(seed_of(plans[0].submission, "who pays", stage)))
     share = np.cumsum(needs * (weight + 1e-300), axis=0)
     point = rng.random(needs.shape[1]) * share[-1]
@@ -334,7 +334,7 @@ def _is_imported(submission: Submission, targets: list[int]) -> bool:
     probability, because they exist only for targets that were drawn.
     """
     kind = kind_of(submission.track)
-    if not kind.rates or kind.unanswered({submission.pk: targets})[submission.pk]:
+    if not kind.rates or kind.find_unanswered({submission.pk: targets})[submission.pk]:
         return False
     return not Label.objects.filter(target__in=targets).exclude(source="import").exists()
 

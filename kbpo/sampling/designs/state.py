@@ -146,7 +146,7 @@ def to_be_paid(submission: Submission, targets: Collection[int]) -> set[int]:
     already.
     """
     mine = submission.pk
-    open_ones = kind_of(submission.track).unanswered({mine: list(targets)})[mine]
+    open_ones = kind_of(submission.track).find_unanswered({mine: list(targets)})[mine]
     ordered = Sample.objects.filter(target__in=open_ones).filter(
         Q(batch__submission__status__in=["confirmed", "judging"]) | Q(batch__submission=submission)
     )

@@ -130,7 +130,7 @@ def _probabilities(
     test = Document.objects.filter(corpus=track.corpus_id, part=Part.TEST)
     left = test.exclude(pk__in=before).order_by("key")
     documents = list(left.values_list("pk", flat=True))
-    names = kind_with_recall(track).entities_found(sorted(before), when)
+    names = kind_with_recall(track).read_entities(sorted(before), when)
     weight = weights(track.corpus, names, documents)
     settings = {
         "entities": len(set(names.values())),

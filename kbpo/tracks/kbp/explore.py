@@ -66,7 +66,7 @@ class Judged(base.Judged):
     """Whether the last character of a mention is that at its end, in the file that predicted it"""
 
     @property
-    def in_words(self) -> str:
+    def claim_text(self) -> str:
         return "".join(text for _, text in self.claim)
 
     @property
@@ -112,7 +112,7 @@ class Judged(base.Judged):
             "predicate": self.predicate,
             "object": list(row.object),
             "offsets": "half-open",
-            "claim": self.in_words,
+            "claim": self.claim_text,
             "subject_canonical": list(row.subject_canonical),
             "subject_link": prediction.subject_link,
             "object_canonical": list(row.object_canonical),

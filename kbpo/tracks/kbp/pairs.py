@@ -87,7 +87,7 @@ def pairs_of(target_ids: Sequence[int]) -> list[Pair]:
     return [pairs[pk] for pk in dict.fromkeys(target_ids) if pk in pairs]
 
 
-def unanswered(of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
+def find_unanswered(of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
     """Return, for each submission and some of its targets, those with a claim that was not asked
     about: neither readers of the document nor a question judged it.
     """

@@ -19,7 +19,7 @@ from kbpo.instances.targets import Place, find_targets, make_targets
 from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.kbp.judge import MOST, Span, directed_name, wording
 from kbpo.tracks.kbp.merge import CLUSTER, merge_labels, needs_no_question
-from kbpo.tracks.kbp.pairs import Pair, pairs_of, unanswered
+from kbpo.tracks.kbp.pairs import Pair, find_unanswered, pairs_of
 from kbpo.tracks.models import Track
 
 Names = dict[Span, set[str]]
@@ -114,7 +114,7 @@ def draft_questions(
     offers the types that all confirmed submissions, the corpus and people's judgments allow, so
     that it does not depend on who asks.
     """
-    waiting = set().union(*unanswered(dict.fromkeys(submissions, target_ids)).values())
+    waiting = set().union(*find_unanswered(dict.fromkeys(submissions, target_ids)).values())
     pairs = [pair for pair in pairs_of(target_ids) if pair.target in waiting]
     return iter(_drafts(track, pairs, _settled(pairs)))
 

@@ -219,8 +219,8 @@ class KbpTrack(TrackWithRecall):
             return questions.repeat_questions(self.track, target_ids, made=made)
         return questions.draft_questions(self.track, target_ids, submissions)
 
-    def unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
-        return pairs.unanswered(of)
+    def find_unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
+        return pairs.find_unanswered(of)
 
     @staticmethod
     def merge(said: Sequence[Statement]) -> Value:
@@ -286,7 +286,7 @@ class KbpTrack(TrackWithRecall):
     def read_marks(self, gold: Path, mentions: Path, documents: Collection[int]) -> Marks:
         return read_marks(self.corpus, gold, mentions, documents)
 
-    def found_by(
+    def facts_with_systems(
         self, documents: list[int], systems: list[int], *, public: bool
     ) -> list[tuple[Found, set[int]]]:
         marks = facts_with_systems(self.track, documents, systems, public=public)
@@ -303,10 +303,10 @@ class KbpTrack(TrackWithRecall):
     def relations_question(self, document: Document, question: int) -> QuestionDraft | None:
         return whole.relations_draft(self.track, document, question)
 
-    def divided_questions(self, document: Document, question: int) -> Iterable[QuestionDraft]:
-        return whole.divided_drafts(self.track, document, question)
+    def tiebreak_questions(self, document: Document, question: int) -> Iterable[QuestionDraft]:
+        return whole.tiebreak_drafts(self.track, document, question)
 
-    def entities_found(self, documents: Sequence[int], when: datetime) -> dict[str, int]:
+    def read_entities(self, documents: Sequence[int], when: datetime) -> dict[str, int]:
         return whole.read_entities(self.corpus, documents, when)
 
     def release_columns(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:

@@ -200,7 +200,7 @@ def mentions_of(document: int, question: int) -> dict[Span, dict[str, Any]]:
     return {span: value for span, value in now.items() if value}
 
 
-def divided_drafts(track: Track, document: Document, question: int) -> Iterator[QuestionDraft]:
+def tiebreak_drafts(track: Track, document: Document, question: int) -> Iterator[QuestionDraft]:
     """Return a question for each cluster of mentions whose readers disagreed on its reference:
     about its canonical mention, otherwise the first.
     """

@@ -259,8 +259,8 @@ class PreferenceTrack(TextTrack):
             )
         ]
 
-    def unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
-        waiting = super().unanswered(of)
+    def find_unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
+        waiting = super().find_unanswered(of)
         pairs = Target.objects.filter(pk__in=set().union(*waiting.values()))
         tied = {pk for pk, content in pairs.values_list("pk", "content") if _is_tie(content)}
         return {submission: targets - tied for submission, targets in waiting.items()}

@@ -191,7 +191,7 @@ class Judged(base.Judged):
         return super().as_json() | {"input": self.input, "text": self.text, "said": ratings}
 
     @property
-    def in_words(self) -> str:
+    def claim_text(self) -> str:
         """Return its beginning, as its page is called."""
         return self.claim
 

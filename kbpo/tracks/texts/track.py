@@ -242,7 +242,9 @@ class TextTrack(Track):
         self, target_ids: Sequence[int], submissions: Sequence[int] | None, *, made: bool = True
     ) -> Iterator[QuestionDraft]:
         if submissions is not None:
-            waiting = set().union(*self.unanswered(dict.fromkeys(submissions, target_ids)).values())
+            waiting = set().union(
+                *self.find_unanswered(dict.fromkeys(submissions, target_ids)).values()
+            )
             target_ids = [target for target in target_ids if target in waiting]
         target_of = Target.objects.in_bulk(target_ids)
         targets = [target_of[pk] for pk in dict.fromkeys(target_ids) if pk in target_of]
@@ -255,7 +257,7 @@ class TextTrack(Track):
                 list(self.measures.criterion_names()),
             )
 
-    def unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
+    def find_unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
         wanted = sorted(set().union(*of.values()))
         predicted = fetch(
             "SELECT p.submission_id, i.target_id FROM instances_instance i JOIN"

@@ -166,7 +166,9 @@ def facts_of_readers(
         return []
     runs = Submission.objects.filter(track=track).on_board().select_related("team")
     board = {row.pk: row for row in runs}
-    facts = kind.found_by([document.pk], list(board), public=not sees_all(request.user, track))
+    facts = kind.facts_with_systems(
+        [document.pk], list(board), public=not sees_all(request.user, track)
+    )
     return [(fact, [board[pk] for pk in sorted(systems)]) for fact, systems in facts]
 
 

@@ -209,7 +209,7 @@ def _prediction_context(
     address = reverse("submission-explore", args=[explorer.submission.pk])
     return {
         "one": opened,
-        "claim": shorten(opened.in_words, LONGEST_NAME, placeholder=" …"),
+        "claim": shorten(opened.claim_text, LONGEST_NAME, placeholder=" …"),
         "more": opened.explained(),
         "following": following,
         "earlier": earlier,
@@ -458,7 +458,7 @@ def _true_facts(
     key = f"missed:{short_hash(version)}"
     facts: list[tuple[Found, set[int]]] | None = cache.get(key)
     if facts is None:
-        facts = kind.found_by(read, [submission.pk, *runs], public=public)
+        facts = kind.facts_with_systems(read, [submission.pk, *runs], public=public)
         cache.set(key, facts, CACHE_SECONDS)
     return facts
 

@@ -24,7 +24,7 @@ from kbpo.accounts.teams import roles_of
 from kbpo.evaluation.latest import Extent, extent_of
 from kbpo.evaluation.leaderboard import headlines, ranks
 from kbpo.evaluation.models import InterimInterval
-from kbpo.money.spend import Balance, balance, balances, by_day
+from kbpo.money.spend import Balance, balance, balances, ledger_by_day
 from kbpo.sampling.confirm import add_deadline
 from kbpo.submissions.limits import no_run_left, runs_left
 from kbpo.submissions.models import Submission
@@ -223,7 +223,7 @@ def run_lines(rows: Page[Submission] | QuerySet[Submission]) -> list[Run]:
     under_way = [row for row in rows if row.status in UNDER_WAY]
     intervals = InterimInterval.objects.filter(
         submission__in=under_way, order=F("submission__orders")
-    ).telling()
+    ).informative()
     last = intervals.order_by("submission_id", "-n").distinct("submission_id")
     watched = {interval.submission_id: interval for interval in last}
     run_of: dict[int, Run] = {}
@@ -286,7 +286,7 @@ def team_ledger(team: Team, run: Submission | None, request: HttpRequest) -> Tab
     """Return the movements for the runs of a team, or one run: one row for each day, run and
     direction.
     """
-    moved = by_day("submission", team, run.purpose if run else None)
+    moved = ledger_by_day("submission", team, run.purpose if run else None)
     columns = [
         Column("on", "Day", cell=lambda row: f"{row['on'].day} {row['on']:%B %Y}"),
         Column("submission", "" if run else "Run", lambda row: row["purpose_number"], _run_link),

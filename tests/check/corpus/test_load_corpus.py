@@ -51,7 +51,7 @@ def test_documents_are_found_by_their_title_or_else_by_their_id(tmp_path: Path) 
     lookup = DatabaseCorpus(load_corpus("One list", path, find_schema("tac_kbp")))
     asked = ("One", "Two", "d", "Three", "b")
     lookup.prefetch_titles(asked[:3])
-    found = [view.id if (view := lookup.titled(title)) else None for title in asked]
+    found = [view.id if (view := lookup.get_by_title(title)) else None for title in asked]
     assert found == ["a", None, "d", None, "b"], "two documents have the title Two"
 
 

@@ -102,9 +102,11 @@ class World:
         )
         return list(self.kind.questions(list(targets), list(confirmed)))
 
-    def unanswered(self, target: int) -> set[int]:
+    def find_unanswered(self, target: int) -> set[int]:
         everybody = list(Submission.objects.values_list("pk", flat=True))
-        return set().union(*self.kind.unanswered({one: [target] for one in everybody}).values())
+        return set().union(
+            *self.kind.find_unanswered({one: [target] for one in everybody}).values()
+        )
 
     def label(self, target: int, value: dict[str, Any], origin: str = "question:1") -> None:
         record_labels([NewLabel(target, value, "crowd", "majority", 3, origin)])
@@ -221,28 +223,28 @@ def answer(
 def test_a_pair_is_asked_once_and_what_was_not_offered_then_is_nonresponse(
     world: World, founded: int
 ) -> None:
-    assert world.unanswered(founded) == {founded}
+    assert world.find_unanswered(founded) == {founded}
     [draft] = world.ask(founded)
     answer(world, draft, ["per:organizations_founded>"])
-    assert world.unanswered(founded) == set()
+    assert world.find_unanswered(founded) == set()
     assert world.ask(founded) == []
     lindt, nordwerk = world.toy.span("d1", "Lindt", 1), world.toy.span("d1", "Nordwerk", 1)
     world.state(
         "d1", nordwerk, "org:place_of_headquarters", lindt, team="Neural", types=("ORG", "GPE")
     )
-    assert world.unanswered(founded) == set()
+    assert world.find_unanswered(founded) == set()
 
 
 def test_a_label_that_was_given_up_says_that_nobody_needs_to_ask_again(
     world: World, founded: int
 ) -> None:
-    assert world.unanswered(founded) == {founded}
+    assert world.find_unanswered(founded) == {founded}
     world.label(founded, {})
-    assert world.unanswered(founded) == set()
+    assert world.find_unanswered(founded) == set()
 
 
 def test_only_the_claims_of_the_given_submissions_count(world: World, founded: int) -> None:
-    assert world.kind.unanswered({}) == {}
+    assert world.kind.find_unanswered({}) == {}
 
 
 def test_a_closed_document_answers_for_its_pairs_once_their_mentions_are_known(
@@ -254,12 +256,12 @@ def test_a_closed_document_answers_for_its_pairs_once_their_mentions_are_known(
     world.label(
         make_targets(world.toy.corpus, [place])[place], {"scope": "document", "closed": True}
     )
-    assert world.unanswered(founded) == {founded}  # linking is not known
+    assert world.find_unanswered(founded) == {founded}  # linking is not known
     for side in ("a", "b"):
         world.label(
             draft.payload[side]["target"], {"canonical": draft.payload[side]["span"], "type": "PER"}
         )
-    assert world.unanswered(founded) == set()
+    assert world.find_unanswered(founded) == set()
 
 
 def test_what_readers_of_a_document_leave_undecided_is_asked_with_the_names_that_they_gave(
@@ -275,18 +277,20 @@ def test_what_readers_of_a_document_leave_undecided_is_asked_with_the_names_that
     divided = {"undecided": True, "cluster": sides["a"][1], "type": "PER", "votes": votes}
     record_labels([NewLabel(sides["a"][0], divided, "document", "token_majority", 2, "question:7")])
     world.label(sides["b"][0], {"canonical": sides["b"][1], "type": "ORG"}, "question:8")
-    assert world.unanswered(founded) == {founded}
+    assert world.find_unanswered(founded) == {founded}
     [again] = world.ask(founded)
     offered = [one["span"] for one in again.payload["a"]["candidates"]]
     assert list(other) in offered and sides["a"][1] in offered
     tie = {"undecided": True, "votes": {"0-10": 1, "other": 1}, "titles": {}}
     world.label(sides["a"][0], tie, "question:9")
-    assert world.unanswered(founded) == set(), "those who were asked about it alone are divided too"
+    assert world.find_unanswered(founded) == set(), (
+        "those who were asked about it alone are divided too"
+    )
 
 
 def test_a_target_that_nobody_predicts_is_not_asked(world: World, founded: int) -> None:
     Label.objects.all().delete(), Prediction.objects.all().delete()
-    assert world.ask(founded) == [] and world.unanswered(founded) == set()
+    assert world.ask(founded) == [] and world.find_unanswered(founded) == set()
 
 
 def claim(part: str) -> Claim:
@@ -334,7 +338,7 @@ def test_who_saw_one_name_alone_says_nothing_of_others(world: World) -> None:
         if place != target:
             own = value["canonical"]
             assert value["votes"] == {f"{own[0]}-{own[1]}": 3} and value["offered"] == [own]
-    assert not world.unanswered(target), "nobody says anything else"
+    assert not world.find_unanswered(target), "nobody says anything else"
     world.state(
         "d1",
         lindt,
@@ -352,7 +356,7 @@ def test_who_saw_one_name_alone_says_nothing_of_others(world: World) -> None:
 
     before = linking()
     assert before[0] == 1.0 and np.isnan(before[1]), "nobody was asked about that"
-    open_now = world.kind.unanswered({first: [target], later: [target]})
+    open_now = world.kind.find_unanswered({first: [target], later: [target]})
     assert open_now == {first: set(), later: set()}
 
 
@@ -421,4 +425,4 @@ def test_a_name_that_people_saw_and_did_not_pick_is_wrong_and_not_asked_again(
         np.array([Instance.objects.get(target=target).pk]),
         [one.pk for one in world.submissions.values()],
     )
-    assert verdicts["linking"][0].tolist() == [0.0, 0.0] and not world.unanswered(target)
+    assert verdicts["linking"][0].tolist() == [0.0, 0.0] and not world.find_unanswered(target)
