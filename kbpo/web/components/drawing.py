@@ -43,6 +43,8 @@ WHISKER = 8
 """How much higher a drawing is with the line of people alone"""
 BAR = 9
 LANE = 9
+TIES_WIDTH = 28
+"""Width of the column of tie lines: many of them stand closer together"""
 SINGLE_VALUE_MARGIN = 0.02
 """How far an axis goes to either side of the one value that it has"""
 
@@ -302,12 +304,13 @@ def pack_ties(
 def draw_ties(lanes: int, parts: Sequence[tuple[int, Part]]) -> SafeString:
     """Return one row's part of the tie lines: vertical, a little shorter at the ends of a group."""
     lines = []
+    step = min(LANE, TIES_WIDTH / max(lanes, 1))
     for lane, part in parts:
-        x = lane * LANE + 2
+        x = round(lane * step + 2, 1)
         top = "12%" if part == "start" else "0"
         bottom = "88%" if part == "end" else "100%"
         lines.append(f'<line class="tie tie-{part}" x1="{x}" x2="{x}" y1="{top}" y2="{bottom}"/>')
-    width = max(lanes * LANE, 1)
+    width = max(round(lanes * step), 1)
     return mark_safe(
         f'<svg class="ties" width="{width}" height="100%" aria-hidden="true">{"".join(lines)}</svg>'
     )
