@@ -22,8 +22,8 @@ from estimators.ratings import anticipated_rating_variance
 from scoring.arrays import Bools, Floats, Ids
 from scoring.data import Data
 from scoring.documents import NEVER
+from scoring.inclusion import response_rate
 from scoring.pool import spread
-from scoring.response import response_rate
 from scoring.shares import Shares
 
 SHARED = ("at", "row", "targets", "_is_predicted")

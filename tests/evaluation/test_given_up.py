@@ -15,7 +15,7 @@ from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel, record_labels
 from scoring.data import Data
 from scoring.default import Centred
-from scoring.response import LEAST_ASKED
+from scoring.inclusion import LEAST_ASKED
 from scoring.score import default_estimates
 from tests.conftest import Toy
 from tests.evaluation.world import BASED, LIVES, WORKS, World
