@@ -358,7 +358,7 @@ def test_admins_set_the_rules_and_publish_terms(
         {"track": "toy", "mode": ""},
         {"mode": "closed", "reward": "9", "minimum": "2", "why": " "},
     ):
-        assert "say why" in text_of(
+        assert "give a reason" in text_of(
             admin.post(f"{DESK}rules/", {"action": "intake"} | unsaid, follow=True)
         )
     assert Intake.objects.count() == 2
