@@ -461,10 +461,12 @@ class Demo:
             f"-m gunicorn kbpo.wsgi --preload -b 127.0.0.1:{self.port} --config python:kbpo.serving"
             " --threads 8 --access-logfile /dev/null --workers 1"  # each takes a hundred megabytes
         )
-        commands = {
-            "web": [python, *serve.split()],
-            "worker": [python, "-m", "kbpo.single_worker"],
-        }
+        commands: dict[str, list[str]] = {}
+        if study.platform == "mturk":  # first, since the others call it
+            market = ["mturk_local", "--port", str(self.port + MARKET), "--store"]
+            commands["market"] = [*manage, *market, str(self.directory / "market.sqlite3")]
+        commands["web"] = [python, *serve.split()]
+        commands["worker"] = [python, "-m", "kbpo.single_worker"]
         options = f"{self.url} --password {PASSWORD} --accuracy {ACCURACY} --seed {SEED}"
         simulate = [*manage, "simulate", *options.split()]
         if study.texts:
@@ -475,8 +477,6 @@ class Demo:
             annotators += " --kind relation"
         if study.platform == "mturk":
             annotators += f" --market {self.market}"
-            market = ["mturk_local", "--port", str(self.port + MARKET), "--store"]
-            commands["market"] = [*manage, *market, str(self.directory / "market.sqlite3")]
         kinds = self._rater_interfaces()
         raters = f"--user {RATER} --workers {len(kinds)}"
         return commands | {
