@@ -153,12 +153,17 @@ def recount(questions: Sequence[Question], *, back: bool = False) -> RecountResu
     for question in labels_of:  # in primary-key order
         if question.interface in of_relations and question.pk in written:
             kind_with_recall(question.track).store_facts(question.pk)
-    changed = sum(is_new for _, is_new in changes) + _refit_tracks(settled, modelled)
+    changed = sum(is_new for _, is_new in changes)
+    asked = yes_no_interfaces()
+    refitted = {one.track_id for one in settled if one.interface in asked} & modelled
+    for track in Track.objects.filter(pk__in=refitted).order_by("pk"):
+        revision = refit(track)
+        changed += len(revision.labels) if revision is not None else 0
     recompare_answers(settled)
-    asked = ask_again(short, left)
-    asked_more = ask_again(lacking_answers(labels_of, left), left)
+    n_asked = ask_again(short, left)
+    n_more = ask_again(lacking_answers(labels_of, left), left)
     n_back = _restore_questions(questions, modelled) if back else 0
-    return RecountResult(changed, asked + asked_more, len(short) - asked, n_back)
+    return RecountResult(changed, n_asked + n_more, len(short) - n_asked, n_back)
 
 
 def settle(questions: Sequence[Question]) -> None:
@@ -350,16 +355,6 @@ def _keep_read_names(questions: Iterable[Question], changes: Iterable[Change]) -
     read = set(relations.values_list("track", "target"))
     lasting = {name.pk for name in names if (name.track_id, name.target_id) in read}
     return [change for change in changes if change[0].value or change[0].question not in lasting]
-
-
-def _refit_tracks(settled: Sequence[Question], modelled: Collection[int]) -> int:
-    """Fit the models of tracks with changed answers again, and return how many labels changed."""
-    asked, tracks = yes_no_interfaces(), set()
-    for question in settled:
-        if question.interface in asked and question.track_id in modelled:
-            tracks.add(question.track_id)
-    made = [refit(track) for track in Track.objects.filter(pk__in=tracks).order_by("pk")]
-    return sum(len(one.labels) for one in made if one is not None)
 
 
 def recompare_answers(settled: Sequence[Question]) -> None:

@@ -9,7 +9,7 @@ alone.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 from django.db.models import QuerySet
 
@@ -65,15 +65,24 @@ def accept(assignments: Sequence[Assignment]) -> None:
     asked = _lock_questions({assignment.hit_id for assignment in assignments})
     parsed: dict[Assignment, Parsed] = {}
     for assignment in assignments:
+        questions = _questions_to_answer(assignment, asked[assignment.hit_id])
+        raw = assignment.raw or {}
         try:
-            parsed[assignment] = _parse(
-                _questions_to_answer(assignment, asked[assignment.hit_id]), assignment
-            )
+            parsed[assignment] = [
+                (question, each)
+                for question in questions
+                for each in interface_of(question.interface).parse(
+                    question, answer_part(question, raw)
+                )
+            ]
         except BadAnswer as bad:
             assignment.move("failed", f"The answer cannot be used: {bad}")
     Response.objects.bulk_create(responses_of(parsed))
     _note_work(parsed)
-    untimed = _untimed_tracks(asked)
+    # Tracks whose policy ignores answer times
+    tracks = {question.track_id for questions in asked.values() for question in questions}
+    policies = Policy.objects.filter(track__in=tracks, timed=False)
+    untimed = set(policies.values_list("track", flat=True))
     expected: dict[Assignment, int] = {}
     read: dict[Assignment, list[Question]] = {}
     answered: set[Question] = set()
@@ -108,16 +117,6 @@ def _lock_questions(hits: Collection[int]) -> dict[int, list[Question]]:
     return questions_of
 
 
-def _untimed_tracks(asked: Mapping[int, Sequence[Question]]) -> set[int]:
-    """Return the tracks of these questions whose policy ignores answer times."""
-    tracks = set()
-    for questions in asked.values():
-        for question in questions:
-            tracks.add(question.track_id)
-    policies = Policy.objects.filter(track__in=tracks, timed=False)
-    return set(policies.values_list("track", flat=True))
-
-
 def _questions_to_answer(assignment: Assignment, questions: list[Question]) -> list[Question]:
     """Return the questions of a HIT that its answer must contain. Gold questions that the worker
     has met in an earlier HIT are left out if the HIT has other questions too and the answer does
@@ -127,15 +126,6 @@ def _questions_to_answer(assignment: Assignment, questions: list[Question]) -> l
         return questions
     known = {question.pk for question in questions_shown(assignment.hit, assignment.worker)}
     return [one for one in questions if one.pk in known or has_answer_to(one, assignment.raw or {})]
-
-
-def _parse(questions: Sequence[Question], assignment: Assignment) -> Parsed:
-    raw = assignment.raw or {}
-    return [
-        (question, each)
-        for question in questions
-        for each in interface_of(question.interface).parse(question, answer_part(question, raw))
-    ]
 
 
 def _note_work(parsed: dict[Assignment, Parsed]) -> None:
@@ -208,23 +198,19 @@ def _meeting(worker: int, target: int, question: Question) -> Meeting:
 def _make_answered(questions: Collection[Question]) -> None:
     """Mark those of these locked questions as answered that have all wanted answers."""
     if questions:
-        places, done = _places(questions), answers_that_count(questions)
+        # How many answers each question can get, over all of its HITs
+        pairs = HIT.questions.through.objects.filter(question__in=questions)
+        pairs = pairs.exclude(hit__status__in=PUT_AWAY)
+        places: Counter[int] = Counter()
+        for question, n in pairs.values_list("question", "hit__max_assignments"):
+            places[question] += n
+        done = answers_that_count(questions)
         full = [
             question.pk
             for question in questions
             if done[question.pk] >= min(places[question.pk], question.answers_wanted)
         ]
         Question.objects.filter(pk__in=full).move("answered")
-
-
-def _places(questions: Collection[Question]) -> Counter[int]:
-    """Return how many answers each question can get, over all of its HITs."""
-    pairs = HIT.questions.through.objects.filter(question__in=questions)
-    pairs = pairs.exclude(hit__status__in=PUT_AWAY)
-    places_of: Counter[int] = Counter()
-    for question, places in pairs.values_list("question", "hit__max_assignments"):
-        places_of[question] += places
-    return places_of
 
 
 def answers_that_count(questions: Collection[Question]) -> Counter[int]:

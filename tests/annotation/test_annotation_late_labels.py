@@ -77,14 +77,14 @@ def test_a_closing_in_the_midst_of_a_settling_hides_nothing(
     for client in clients:
         answer_all(client)
     closer = threading.Thread(target=close, args=[two_published.track, admin])
-    real = recount.record
+    real = recount.record_labels
 
     def slowly(labels: Any) -> int:
         closer.start()
         closer.join(1.0)  # it must wait for us; else it has closed now, and has not seen our labels
         return real(labels)
 
-    monkeypatch.setattr(recount, "record", slowly)
+    monkeypatch.setattr(recount, "record_labels", slowly)
     with transaction.atomic():
         accept(list(Assignment.objects.filter(status="submitted")))
         recount.settle(list(Question.objects.filter(status="answered")))

@@ -108,7 +108,7 @@ def test_a_kill_on_the_way_to_the_third_asks_one_and_pays_each_once(
     say(bo, NO, GOOD)
     points = [
         (recount, "ask_one_more"),
-        (recount, "record"),
+        (recount, "record_labels"),
         (recount, "_close_hits"),
         (HIT.objects, "bulk_create"),
         (Question, "move"),
