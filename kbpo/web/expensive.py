@@ -71,7 +71,10 @@ def export(view: View[P]) -> View[P]:
     def limited(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         if not settings.ANSWERS_REQUESTS:
             return view(request, *args, **kwargs)
-        key = _session_key(request)
+        session: Any = request.session
+        token = request.headers.get("Authorization")
+        who = token or session.session_key or client_address(request)
+        key = f"export:{sha256(who.encode(errors='replace')).hexdigest()}"
         if not _register_export(key):
             raise Crowded("Another export of this session is in flight")
         try:
@@ -102,13 +105,6 @@ def _compute_in_slots(parts: Iterable[bytes]) -> Iterator[bytes]:
         if part is None:
             return
         yield part
-
-
-def _session_key(request: HttpRequest) -> str:
-    """Return the identity of the session: the token, the session key, or the address."""
-    session: Any = request.session
-    who = request.headers.get("Authorization") or session.session_key or client_address(request)
-    return f"export:{sha256(who.encode(errors='replace')).hexdigest()}"
 
 
 def _register_export(key: str) -> bool:

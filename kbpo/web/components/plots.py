@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from html import escape
 from zlib import crc32
 
@@ -182,7 +183,7 @@ def draw_history(
     """Return a plot of an estimate with its 80 % interval over time."""
     days = [moment.timestamp() / DAY for moment, _ in moments]
     up, across = axis_over([interval for _, interval in moments]), _days(min(days), max(days))
-    dots = []
+    form, dots = "%H:%M" if across.high - across.low < 2 else "%d %b %y", []
     for day, (moment, interval) in zip(days, moments, strict=True):
         ends = interval_text(interval.low80, interval.high80)
         label = f"{moment:%Y-%m-%d %H:%M} UTC: {number_text(interval.estimate)}, 80 % {ends}"
@@ -196,7 +197,7 @@ def draw_history(
         alt,
         x_name="Evaluation of (UTC)",
         y_name=name,
-        x_written=_clock if across.high - across.low < 2 else _day,
+        x_written=partial(_time_label, form=form),
         y_written=_tick_label,
         height=ARRIVAL_HEIGHT,
     )
@@ -267,12 +268,8 @@ def _days(first: float, last: float) -> Axis:
     return Axis(low, low + n * step, tuple(low + tick * step for tick in range(n + 1)))
 
 
-def _day(day: float) -> str:
-    return f"{datetime.fromtimestamp(day * DAY, UTC):%d %b %y}"
-
-
-def _clock(day: float) -> str:
-    return f"{datetime.fromtimestamp(round(day * DAY), UTC):%H:%M}"
+def _time_label(day: float, form: str) -> str:
+    return datetime.fromtimestamp(round(day * DAY), UTC).strftime(form)
 
 
 def _mark(dot: Dot, across: Axis, up: Axis, height: int, taken: list[Box]) -> str:
@@ -295,7 +292,11 @@ def _mark(dot: Dot, across: Axis, up: Axis, height: int, taken: list[Box]) -> st
         line = y / 100 * height + dy
         box = (begins, line - LINE + 3, begins + length, line + 3)
         is_inside = box[0] >= 0 and box[2] <= WIDTH and box[1] >= 0 and box[3] <= height
-        if is_inside and not any(_overlap(box, other) for other in taken):
+        is_free = all(
+            box[2] <= other[0] or other[2] <= box[0] or box[3] <= other[1] or other[3] <= box[1]
+            for other in taken
+        )
+        if is_inside and is_free:
             taken.append(box)
             shown = "" if dot.is_first else ' class="wide"'
             parts.append(
@@ -317,10 +318,6 @@ def _boxes(dot: Dot, across: Axis, up: Axis, height: int) -> list[Box]:
         bottom, top = (_y(up, end) / 100 * height for end in dot.y_ends)
         boxes.append((x - 2, top, x + 2, bottom))
     return boxes
-
-
-def _overlap(box: Box, other: Box) -> bool:
-    return box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3]
 
 
 def _band(moments: Sequence[Moment], across: Axis, up: Axis) -> str:

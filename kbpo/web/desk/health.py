@@ -56,7 +56,39 @@ class Check:
 
 def health_checks(stages: Iterable[Stage]) -> list[Check]:
     """Return the state of clock, workers, queue, disk and backups."""
-    return [_check_clock(), _check_workers(), _check_queue(stages), _check_disk(), _check_backup()]
+    beat, backup = beat_age(), backup_age()
+    checks = [
+        Check("Clock", "it never ran", well=False)
+        if beat is None
+        else Check("Clock", f"ticked {duration_text(beat)} ago", well=beat < STILL)
+    ]
+    if not has_redis():
+        checks.append(Check("Workers", "Redis does not answer; work waits", well=False))
+    else:
+        n_workers = cache.get(COUNT_KEPT)
+        if n_workers is None:
+            n_workers = count_workers()
+            cache.set(COUNT_KEPT, n_workers, COUNTED)
+        text = f"{n_workers} at work" if n_workers else "none answers"
+        checks.append(Check("Workers", text, n_workers > 0))
+    ours = [stage for stage in stages if stage.step not in NOT_OURS and stage.name != SCORE[0]]
+    waiting = [stage for stage in ours if stage.waiting and stage.oldest]
+    text = "empty"
+    if waiting:
+        oldest = max(stage.oldest for stage in waiting if stage.oldest is not None)
+        n = sum(stage.waiting for stage in waiting)
+        text = f"{count_text(n)} wait{'s' if n == 1 else ''}, the oldest {duration_text(oldest)}"
+    checks.append(Check("Queue", text, well=not any(stage.late for stage in waiting)))
+    disk = shutil.disk_usage(uploads_folder())
+    free = disk.free / disk.total
+    text = f"{disk.free / 1e9:.0f} GB free, {free:.0%}"
+    checks.append(Check("Disk", text, well=free >= LEAST_FREE))
+    if backup is not None:
+        text = f"{duration_text(backup)} ago"
+        return [*checks, Check("Last backup", text, well=backup < BACKUP_EVERY)]
+    unsaved = Submission.objects.filter(scored_at__lt=clock.now() - FIRST_BACKUP).exists()
+    text = f"none was noted{', and runs were scored days ago' if unsaved else ''}"
+    return [*checks, Check("Last backup", text, well=not unsaved)]
 
 
 def beat_age() -> timedelta | None:
@@ -100,49 +132,6 @@ def backup_age() -> timedelta | None:
         return clock.now() - datetime.fromtimestamp(mark.stat().st_mtime, UTC)
     except OSError:
         return None
-
-
-def _check_clock() -> Check:
-    age = beat_age()
-    if age is None:
-        return Check("Clock", "it never ran", well=False)
-    return Check("Clock", f"ticked {duration_text(age)} ago", well=age < STILL)
-
-
-def _check_workers() -> Check:
-    if not has_redis():
-        return Check("Workers", "Redis does not answer; work waits", well=False)
-    n = cache.get(COUNT_KEPT)
-    if n is None:
-        n = count_workers()
-        cache.set(COUNT_KEPT, n, COUNTED)
-    return Check("Workers", f"{n} at work" if n else "none answers", n > 0)
-
-
-def _check_queue(stages: Iterable[Stage]) -> Check:
-    ours = [one for one in stages if one.step not in NOT_OURS and one.name != SCORE[0]]
-    waiting = [stage for stage in ours if stage.waiting and stage.oldest]
-    if not waiting:
-        return Check("Queue", "empty")
-    oldest = max(row.oldest for row in waiting if row.oldest is not None)
-    n = sum(stage.waiting for stage in waiting)
-    says = f"{count_text(n)} wait{'s' if n == 1 else ''}, the oldest {duration_text(oldest)}"
-    return Check("Queue", says, well=not any(stage.late for stage in waiting))
-
-
-def _check_disk() -> Check:
-    disk = shutil.disk_usage(uploads_folder())
-    free = disk.free / disk.total
-    return Check("Disk", f"{disk.free / 1e9:.0f} GB free, {free:.0%}", well=free >= LEAST_FREE)
-
-
-def _check_backup() -> Check:
-    age = backup_age()
-    if age is None:
-        unsaved = Submission.objects.filter(scored_at__lt=clock.now() - FIRST_BACKUP).exists()
-        late = ", and runs were scored days ago" if unsaved else ""
-        return Check("Last backup", f"none was noted{late}", well=not unsaved)
-    return Check("Last backup", f"{duration_text(age)} ago", well=age < BACKUP_EVERY)
 
 
 @never_cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import Any
 
-from django.db.models import CharField, F, QuerySet, Value
+from django.db.models import CharField, F, Value
 from django.db.models.functions import Cast, Coalesce, Concat
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
@@ -54,34 +54,22 @@ NOBODY = "the service"
 
 
 def log_entries(*, book: str = "", about: str = "", track: str = "", who: str = "") -> Any:
-    """Return the entries of both logs, newest first, as mappings of COLUMNS."""
-    states = Audit.objects.all()
-    money = Ledger.objects.all()
+    """Return the entries of both logs, newest first, as mappings of COLUMNS. `about` names a row,
+    for money a purpose (kind:number).
+    """
+    states, money = Audit.objects.order_by(), Ledger.objects.order_by()
     if about:
-        states, money = states.filter(about=about), _filter_by_purpose(about, money)
+        states = states.filter(about=about)
+        try:
+            money = money.filter(**Purpose.read(about).at("purpose"))
+        except ValueError:
+            money = money.none()
     if track:
         states, money = states.filter(track=track), money.filter(track__slug=track)
     if who:
         person: dict[str, Any] = {"who": None} if who == NOBODY else {"who__username": who}
         states, money = states.filter(**person), money.filter(**person)
-    books = [_state_changes(states), _money_movements(money)]
-    if book in ("states", "money"):
-        return books[0 if book == "states" else 1].order_by("-at_")
-    return books[0].union(books[1], all=True).order_by("-at_")
-
-
-def _filter_by_purpose(about: str, movements: QuerySet[Ledger]) -> QuerySet[Ledger]:
-    """Return the movements of money for the purpose `about` (kind:number); none if that is no valid
-    purpose.
-    """
-    try:
-        return movements.filter(**Purpose.read(about).at("purpose"))
-    except ValueError:
-        return movements.none()
-
-
-def _state_changes(audits: QuerySet[Audit]) -> Any:
-    return audits.order_by().values(
+    state_changes: Any = states.values(
         at_=F("at"),
         what_=F("what"),
         about_=F("about"),
@@ -92,10 +80,7 @@ def _state_changes(audits: QuerySet[Audit]) -> Any:
         track_=F("track"),
         book_=Value("states", output_field=TEXT),
     )
-
-
-def _money_movements(movements: QuerySet[Ledger]) -> Any:
-    return movements.order_by().values(
+    movements: Any = money.values(
         at_=F("created_at"),
         what_=F("kind"),
         about_=Concat("purpose_kind", Value(":"), Cast("purpose_number", TEXT), output_field=TEXT),
@@ -106,6 +91,9 @@ def _money_movements(movements: QuerySet[Ledger]) -> Any:
         track_=F("track__slug"),
         book_=Value("money", output_field=TEXT),
     )
+    if book in ("states", "money"):
+        return (state_changes if book == "states" else movements).order_by("-at_")
+    return state_changes.union(movements, all=True).order_by("-at_")
 
 
 @for_admins

@@ -15,7 +15,7 @@ from django.urls import path, re_path
 from annotation.interfaces.registry import interface_of
 from annotation.labels import revise
 from annotation.labels.export import EXPORTS
-from annotation.models import SIGNALS, Gold, Policy
+from annotation.models import SIGNALS, Policy
 from annotation.quality import agreement, describe
 from annotation.quality.agreement import Measured
 from annotation.quality.gold import (
@@ -149,9 +149,11 @@ def _change_gold(request: HttpRequest, track: Track) -> str:
     """Run the action, and return what was done as a sentence. Raises CannotMake, OverBudget."""
     verb, why, who = request.POST.get("verb", ""), form_reason(request), current_admin(request)
     if verb == "retire":
-        retire_gold(
-            _find_gold(request, [standing.gold for standing in gold_results(track)]), who, why
-        )
+        golds = {str(result.gold.pk): result.gold for result in gold_results(track)}
+        chosen = golds.get(request.POST.get("gold", ""))
+        if chosen is None:
+            raise CannotMake("That gold question no longer exists.")
+        retire(chosen, who, why)
         return "It is no longer gold. Its answers stay paid."
     if verb == "rate":
         share = parse_amount(request.POST.get("percent", ""))
@@ -166,13 +168,6 @@ def _change_gold(request: HttpRequest, track: Track) -> str:
         set_aside_money(track, amount, who, why, key=request.POST.get("key", "")[:32])
         return f"${amount} of the budget of {track.name} is set aside for gold."
     raise CannotMake("Say what to change.")
-
-
-def _find_gold(request: HttpRequest, golds: Sequence[Gold]) -> Gold:
-    for gold in golds:
-        if str(gold.pk) == request.POST.get("gold"):
-            return gold
-    raise CannotMake("That gold question no longer exists.")
 
 
 def unit_name(interface: str, what: str) -> str:

@@ -71,6 +71,9 @@ def show_requests(request: HttpRequest) -> HttpResponse:
         clear=Count("pk", filter=Q(clear=True)),
         fair=Count("pk", filter=Q(fair=True)),
     )
+    answers = Count("assignments", filter=Q(assignments__submitted_at__isnull=False))
+    workers = Worker.objects.exclude(user=None).select_related("user").annotate(n=answers)
+    owed = {balance.worker.pk: balance.amount for balance in payout.owed()}
     context = {
         "appeals": [
             {"row": row, "doubted": doubted_answers(row.worker)}
@@ -87,7 +90,10 @@ def show_requests(request: HttpRequest) -> HttpResponse:
             {"row": row, "title": interface_of(row.interface).title if row.interface else ""}
             for row in Feedback.objects.select_related("worker").order_by("-at")[:50]
         ],
-        "annotators": _annotators(),
+        "annotators": [
+            {"worker": row, "n": row.n, "owed": owed.get(row.pk)}
+            for row in workers.order_by("-last_seen_at", "pk")[:MOST_SHOWN]
+        ],
         "failed": _failed_tutorials().select_related("worker__user")[:50],
         "mode": takes_volunteers(),
     }
@@ -100,17 +106,6 @@ def _failed_tutorials() -> QuerySet[TutorialRun]:
     """
     runs = TutorialRun.objects.filter(passed=False, attempt=teach.ATTEMPTS)
     return runs.order_by("worker", "interface", "-version").distinct("worker", "interface")
-
-
-def _annotators() -> list[dict[str, Any]]:
-    """Return annotators with an account, the number of their answers, and what they are owed."""
-    workers = Worker.objects.exclude(user=None).select_related("user")
-    workers = workers.annotate(
-        n=Count("assignments", filter=Q(assignments__submitted_at__isnull=False))
-    )
-    workers = workers.order_by("-last_seen_at", "pk")[:MOST_SHOWN]
-    owed = {balance.worker.pk: balance.amount for balance in payout.list_debts()}
-    return [{"worker": row, "n": row.n, "owed": owed.get(row.pk)} for row in workers]
 
 
 def send_message(request: HttpRequest) -> HttpResponse:

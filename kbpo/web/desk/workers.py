@@ -167,7 +167,12 @@ def show_answer(request: HttpRequest, pk: int) -> HttpResponse:
     if pair is None:
         raise Http404("There is no such answer.")
     if request.POST.get("action") == "undo":
-        return _undo_rejection(request, pk, pair[0])
+        try:
+            reject.undo(_find_answer(pk), current_admin(request), _text(request, "why"))
+            messages.success(request, "The rejection is undone: the answer counts and is paid.")
+        except CannotReject as wrong:
+            messages.error(request, str(wrong))
+        return redirect("desk-worker", handle=pair[0].handle)
     if request.method == "POST" or "refuse" in request.GET:
         return _reject(request, pk, *pair)
     context = {"worker": pair[0], "answer": pair[1], "read": compare_answer(_find_answer(pk))}
@@ -218,16 +223,6 @@ def _reject(request: HttpRequest, pk: int, worker: Worker, answer: Any) -> HttpR
         "read": compare_answer(row),
     }
     return render(request, "desk/reject.html", context, status=422 if refusal else 200)
-
-
-def _undo_rejection(request: HttpRequest, pk: int, worker: Worker) -> HttpResponse:
-    """Undo a rejection."""
-    try:
-        reject.undo_rejection(_find_answer(pk), current_admin(request), _text(request, "why"))
-        messages.success(request, "The rejection is undone: the answer counts and is paid.")
-    except CannotReject as wrong:
-        messages.error(request, str(wrong))
-    return redirect("desk-worker", handle=worker.handle)
 
 
 def _text(request: HttpRequest, name: str) -> str:

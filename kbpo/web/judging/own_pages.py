@@ -62,13 +62,17 @@ def show_home(request: HttpRequest, worker: Worker) -> HttpResponse:
     ).first()
     learned, learnable = teach.taught_interfaces(worker), teach.learnable_interfaces(worker)
     everything = lease.count_open_hits(worker, COUNTED, [*learned, *learnable])
+    teams: list[str] = []  # on whose tracks the worker does not judge
+    if worker.user is not None and worker.user.is_researcher:
+        with_runs = worker.user.teams.filter(submissions__isnull=False)
+        teams = list(with_runs.order_by("name").distinct().values_list("name", flat=True))
     context = {
         "worker": worker,
         "held": held,
         "leaving": leave.is_leaving(worker),
         "open": everything + bool(held),
         "waiting": _waiting_sentence(everything, bool(held)),
-        "teams": _own_teams(worker),
+        "teams": teams,
         "kinds": _kinds_of_work(worker, learned, learnable, anything=everything > 0),
         "consented": consent.has_consented(worker),
         "today": answers_today(worker),
@@ -94,14 +98,6 @@ def _waiting_sentence(n: int, held: bool) -> str:
         rest = f", and {n}{more} wait{'s' if n == 1 else ''} for you" if n else ""
         return f"You have a question in hand{rest}."
     return f"{n}{more} question{' waits' if n == 1 else 's wait'} for you."
-
-
-def _own_teams(worker: Worker) -> list[str]:
-    """Return the names of the worker's teams with runs, on whose tracks they do not judge."""
-    if worker.user is None or not worker.user.is_researcher:
-        return []
-    teams = worker.user.teams.filter(submissions__isnull=False)
-    return list(teams.order_by("name").distinct().values_list("name", flat=True))
 
 
 def _kinds_of_work(

@@ -237,29 +237,23 @@ def close_page(request: HttpRequest) -> HttpResponse:
     """
     user, refusal = cast(User, request.user), ""
     if request.method == "POST":
-        refusal = _close_account(request, user)
+        if not has_typed_word(request, "close"):
+            refusal = "Nothing was closed: type the word close to arm the button."
+        refusal = refusal or password_refusal(user, request.POST.get("password", ""))
+        for team in user.teams.order_by("pk") if not refusal else ():
+            if why_not := teams.why_cannot_leave(team, user):
+                refusal = refusal or f"{team.name}: {why_not}"
+        if not refusal:
+            try:
+                close_account(user)
+            except CannotChange as cannot:
+                refusal = str(cannot)
         if not refusal:
             logout(request)
             messages.success(request, "Your account is closed.")
             return redirect("login")
     context = {"refusal": refusal, "teams": user.teams.order_by("name")}
     return render(request, "people/close.html", context, status=422 if refusal else 200)
-
-
-def _close_account(request: HttpRequest, user: User) -> str:
-    """Close the account, and return the refusal as a sentence (empty if closed)."""
-    if not has_typed_word(request, "close"):
-        return "Nothing was closed: type the word close to arm the button."
-    if refusal := password_refusal(user, request.POST.get("password", "")):
-        return refusal
-    try:
-        for team in user.teams.order_by("pk"):
-            if why_not := teams.why_cannot_leave(team, user):
-                return f"{team.name}: {why_not}"
-        close_account(user)
-    except CannotChange as refusal:
-        return str(refusal)
-    return ""
 
 
 @never_cache

@@ -167,7 +167,10 @@ def build_wheel() -> tuple[str, bytes]:
     )
     scripts = [f"{name} = {where}" for name, where in project["scripts"].items()]
     files[f"{folder}/entry_points.txt"] = "\n".join(["[console_scripts]", *scripts, ""]).encode()
-    record = [f"{name},sha256={_digest(text)},{len(text)}" for name, text in files.items()]
+    record = []
+    for name, text in files.items():
+        digest = base64.urlsafe_b64encode(hashlib.sha256(text).digest()).rstrip(b"=").decode()
+        record.append(f"{name},sha256={digest},{len(text)}")
     files[f"{folder}/RECORD"] = "\n".join([*record, f"{folder}/RECORD,,", ""]).encode()
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -206,10 +209,6 @@ def _metadata(project: dict[str, Any]) -> bytes:
         lines.append(f"Provides-Extra: {extra}")
         lines += [f'Requires-Dist: {requirement}; extra == "{extra}"' for requirement in wanted]
     return "\n".join([*lines, "", (HOME / project["readme"]).read_text()]).encode()
-
-
-def _digest(text: bytes) -> str:
-    return base64.urlsafe_b64encode(hashlib.sha256(text).digest()).rstrip(b"=").decode()
 
 
 def install_command() -> str:

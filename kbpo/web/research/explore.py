@@ -312,16 +312,14 @@ def _explorer_file(request: HttpRequest, pk: int) -> HttpResponseBase:
         for row in prediction_rows(explorer, ids)
     )
     first = next(records, None)
-    header = list(first or _first_record(explorer))
+    if first is not None:
+        header = list(first)
+    else:  # the header of an empty file is that of any prediction
+        some = explorer.submission.predictions.order_by("pk").values_list("pk", flat=True)[:1]
+        rows = prediction_rows(explorer, list(some))
+        header = list(prediction_record(rows[0])) if rows else ["prediction"]
     lines = (list(record.values()) for record in chain([first] if first else [], records))
     return table_file(request, f"predictions-{pk}", header, lines)
-
-
-def _first_record(explorer: Explorer) -> dict[str, Any]:
-    """Return the record of the run's first prediction, for the header of an empty file."""
-    first = explorer.submission.predictions.order_by("pk").values_list("pk", flat=True)[:1]
-    rows = prediction_rows(explorer, list(first))
-    return prediction_record(rows[0]) if rows else {"prediction": None}
 
 
 def prediction_record(row: Judged) -> dict[str, Any]:

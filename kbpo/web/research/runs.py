@@ -286,10 +286,14 @@ def team_ledger(team: Team, run: Submission | None, request: HttpRequest) -> Tab
     """Return the movements for the runs of a team, or one run: one row for each day, run and
     direction.
     """
-    moved = ledger_by_day("submission", team, run.purpose if run else None)
+    moved = by_day("submission", team, run.purpose if run else None)
+
+    def run_link(row: dict[str, Any]) -> str:
+        return link(f"?{urlencode({'team': team.slug, 'run': row['run'].pk})}", row["run"].name)
+
     columns = [
         Column("on", "Day", cell=lambda row: f"{row['on'].day} {row['on']:%B %Y}"),
-        Column("submission", "" if run else "Run", lambda row: row["purpose_number"], _run_link),
+        Column("submission", "" if run else "Run", lambda row: row["purpose_number"], run_link),
         Column("track", "" if run else "Track", lambda row: row["run"].track.name, in_files=False),
         Column("kind", "What", cell=_movement_text),
         Column(
@@ -309,11 +313,6 @@ def _with_runs(rows: list[dict[str, Any]]) -> Sequence[dict[str, Any]]:
         {row["purpose_number"] for row in rows}
     )
     return [row | {"run": runs[row["purpose_number"]]} for row in rows]
-
-
-def _run_link(row: dict[str, Any]) -> str:
-    run = row["run"]
-    return link(f"?{urlencode({'team': run.team.slug, 'run': run.pk})}", run.name)
 
 
 def _movement_text(row: dict[str, Any]) -> str:

@@ -344,12 +344,10 @@ def describe_page(request: HttpRequest, pk: int) -> HttpResponse:
         messages.info(request, f"{kept} Mend the file and upload it again.")
         query = {"track": submission.track.slug, "team": submission.team.slug}
         return redirect(f"{reverse('submit')}?{urlencode(query)}")
-    form = RunForm(
-        request.POST or None,
-        submission=submission,
-        who=request.user,
-        name=_suggested_name(submission),
-    )
+    name = submission.name
+    if name == name_of_file(submission.file_name):  # the default: the file may name a run id
+        name = submission.run_id or name
+    form = RunForm(request.POST or None, submission=submission, who=request.user, name=name)
     if request.method == "POST" and form.is_valid() and form.save():
         return redirect(reverse("upload-confirm", args=[pk]) + _query_of_choices(request))
     context = {"submission": submission, "at": 3, "fields": form}
@@ -360,12 +358,6 @@ def describe_page(request: HttpRequest, pk: int) -> HttpResponse:
     }
     status = 422 if request.method == "POST" else 200
     return render(request, "upload_describe.html", context, status=status)
-
-
-def _suggested_name(submission: Submission) -> str:
-    """Return the current name; if it is the default, the run id in the file."""
-    unchanged = submission.name == name_of_file(submission.file_name)
-    return (submission.run_id if unchanged else "") or submission.name
 
 
 def _query_of_choices(request: HttpRequest) -> str:
