@@ -44,8 +44,8 @@ def test_an_admin_orders_documents_in_two_stages(world: World, admin: Client) ->
     text = page(admin)
     assert "Draw them" in text
     for trade in (
-        "every further document makes it surer",
-        "The price: where what was missed does not go with",
+        "improves with every document",
+        "The cost: the interval may be wider",
     ):
         assert trade in text
     said = {"size": "10", "design": "two_stage", "seed": "7"}

@@ -78,7 +78,7 @@ def test_the_last_member_leaves_nothing_under_way_and_no_open_link(
     )
     asked = owner.get(page).content.decode()
     assert team.members.get() == rosa and "type the word leave" in asked
-    assert "You are its last member" in asked
+    assert "You are the last member" in asked
     change(owner, team, rosa, "remove")
     assert not team.members.exists() and team.invitation_set.get().uses_left == 0
 
