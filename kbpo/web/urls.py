@@ -1,7 +1,6 @@
 """Addresses of the pages: every module of pages lists its own."""
 
 from kbpo.web.desk import (
-    batches,
     corpora,
     describe,
     experts,
@@ -12,10 +11,8 @@ from kbpo.web.desk import (
     log,
     measures,
     money,
-    platforms,
     reading,
     requests,
-    scores,
     tracks,
     workers,
 )
@@ -25,8 +22,8 @@ from kbpo.web.research import explore, runs, submissions, teams, upload
 PUBLIC = (health, board, track, prose, compare, documents, metrics)
 RESEARCH = (runs, teams, submissions, explore, upload)
 ACCOUNT = (people, ask)
-DESK = (home, batches, workers, requests, experts, measures, log, platforms, money)
-OF_TRACKS = (tracks, corpora, forms, judgments, describe, reading, scores)
+DESK = (home, workers, requests, experts, measures, log, money)
+OF_TRACKS = (tracks, corpora, forms, judgments, describe, reading)
 urlpatterns = [
     pattern
     for family in (*PUBLIC, *RESEARCH, *ACCOUNT, *DESK, *OF_TRACKS)

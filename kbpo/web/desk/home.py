@@ -1,4 +1,4 @@
-"""The desk: one page with everything that needs an admin."""
+"""The desk: one page with everything that needs an admin, and a page for each batch."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from typing import Any
 
 from django.contrib import messages
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import path, reverse
+from django.urls import path, register_converter, reverse
+from django.urls.converters import StringConverter
 
-from annotation.budget import accrue, check_books
+from annotation.budget import accrue, check_books, halts
 from annotation.budget.halts import current_halts, stop_publishing
 from annotation.budget.halts import lift_halts as lift_halts
 from annotation.desk import failures as failed_rows
 from annotation.desk import journey
 from annotation.desk.failures import CannotDismiss, CannotRetry
-from annotation.hits import take_down
+from annotation.hits import batch, take_down
 from annotation.labels import exclude
 from annotation.models import Worker
-from annotation.quality import describe
+from annotation.quality import agreement, describe
 from annotation.quality.warn import warned_since
 from annotation.workers import volunteer
 from annotation.workers.models import Appeal
@@ -29,6 +30,7 @@ from kbpo import clock
 from kbpo.accounts.audit import DISMISS, note
 from kbpo.accounts.models import AccountRequest
 from kbpo.money.models import Budget
+from kbpo.money.models import Purpose
 from kbpo.money.spend import NOTHING, OverBudget, balance, balances, committed_under
 from kbpo.queue import nudge
 from kbpo.releases.make import order
@@ -37,9 +39,11 @@ from kbpo.releases.write import CannotRelease
 from kbpo.submissions.models import Submission
 from kbpo.submissions.withdraw import CannotChange
 from kbpo.tracks.models import Track
+from kbpo.web.components.drawing import axis_over
 from kbpo.web.components.figures import plural
 from kbpo.web.desk.experts import waiting_for_experts
 from kbpo.web.desk.health import health_checks
+from kbpo.web.desk.measures import agreement_lines
 from kbpo.web.desk.stages import failures, runs, stages
 from kbpo.web.desk.workers import annotator_table
 from kbpo.web.http import (
@@ -344,4 +348,63 @@ ACTIONS = {
     "resume": resume_publishing,
     "check-books": queue_books_check,
 }
-urlpatterns = [path("desk/", show_desk, name="desk")]
+
+
+@for_admins
+def show_batch(request: HttpRequest, payer: Purpose) -> HttpResponse:
+    """Return the page of a batch. A POST pauses, continues or stops it."""
+    shown = batch.batch(payer)
+    if shown is None:
+        raise Http404("There is no such batch.")
+    refusal = _change_batch(request, shown) if request.method == "POST" else ""
+    if request.method == "POST" and not refusal:
+        return redirect("desk-batch", payer=payer)
+    lines = agreement_lines(agreement.measure_agreement(payer=payer))
+    context: dict[str, Any] = {
+        "batch": shown,
+        "address": reverse("submission", args=[payer.number]) if payer.kind == "submission" else "",
+        "progress": batch.questions_progress(payer=payer),
+        "agreement": lines,
+        "axis": axis_over([line["interval"] for line in lines], bounds=(-1.0, 1.0), ticks=3),
+        "refusal": refusal,
+    }
+    return render(request, "desk/batch.html", context, status=422 if refusal else 200)
+
+
+def _change_batch(request: HttpRequest, shown: batch.Batch) -> str:
+    """Change the batch, and return why not, as a sentence; empty if it was changed."""
+    user, verb, why = current_admin(request), request.POST.get("verb", ""), form_reason(request)
+    try:
+        if verb == "pause":
+            halts.pause(shown.track, user, why, payer=shown.payer)
+            messages.warning(request, "Paused. Started answers may be finished and are paid.")
+        elif verb == "go on":
+            halts.resume(shown.track, user, why, payer=shown.payer)
+            messages.success(request, "Publishing continues.")
+        elif verb == "stop":
+            if not has_typed_word(request, "stop"):
+                return "Nothing was stopped: type the word stop to arm the button."
+            n = batch.stop_batch(shown.payer, user, why)
+            messages.warning(request, f"Stopped: {n} questions are closed without an answer.")
+        else:
+            return "Choose: pause, continue or stop."
+    except ValueError as refusal:
+        return str(refusal)
+    return ""
+
+
+class PurposeConverter(StringConverter):
+    """A purpose in an address."""
+
+    def to_python(self, value: str) -> Purpose:  # type: ignore[override]
+        return Purpose.read(value)
+
+    def to_url(self, value: object) -> str:
+        return str(value)
+
+
+register_converter(PurposeConverter, "purpose")
+urlpatterns = [
+    path("desk/", show_desk, name="desk"),
+    path("desk/batches/<purpose:payer>/", show_batch, name="desk-batch"),
+]
