@@ -326,7 +326,7 @@ def test_python_does_what_the_api_does(
         bad = draft(OTHERS, name="bad")
         bad.move("failed", "The disk was full.")
         assert client.retry(bad.pk)["status"] != "failed"
-        with pytest.raises(Refused, match="was not given up"):
+        with pytest.raises(Refused, match="has not failed"):
             client.retry(bad.pk)
         Submission.objects.filter(pk=bad.pk).update(status="refused")
         client.delete(bad.pk)
@@ -387,7 +387,7 @@ def test_only_its_team_retries_and_withdraws_a_run(
     assert run("retry", submission.pk, who="Tim").exit_code == 1
     assert "mine: " in run("retry", submission.pk).output
     refused = run("retry", submission.pk)
-    assert refused.exit_code == 1 and "was not given up" in refused.output
+    assert refused.exit_code == 1 and "has not failed" in refused.output
     assert run("withdraw", submission.pk, input="n\n").exit_code == 1
     assert told(run("withdraw", submission.pk, "--yes", "--json"))["status"] == "withdrawn"
     for words in (("confirm",), ("withdraw",), ("order", "--half-width", "0.02")):

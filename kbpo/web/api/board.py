@@ -46,12 +46,10 @@ def board_view_for(request: Request, track: Track) -> View:
 
 @method_decorator(expensive, name="dispatch")
 class BoardDetail(PublicView):
-    """The leaderboard of a track, as it stands on the page; if nothing else is asked for, what the
-    track guarantees.
+    """The leaderboard of a track, with the figures of its page; by default the guaranteed view.
 
-    `targets` of its evaluation counts every one whose outcome counts: drawn and answered, drawn and
-    given up, or found in documents read in full. The page tells how many people judged one by one,
-    which are fewer.
+    `targets` of the evaluation counts all targets with an outcome: answered, without an answer, or
+    found in documents read in full. The number of judgments on the page is smaller.
     """
 
     @extend_schema(
@@ -59,7 +57,7 @@ class BoardDetail(PublicView):
         parameters=[
             *(OpenApiParameter(name, str) for name in ("distribution", "criterion", "sort")),
             OpenApiParameter("population", str, description=POPULATION),
-            whole_number_parameter("evaluation", BIGGEST, "The board of this evaluation"),
+            whole_number_parameter("evaluation", BIGGEST, "An earlier evaluation"),
         ],
         responses=OpenApiTypes.OBJECT,
     )
@@ -78,21 +76,21 @@ WHY_HIDDEN = "Differences are shown once the track is closed."
 
 @method_decorator(expensive, name="dispatch")
 class Comparison(PublicView):
-    """How two systems differ: the differences of what the board prints, each with its interval; by
-    relation, for all of them at once (`by_relation`); and what both predict or one alone, with the
-    share of it that is right (`overlap`). While the test part is hidden there are none, and `why`
-    says so. As it stands now, or as an evaluation left it.
+    """The differences between two systems: of the board's figures, each with its interval; by
+    relation, with simultaneous intervals (`by_relation`); and what both or one of them predict,
+    with the share that is right (`overlap`). While the test part is hidden there are none, and
+    `why` gives the reason. `evaluation` selects an earlier evaluation.
     """
 
     @extend_schema(
         operation_id="compare",
         parameters=[
-            whole_number_parameter("a", BIGGEST, "A submission of the board", required=True),
+            whole_number_parameter("a", BIGGEST, "A submission on the board", required=True),
             whole_number_parameter("b", BIGGEST, "Another one", required=True),
             OpenApiParameter("distribution", str),
             OpenApiParameter("criterion", str),
             OpenApiParameter("population", str, description=POPULATION),
-            whole_number_parameter("evaluation", BIGGEST, "As this evaluation left it"),
+            whole_number_parameter("evaluation", BIGGEST, "An earlier evaluation"),
         ],
         responses=OpenApiTypes.OBJECT,
     )
@@ -204,21 +202,18 @@ def _difference_as_json(difference: Difference, label: str) -> dict[str, Any]:
 
 @method_decorator(expensive, name="dispatch")
 class Metrics(PublicView):
-    """What the metrics and judges of a track are worth, and what limits it: a table of the page,
-    as in its CSV file, with the same columns. `worth` is that of each metric (with correlations and
-    PRMSE) and of all together; `prompts` what each question is worth; `systems` tells of each
-    system; `width` and `judgments` of how many judgments a system needs. Before the first
-    evaluation the number of it is null.
+    """The worth of the metrics and judges of a track: one table of the page, with columns of its
+    CSV file. `worth` has each metric (with correlations and PRMSE) and all together; `prompts` each
+    question; `systems` each system; `width` and `judgments` the number of judgments that a system
+    needs. `evaluation` is null before the first evaluation.
     """
 
     @extend_schema(
         operation_id="list_metrics",
         parameters=[
+            OpenApiParameter("figure", str, enum=list(FIGURES), description="By default `worth`"),
             OpenApiParameter(
-                "figure", str, enum=list(FIGURES), description="`worth` where nothing is said"
-            ),
-            OpenApiParameter(
-                "criterion", str, description="Else that by which the track is ranked"
+                "criterion", str, description="By default the one that ranks the track"
             ),
             *PAGING,
         ],

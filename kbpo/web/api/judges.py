@@ -71,9 +71,7 @@ class OneScore(RequestBody):
 
 
 class ScoresForm(JudgeForm):
-    """What a judge says of several. `not_tuned` states that it was not tuned on judgments of this
-    track.
-    """
+    """Scores of a judge. `not_tuned` states that it was not tuned on judgments of this track."""
 
     scores = OneScore(many=True, allow_empty=False)
     not_tuned = serializers.BooleanField(required=False, default=False)
@@ -88,7 +86,7 @@ class FileOfScores(JudgeForm):
 
 
 class Judges(APIView):
-    """The metrics and judges of a track, and how much each has scored; bring a file of scores."""
+    """The metrics and judges of a track, with numbers of scores; upload a file of scores."""
 
     parser_classes = [MultiPartParser, FormParser]
 
@@ -105,7 +103,7 @@ class Judges(APIView):
         responses={201: OpenApiTypes.OBJECT, **refusals(409, 422)},
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Bring a file of scores: it is stored whole, or not at all."""
+        """Upload a file of scores: all of them are stored, or none."""
         track, form = _find_track(slug), FileOfScores(data=request.data)
         form.is_valid(raise_exception=True)
         cleaned = form.validated_data
@@ -133,8 +131,8 @@ class Judges(APIView):
 
 
 class Unscored(APIView):
-    """What a judge has not scored yet, in pages: its id and what is to be judged, never who
-    predicts it. For programs of admins.
+    """The items that a judge has not scored, in pages: id and content, without the systems. For
+    admins.
     """
 
     permission_classes = [ForAdmins]
@@ -143,15 +141,13 @@ class Unscored(APIView):
         operation_id="list_unscored",
         parameters=[
             *JUDGE_PARAMETERS,
-            whole_number_parameter("limit", MOST, f"{AT_ONCE} where nothing is said"),
+            whole_number_parameter("limit", MOST, f"By default {AT_ONCE}"),
             whole_number_parameter("after", LAST, "The page begins after this one", least=0),
         ],
         responses={200: page_schema(previous=False), **refusals(422)},
     )
     def get(self, request: Request, slug: str) -> Response:
-        """The next page begins `after` the last id of this one; a scored one comes no
-        more.
-        """
+        """The next page begins `after` the last id of this one; scored items are left out."""
         track, form = _find_track(slug), JudgeForm(data=request.query_params)
         form.is_valid(raise_exception=True)
         named = form.named()
@@ -171,7 +167,7 @@ class Unscored(APIView):
 
 
 class Scores(APIView):
-    """Bring scores that a judge gave: all of them are stored, or none."""
+    """Upload scores of a judge: all of them are stored, or none."""
 
     permission_classes = [ForAdmins]
     parser_classes = [JSONParser]
@@ -182,9 +178,7 @@ class Scores(APIView):
         responses={201: OpenApiTypes.OBJECT, **refusals(422)},
     )
     def post(self, request: Request, slug: str) -> Response:
-        """What a judge has scored before keeps its first score, so that a repeat does no
-        harm.
-        """
+        """An item that was scored before keeps its first score, so requests can be repeated."""
         track, form = _find_track(slug), ScoresForm(data=request.data)
         form.is_valid(raise_exception=True)
         scores = [(score["id"], score["value"]) for score in form.validated_data["scores"]]

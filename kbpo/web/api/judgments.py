@@ -65,8 +65,8 @@ TEXT_PARAMETERS = [
 ]
 FILTERS = [
     OpenApiParameter("verdict", str, enum=list(VERDICTS)),
-    OpenApiParameter("part", str, description="Which part is wrong, as the kind of track calls it"),
-    OpenApiParameter("votes", str, enum=["split"], description="Those who judged were divided"),
+    OpenApiParameter("part", str, description="Wrong part, by its name on the kind of track"),
+    OpenApiParameter("votes", str, enum=["split"], description="People disagreed"),
     OpenApiParameter(
         "who", str, enum=["alone"], description="No other system on the board predicts it"
     ),
@@ -78,16 +78,16 @@ FILTERS = [
         description="Name of the subject or object, or of what either refers to, or words of it",
     ),
     OpenApiParameter("sort", str, enum=list(SORTS)),
-    whole_number_parameter("limit", MOST, f"{DEFAULT} where nothing is said"),
+    whole_number_parameter("limit", MOST, f"By default {DEFAULT}"),
     whole_number_parameter("after", BIGGEST, "The page begins after this prediction"),
 ]
 
 
 @method_decorator(expensive, name="dispatch")
 class Predictions(PublicView):
-    """The predictions of a submission, each part right, wrong or not judged, in pages: as long as
-    `next` is not null there are more. Yours before the track is closed, and before its own sample
-    is answered only with what was asked for it; then those of every run on the board.
+    """The predictions of a submission with their judgments, in pages: there are more as long as
+    `next` is not null. Before the track is closed you see your own runs, with only the judgments
+    that were ordered for them until their sample is answered; then every run on the board.
     """
 
     @extend_schema(
@@ -119,7 +119,7 @@ class DisputeForm(RequestBody):
 
 
 class Dispute(APIView):
-    """Say that a judgment of a prediction of yours is wrong: an expert is asked, blind."""
+    """Dispute the judgment of a prediction of yours: an expert judges it blind."""
 
     @extend_schema(
         operation_id="dispute",
@@ -136,15 +136,15 @@ class Dispute(APIView):
 
 @method_decorator(expensive, name="dispatch")
 class Missed(PublicView):
-    """What people found true in documents that they read in full and a submission does not state:
-    what others found (`missed`), or nobody did (`nobody`). Before the track is closed only admins
-    may know what was read; then everybody does, of every run on the board.
+    """True facts of fully read documents that a submission does not predict: those that other
+    systems predict (`missed`), or none does (`nobody`). Before the track is closed only admins see
+    them; then everybody does, for every run on the board.
     """
 
     @extend_schema(
         operation_id="list_missed",
         parameters=[
-            OpenApiParameter("who", str, enum=list(FINDERS), description="Without it, `missed`"),
+            OpenApiParameter("who", str, enum=list(FINDERS), description="By default `missed`"),
             *(
                 FACET_PARAMETERS[name]
                 for kind in KINDS

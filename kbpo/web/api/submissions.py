@@ -95,7 +95,7 @@ class UploadForm(AboutForm):
     name = serializers.CharField(max_length=80)
     file = serializers.FileField(allow_empty_file=True)
     team = serializers.SlugField(
-        required=False, max_length=80, help_text="Which of your teams; without it, the first one"
+        required=False, max_length=80, help_text="Slug of your team; by default the first"
     )
     again = serializers.BooleanField(
         required=False, default=False, help_text="Upload a file that was uploaded before"
@@ -116,7 +116,7 @@ class PriceForm(StrictBody):
         max_digits=12,
         decimal_places=2,
         min_value=Decimal(0),
-        help_text="The price that was looked at, in dollars: a higher one is refused",
+        help_text="The accepted price in dollars: a higher one is refused",
     )
 
 
@@ -125,11 +125,11 @@ class OrderForm(PriceForm):
 
     half_width = ShareField()
     order = serializers.IntegerField(
-        required=False, min_value=1, max_value=9999, help_text="Which order it is, from 1"
+        required=False, min_value=1, max_value=9999, help_text="Number of the order, from 1"
     )
     made_at = serializers.DateTimeField(
         required=False,
-        help_text="`made_at` of the offer that was looked at: one computed again since is refused",
+        help_text="`made_at` of the accepted offer: a newer one is refused",
     )
 
 
@@ -271,7 +271,7 @@ def own_submissions(request: Request) -> QuerySet[Submission]:
 
 
 class SubmissionList(APIView):
-    """The submissions of your teams; upload another."""
+    """The submissions of your teams; upload a new one."""
 
     parser_classes = [MultiPartParser, FormParser]
     scope = Token.Scope.UPLOAD
@@ -286,9 +286,7 @@ class SubmissionList(APIView):
         responses={200: page_schema(of="submissions"), **refusals(404)},
     )
     def get(self, request: Request) -> Response:
-        """Return the submissions of your teams, the latest first, in pages: how far each is, and
-        what those with a score are ranked by.
-        """
+        """List the submissions of your teams, the latest first, in pages: status and main score."""
         submissions = own_submissions(request).distinct().order_by("-pk")
         query = request.query_params
         if "track" in query:
@@ -331,9 +329,8 @@ class SubmissionList(APIView):
         ],
     )
     def post(self, request: Request) -> Response:
-        """Store an uploaded file as a new submission and return the submission at once; the file is
-        read afterwards. A name that another submission of the team has is refused. If the request
-        says `private` or `anonymous`, this holds from the start.
+        """Store a file as a new submission, which is returned at once; the file is read afterwards.
+        The name must be new within the team. `private` and `anonymous` apply from the start.
         """
         user = request.user
         assert isinstance(user, User)
@@ -362,8 +359,8 @@ class SubmissionList(APIView):
 
 
 class SubmissionDetail(APIView):
-    """One submission: where it is, what it says so far. Of one on the board that is not yours, what
-    its page shows.
+    """One submission: status, plan and scores. For a run of others on the board, the data of its
+    page.
     """
 
     permission_classes = [IsAuthenticatedOrReadOnly]
@@ -388,8 +385,8 @@ class SubmissionDetail(APIView):
         responses={200: OpenApiTypes.OBJECT, **refusals(409)},
     )
     def patch(self, request: Request, pk: int) -> Response:
-        """Rename or describe a submission, link its paper and code, say who sees it; also once it
-        is scored. What is not sent stays as it is. What has stood on the board cannot be private.
+        """Change name, description, links or visibility of a submission, also once it is scored.
+        Fields that are not sent stay as they are. A run that was on the board cannot be private.
         """
         submission = find_run(request, pk, own=True)
         form = EditForm(data=request.data, partial=True)  # else a form without a tick takes it off
@@ -431,11 +428,11 @@ class Confirm(APIView):
 
 
 class Order(APIView):
-    """Order more judgments for a narrower interval once it is scored, or while it is judged again:
-    their price is reserved first.
+    """Order more judgments for a narrower interval, once a run is scored or while it is judged
+    again. The price is reserved first.
 
-    What is offered stands under `further` of the submission. Say its `order` number, and a repeat
-    changes nothing.
+    The offer is `further` of the submission. With its `order` number a repeated request changes
+    nothing.
     """
 
     @extend_schema(
@@ -458,9 +455,7 @@ class Order(APIView):
 
 
 class Withdraw(APIView):
-    """Take a submission back. What people have judged is kept and paid; the rest of the money is
-    free again.
-    """
+    """Withdraw a submission. Existing judgments are kept and paid; unspent money is returned."""
 
     @extend_schema(
         operation_id="withdraw",
@@ -473,9 +468,7 @@ class Withdraw(APIView):
 
 
 class Retry(APIView):
-    """Put a submission that was given up back where it was, with the money that was given back
-    since; it is tried again at once.
-    """
+    """Retry a failed submission, with the money that was returned since."""
 
     @extend_schema(
         operation_id="retry",
@@ -485,13 +478,13 @@ class Retry(APIView):
     def post(self, request: Request, pk: int) -> Response:
         row = find_run(request, pk, own=True)
         if not resume_failed(row, cast(User, request.user)):
-            raise Refused(f"{row.name} was not given up.", "cannot_retry")
+            raise Refused(f"{row.name} has not failed.", "cannot_retry")
         return Response(own_run_as_json(row))
 
 
 class Slices(PublicView):
-    """The scores of a submission by slice: by relation, by class of entity, and so on. Of one on
-    the board that is not yours, those that its page shows.
+    """The scores of a submission by slice: by relation, by class of entity, and so on. For a run of
+    others on the board, those of its page.
     """
 
     @extend_schema(operation_id="list_slices", responses=OpenApiTypes.OBJECT)
@@ -514,7 +507,7 @@ class Slices(PublicView):
 
 
 class Problems(APIView):
-    """What the reader noticed, by line."""
+    """The problems in the file of a submission, by line."""
 
     @extend_schema(operation_id="list_problems", parameters=PAGING, responses={200: page_schema()})
     def get(self, request: Request, pk: int) -> Response:

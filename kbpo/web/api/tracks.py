@@ -31,7 +31,7 @@ from kbpo.web.table import start_iterating
 
 
 class TrackList(PublicView):
-    """The tracks there are."""
+    """All tracks."""
 
     @extend_schema(operation_id="list_tracks", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request) -> Response:
@@ -46,7 +46,7 @@ class TrackList(PublicView):
 
 
 class TrackDetail(PublicView):
-    """A track: what is judged, on which texts, and where they can be had."""
+    """A track: criteria, corpus, and links to its files."""
 
     @extend_schema(operation_id="get_track", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, slug: str) -> Response:
@@ -94,7 +94,7 @@ def _corpus_as_json(request: Request, track: Track) -> dict[str, Any]:
 
 
 class Releases(PublicView):
-    """The releases of a track: all that its board rests on, as files, with their SHA-256."""
+    """The releases of a track: all data of its board, as files with their SHA-256."""
 
     @extend_schema(operation_id="list_releases", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, slug: str) -> Response:
@@ -139,7 +139,7 @@ class Documents(PublicView):
 class MentionTypes(PublicView):
     """The types of the mentions that came with a track's corpus: JSON Lines, gzipped, streamed.
 
-    They stand in for `subject_type` and `object_type` where a run does not predict them.
+    They replace `subject_type` and `object_type` if a run does not predict them.
     """
 
     @extend_schema(
@@ -181,8 +181,8 @@ def gzipped_file(
 
 @method_decorator(export, name="get")
 class TrackJudgments(PublicView):
-    """All single judgments of a track's texts: input_id, system, worker, prompt, value, seconds.
-    Everybody reads those of a closed track's board, by the names that runs have there; admins all.
+    """All judgments of a track's texts: input_id, system, worker, prompt, value, seconds. Once
+    the track is closed, everybody sees those of runs on the board; admins see all.
     """
 
     @extend_schema(
