@@ -31,7 +31,7 @@ from scoring.saved import LATER
 pytestmark = pytest.mark.django_db
 
 BOARD, PAGE = "/tracks/answers/?criterion=overall", "/tracks/answers/metrics/"
-TILT = "cannot tilt a score"
+TILT = "biases no score"
 
 
 def late(world: World) -> Scorer:
@@ -107,7 +107,7 @@ def test_the_board_says_who_answers_for_a_late_judge_and_puts_people_first(studi
     shown = page(BOARD)
     statement = f"admin stated on {row.made_at:%Y-%m-%d} that it was not tuned on these judgments."
     assert f"late came after the first judgments. {statement}" in shown
-    assert f"It narrows an interval, and {TILT}" not in shown
+    assert f"This narrows intervals and {TILT}" not in shown
     view = Client().get(BOARD).context["view"]
     assert view.helped == "0" and "helped=all" in shown
     assert Client().get(f"{BOARD}&helped=all").context["view"].helped == "all"
@@ -122,7 +122,7 @@ def test_a_late_judge_alone_has_a_report_card_and_narrows_nothing(studied: World
     assert evaluation.report.used_scorers == () and evaluation.report.late_scorers == ()
     [card] = evaluation.report.worth["overall"].scorers
     assert card.worth and card.worth > 1.5 and card.needs_statement
-    assert "came after the judgments" in page(PAGE) and "narrows no score" in page(PAGE)
+    assert "came after the judgments" in page(PAGE) and "an admin states that" in page(PAGE)
 
 
 def test_a_late_judge_works_on_the_judgments_made_since(studied: World) -> None:

@@ -59,7 +59,7 @@ def test_a_judge_saves_judgments_of_relations_and_says_so(world: World, toy: Toy
     assert told.worth and told.worth > 1.5 and told.rho is None, "a majority is taken for true"
     Submission.objects.update(status="scored")
     page = Client().get("/tracks/world/").content.decode()
-    assert "saved" in page and "cannot tilt a score" in page
+    assert "saved" in page and "biases no score" in page
     assert Client().get("/tracks/world/metrics/?criterion=relation").status_code == 200
     set_used(world.track, Scorer.objects.get().pk, toy.users["Admin"], used=False)
     assert saved_by(evaluate(world.track)) == []

@@ -197,7 +197,7 @@ def test_what_experts_corrected_stands_beside_what_the_crowd_said(toy: Toy, as_u
     page = as_user("").get(address)
     text = page.content.decode()
     assert text.count('class="corrected"') == 1 and "33.7" in text
-    assert "“Corrected”: corrected for the annotators’ errors" in text
+    assert "“Corrected”: corrected for annotators’ errors" in text
     assert [row["figures"]["expert"].estimate for row in page.context["rows"]] == [0.337, None]
 
 

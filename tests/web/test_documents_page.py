@@ -45,7 +45,7 @@ def test_an_admin_orders_documents_in_two_stages(world: World, admin: Client) ->
     assert "Draw them" in text
     for trade in (
         "improves with every document",
-        "The cost: the interval may be wider",
+        "its interval may be wider",
     ):
         assert trade in text
     said = {"size": "10", "design": "two_stage", "seed": "7"}

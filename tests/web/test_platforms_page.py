@@ -186,4 +186,4 @@ def test_a_difference_in_the_balance_is_shown_and_explained_by_name(
         {"action": "explain", "name": "mturk", "why": "We took ten dollars out."},
     )
     assert Audit.objects.get(what="explain balance").why == "We took ten dollars out."
-    assert "Both books say the same" in admin.get("/desk/platforms/").content.decode()
+    assert "HITs and assignments agree" in admin.get("/desk/platforms/").content.decode()
