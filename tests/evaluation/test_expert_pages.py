@@ -79,7 +79,7 @@ def test_draw_answer_read(crowd: Crowd, admin: Client, monkeypatch: pytest.Monke
     page = admin.get(DESK).content.decode()
     assert "Crowd" in page and f"{n} judgments checked" in page and "crowd and corrected" in page
     row = crowd.rows[1]
-    line = f"An expert checked {n} of these judgments, chosen at random: corrected precision"
+    line = f"Experts checked {n} of these judgments, chosen at random. Corrected precision"
     assert line in Client().get(reverse("submission", args=[row.pk])).content.decode()
     rows = list(
         csv.DictReader(

@@ -101,7 +101,7 @@ def test_checking_everything_gives_what_the_expert_would_have_given(toy: Toy) ->
         "F1 of recall and precision, every prediction",
     )
     assert all(re.search(rf">{name}, corrected\s*<", page) for name in names)
-    assert "Experts do not check what readers found" in page
+    assert "Recall is corrected only for facts" in page
     page = Client().get("/tracks/toy/?criterion=relation").content.decode()
     assert page.count('<small class="corrected">corrected ') == 2 * len(QUANTITIES)
     board = Client().get("/api/tracks/toy/board/?criterion=relation").json()

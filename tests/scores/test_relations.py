@@ -64,7 +64,7 @@ def test_a_judge_saves_judgments_of_relations_and_says_so(world: World, toy: Toy
     set_used(world.track, Scorer.objects.get().pk, toy.users["Admin"], used=False)
     assert saved_by(evaluate(world.track)) == []
     page = Client().get("/tracks/world/metrics/").content.decode()
-    assert "No metric and no judge helps" in page and "0 so far" not in page
+    assert "No metric or judge is used" in page and "0 so far" not in page
 
 
 def test_a_judge_that_knows_nothing_costs_next_to_nothing(world: World, toy: Toy) -> None:

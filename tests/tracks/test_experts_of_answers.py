@@ -170,9 +170,9 @@ def test_a_round_goes_from_the_desk_over_the_experts_page_to_the_board(played: P
     [line] = csv.DictReader(io.StringIO(text))
     assert float(line["mean_expert_value"]) == pytest.approx(corrected.value)
     mine = played.as_user("of answerers").get(f"/submissions/{played.run}/").text
-    assert f"An expert checked {n} of these judgments, chosen at random: corrected" in mine
-    assert "corrected “Some passage shows it”" in " ".join(mine.split())
-    assert "what readers found" not in mine
+    assert f"Experts checked {n} of these judgments, chosen at random. Corrected" in mine
+    assert "Corrected “Some passage shows it”" in " ".join(mine.split())
+    assert "facts that some system predicts" not in mine
     desk = root.get(f"/desk/tracks/{slug}/experts/")
     assert "Some passage shows it: crowd and corrected" in desk.text
     assert "of all judgments: the experts agree exactly" in desk.text

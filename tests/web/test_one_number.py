@@ -338,7 +338,7 @@ def test_where_all_is_judged_nothing_is_sold(toy: Toy) -> None:
     counts = {"sample": 24, "judged": 24, "open": 0, "unanswered": 0, "labels": 24}
     assert seen.api["judging"] == counts | {"half_width": 0.0}
     assert seen.api["further"] is None and "data-slider-order" not in seen.page
-    assert "All is judged: there is no sampling error left to narrow." in seen.text
+    assert "All is judged; nothing can be narrowed." in seen.text
     assert seen.csv is not None and seen.csv["note"] == seen.json["precision"]["note"]
     assert seen.csv["note"] == no_width_text()
     assert "all judged" in text_of(seen.board)

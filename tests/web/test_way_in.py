@@ -56,7 +56,7 @@ def test_a_stranger_asks_is_let_in_with_one_click_and_submits_for_a_new_team(
     client: Client, as_user: As, toy: Toy
 ) -> None:
     assert reverse("ask") in client.get(reverse("track", args=["toy"])).content.decode()
-    assert "a person reads it" in client.post(reverse("ask"), NEW).content.decode().lower()
+    assert "a person will read it" in client.post(reverse("ask"), NEW).content.decode().lower()
     request = AccountRequest.objects.get()
     desk = as_user("Admin")
     assert "Harbor University" in desk.get(reverse("desk-people")).content.decode()
@@ -273,12 +273,12 @@ def test_who_has_an_account_and_no_team_asks_for_one_and_joins_it(
     assert "you can join Harbor now, with your account ro" in written
     page = client.get(reverse("account")).content.decode()
     join = reverse("join", args=[Invitation.objects.get().code])
-    assert "You are let into Harbor" in page and join in page
+    assert "You may join Harbor" in page and join in page
     assert (join in written) == mailed
     client.post(join)
     assert ro.teams.get().name == "Harbor" and User.objects.filter(username="ro").count() == 1
     page = client.get(reverse("account")).content.decode()
-    assert "You are let into" not in page and "Ask for another team" in page
+    assert "You may join" not in page and "Ask for another team" in page
 
 
 def test_without_mail_an_admin_makes_the_link(
