@@ -86,7 +86,7 @@ def test_the_desk_asks_for_a_decision_where_signals_leave_nobody_out(
         "1 annotator waits for your decision" in page
         and "12 of 12 answers to questions with a known" in page
     )
-    assert "Everything moves, and nothing failed" not in page
+    assert "All is running, and nothing failed" not in page
     page = admin.get(address).content.decode()
     assert "please decide" in page and "Keep them" in page
     assert admin.post(address, {"verb": "keep", "why": ""}).status_code == 422

@@ -46,7 +46,7 @@ def test_a_message_goes_to_the_page_or_to_the_marketplace(
     Assignment.objects.create(status="leased", hit=hit, worker=elsewhere, **drafted)
     page = page_of(admin, elsewhere)
     assert (
-        "only to people who have sent something in" in page
+        "not submitted anything on the marketplace" in page
         and 'name="verb" value="write"' not in page
     )
     assert admin.post(reverse("desk-worker", args=[elsewhere.handle]), said).status_code == 422
