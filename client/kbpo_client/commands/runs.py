@@ -10,13 +10,7 @@ from typing import Any, cast
 import click
 
 from kbpo_client.client import Client, Refused, Unreachable
-from kbpo_client.commands.printing import (
-    show_json,
-    show_messages,
-    show_rows,
-    status_changes,
-    table,
-)
+from kbpo_client.commands.printing import show_json, show_messages, show_rows, status_changes, table
 from kbpo_client.commands.service import (
     REFUSED,
     RUN,

@@ -50,12 +50,7 @@ from kbpo.web.public.judges import judges_as_json
 from kbpo.web.research.judged import is_of_team
 from kbpo.web.research.quote import plan_with_expected_cost
 from kbpo.web.research.slices import visible_slices
-from kbpo.web.research.submissions import (
-    NO_SUCH_RUN,
-    find_run,
-    problem_table,
-    resume_failed,
-)
+from kbpo.web.research.submissions import NO_SUCH_RUN, find_run, problem_table, resume_failed
 from kbpo.web.research.upload import receive_run
 from scoring.report import HEADLINE
 from scoring.score import DEFAULT

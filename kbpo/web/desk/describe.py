@@ -228,11 +228,8 @@ class PriceForm(forms.ModelForm):  # type: ignore[type-arg]
             field.validators.append(MinValueValidator(least[name]))
         self.fields["seconds"].validators.append(MaxValueValidator(36000))
         if not why:
-            self.fields[
-                "reward"
-            ].help_text = (
-                f"It applies to new questions and unconfirmed plans. {_price_note(price.track)}"
-            )
+            note = f"It applies to new questions and unconfirmed plans. {_price_note(price.track)}"
+            self.fields["reward"].help_text = note
         if not price.extra:
             del self.fields["extra"]
 
@@ -281,7 +278,9 @@ def edit_track(request: HttpRequest, slug: str) -> HttpResponse:
     for price in prices_of(track):
         forms_.append(PriceForm(sent, instance=price, prefix=f"price-{price.interface}"))
     for form in forms_:
-        _add_initial_values(form)
+        for name, field in form.fields.items():  # a save changes only fields that were edited
+            is_sent = form.is_bound and form.add_initial_prefix(name) in form.data
+            field.show_hidden_initial = is_sent or not form.is_bound
     valid = [form.is_valid() for form in forms_]  # all, so that all show their errors
     if request.method == "POST" and all(valid):
         _save(forms_, track, cast(User, request.user))
@@ -309,15 +308,6 @@ def edit_track(request: HttpRequest, slug: str) -> HttpResponse:
         "declared": track.kind.startswith(FORM),
     }
     return render(request, "desk/describe.html", context, status=status)
-
-
-def _add_initial_values(form: Any) -> None:
-    """Add the initial values to the form as hidden fields, so that a save changes only fields that
-    the admin edited.
-    """
-    for name, field in form.fields.items():
-        is_sent = form.is_bound and form.add_initial_prefix(name) in form.data
-        field.show_hidden_initial = is_sent or not form.is_bound
 
 
 @transaction.atomic

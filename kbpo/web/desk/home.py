@@ -210,7 +210,7 @@ def retry_row(request: HttpRequest) -> HttpResponse:
         try:
             again = resume_failed(row, user) if before == "failed" else _retry_now(row)
         except (CannotChange, OverBudget) as refusal:
-            messages.error(request, f"{refusal} Nothing was tried again.")
+            messages.error(request, f"{refusal} Nothing was retried.")
             return redirect("desk")
         if not again:
             messages.error(request, f"{row.name} has changed meanwhile: nothing was retried.")

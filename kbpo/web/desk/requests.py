@@ -20,14 +20,7 @@ from annotation.interfaces.registry import interface_of
 from annotation.models import Worker
 from annotation.workers import consent, payout, speak, teach, volunteer
 from annotation.workers.intake import intake_of, takes_volunteers
-from annotation.workers.models import (
-    Appeal,
-    Feedback,
-    Intake,
-    Payout,
-    Terms,
-    TutorialRun,
-)
+from annotation.workers.models import Appeal, Feedback, Intake, Payout, Terms, TutorialRun
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import AccountRequest
 from kbpo.tracks.models import Track

@@ -21,11 +21,7 @@ from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components.viewer import NAME, Span
 from kbpo.web.http import public_track
-from kbpo.web.research.judged import (
-    is_of_team,
-    sees_only_public,
-    shows_judgments,
-)
+from kbpo.web.research.judged import is_of_team, sees_only_public, shows_judgments
 
 Asking = HttpRequest | Request
 PAGE = 50

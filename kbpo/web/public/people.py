@@ -22,14 +22,7 @@ from django.urls import path, reverse, reverse_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from annotation.models import (
-    Assignment,
-    Bonus,
-    Payment,
-    Qualification,
-    Worker,
-    WorkerIdentity,
-)
+from annotation.models import Assignment, Bonus, Payment, Qualification, Worker, WorkerIdentity
 from annotation.workers import volunteer
 from annotation.workers.models import (
     Appeal,
@@ -45,15 +38,7 @@ from kbpo.accounts.backend import password_refusal
 from kbpo.accounts.close import close as close_account
 from kbpo.accounts.close import forget_requests
 from kbpo.accounts.limits import Limit
-from kbpo.accounts.models import (
-    AccountRequest,
-    Audit,
-    Delivery,
-    Invitation,
-    Token,
-    User,
-    Webhook,
-)
+from kbpo.accounts.models import AccountRequest, Audit, Delivery, Invitation, Token, User, Webhook
 from kbpo.accounts.notices import MOST, add_webhook, notice_choices, save_choices, send_test
 from kbpo.accounts.sign_up import EmailForm, NewPassword
 from kbpo.accounts.teams import CannotChange

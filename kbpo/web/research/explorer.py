@@ -31,12 +31,7 @@ from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
-from kbpo.web.research.judged import (
-    is_of_team,
-    is_restricted,
-    sees_only_public,
-    shows_judgments,
-)
+from kbpo.web.research.judged import is_of_team, is_restricted, sees_only_public, shows_judgments
 from kbpo.web.research.submissions import find_run
 
 Mask = NDArray[np.bool_]

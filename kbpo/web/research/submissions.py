@@ -47,11 +47,7 @@ from kbpo.web.http import form_reason, has_typed_word, in_snapshot, run_action
 from kbpo.web.kept import cached_part, row_values
 from kbpo.web.public.judges import sentences_on_run
 from kbpo.web.research.follow import journey_stages, stage_reached
-from kbpo.web.research.judged import (
-    is_of_team,
-    sees_only_public,
-    shows_judgments,
-)
+from kbpo.web.research.judged import is_of_team, sees_only_public, shows_judgments
 from kbpo.web.research.quote import order_context, order_more, refresh_offer
 from kbpo.web.research.score_tables import (
     expert_correction,
@@ -152,10 +148,7 @@ def show_run(request: HttpRequest, pk: int) -> HttpResponseBase:
         return _change_run(request, pk)
     if "format" in request.GET:
         return _history_file(request, pk)
-    further = _refreshed_offer(request, pk)
-    if request.GET.get("part") == "live":
-        return _render_live_part(request, pk, further)
-    return _render_page(request, pk, further)
+    return _render_page(request, pk, _refreshed_offer(request, pk))
 
 
 @login_required
@@ -188,6 +181,8 @@ def _refreshed_offer(request: HttpRequest, pk: int) -> Further | None:
 @in_snapshot
 def _render_page(request: HttpRequest, pk: int, further: Further | None) -> HttpResponse:
     page = _Page(request, pk, further)
+    if request.GET.get("part") == "live":
+        return HttpResponse(page.live())
     submission = page.submission
     if page.own and submission.status in ("received", "read", "planned", "refused", "expired"):
         return redirect("upload-check", pk=pk)
@@ -195,15 +190,11 @@ def _render_page(request: HttpRequest, pk: int, further: Further | None) -> Http
         "submission": submission,
         "name": display_name(submission, page.own),
         "own": page.own,
+        "among": "runs" if page.teams_own else "home",
+        "live": page.live(),
+        "rest": page.rest(request.GET.get("by", "")),
     }
-    context["among"] = "runs" if page.teams_own else "home"
-    parts = {"live": page.live(), "rest": page.rest(request.GET.get("by", ""))}
-    return render(request, "submission.html", context | parts)
-
-
-@in_snapshot
-def _render_live_part(request: HttpRequest, pk: int, further: Further | None) -> HttpResponse:
-    return HttpResponse(_Page(request, pk, further).live())
+    return render(request, "submission.html", context)
 
 
 class _Page:
@@ -359,15 +350,14 @@ def display_name(submission: Submission, own: bool) -> str:
 
 def _judge_sentences(latest: Latest) -> list[str]:
     """Return sentences on the error of the judges."""
-    corrected = latest.guaranteed("expert")
+    corrected, words = latest.guaranteed("expert"), kind_of(latest.submission.track).words
     return sentences_on_run(
         judges_of(latest.evaluation, latest.submission),
         reliability(latest.submission.track),
         latest.guaranteed(),
         corrected=corrected,
-        checked=corrected is not None
-        or bool(reasons_not_corrected(latest) or kind_of(latest.submission.track).words.unchecked),
-        words=kind_of(latest.submission.track).words,
+        checked=corrected is not None or bool(reasons_not_corrected(latest) or words.unchecked),
+        words=words,
     )
 
 
@@ -569,7 +559,7 @@ def withdraw_run(request: HttpRequest, submission: Submission) -> HttpResponse:
         messages.error(request, str(refusal))
         return redirect("submission", pk=pk)
     messages.success(
-        request, f"{submission.name} is withdrawn. What was judged is paid; the rest is given back."
+        request, f"{submission.name} is withdrawn. Judgments stay paid; the rest is returned."
     )
     return redirect("submission", pk=pk)
 
@@ -579,7 +569,7 @@ def retry_run(request: HttpRequest, submission: Submission) -> HttpResponse:
     try:
         resume_failed(submission, cast(User, request.user))
     except (CannotChange, OverBudget) as refusal:
-        messages.error(request, f"{refusal} Nothing was tried again.")
+        messages.error(request, f"{refusal} Nothing was retried.")
     return redirect("submission", pk=submission.pk)
 
 

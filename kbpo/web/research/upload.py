@@ -21,13 +21,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import QuerySet
-from django.http import (
-    FileResponse,
-    Http404,
-    HttpRequest,
-    HttpResponse,
-    JsonResponse,
-)
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
@@ -47,12 +41,7 @@ from kbpo.web.components.figures import count_text
 from kbpo.web.http import run_action
 from kbpo.web.public.track import reads_offline
 from kbpo.web.research.quote import find_quote, list_quotes
-from kbpo.web.research.submissions import (
-    SEVERITIES,
-    RunForm,
-    find_run,
-    severity_switch,
-)
+from kbpo.web.research.submissions import SEVERITIES, RunForm, find_run, severity_switch
 
 P = ParamSpec("P")
 DRAFT_STATUSES = ("received", "read", "planned")
