@@ -99,7 +99,7 @@ def test_a_volunteer_waits_for_an_admin_and_then_judges_where_volunteers_may(
     )
     assert "6 questions wait" in text_of(vera.get("/annotate/"))
     Intake.objects.create(track=published.track, volunteers="closed")
-    assert "Nothing to judge right now" in text_of(vera.get("/annotate/"))
+    assert "Nothing to judge now" in text_of(vera.get("/annotate/"))
 
 
 # -- Messages and feedback

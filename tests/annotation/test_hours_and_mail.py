@@ -42,7 +42,7 @@ def away(published: Submission, ada: Client, settings: Any) -> Worker:
     User.objects.filter(username="ada").update(email="ada@example.org")
     HIT.objects.update(status="closed")
     told = ada.get(HOME).content.decode()
-    assert "Nothing to judge right now" in told and "E-mail me when there is work" in told
+    assert "Nothing to judge now" in told and "E-mail me when there is work" in told
     assert ada.post("/annotate/", {"action": "work-mail", "wanted": "yes"})["Location"] == HOME
     Worker.objects.update(last_seen_at=timezone.now() - timedelta(hours=2))
     return Worker.objects.get()

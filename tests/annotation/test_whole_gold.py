@@ -163,7 +163,7 @@ def test_every_example_is_a_page_and_its_own_answer_is_right(db: None) -> None:
         page = Client().get(f"/annotate/try/{number}/")
         assert page.status_code == 200 and one["why"] not in page.content.decode()
         said = Client().post(f"/annotate/try/{number}/", one["right"]).content.decode()
-        assert "We would say the same" in said and one["why"] in said
+        assert "Our answer is the same" in said and one["why"] in said
     assert not Worker.objects.exists() and not Assignment.objects.exists()
 
 
@@ -180,7 +180,7 @@ def test_what_was_missed_and_what_was_too_much_is_named(db: None) -> None:
         .post(f"/annotate/try/{number}/", {"mentions": json.dumps(marks), "read": "9"})
         .content.decode()
     )
-    assert "We would say something else" in said and "“telescope”" in said
+    assert "Our answer differs" in said and "“telescope”" in said
     assert "“Henrik Dalby”: person" in said
     number = next(
         n for n, one in enumerate(load_examples(), 1) if one["interface"] == "relations_exhaustive"

@@ -87,7 +87,7 @@ ANSWERED_ALREADY = "You have already answered this question."
 OF_YOUR_TEAM = "Your team pays for this question or predicts its answer: others judge it. "
 NOT_TAKEN = OF_YOUR_TEAM + "An answer of yours is not taken and not paid. Here is the next."
 GIVEN_BACK = "You returned this question. Here is the next."
-NOTHING_OPEN = "Nothing to judge right now."
+NOTHING_OPEN = "Nothing to judge now."
 NO_MORE = "No more questions of that kind. Choose another, or come back later."
 STOPPED = "You stopped. Your draft is saved, unless somebody else takes the question."
 
