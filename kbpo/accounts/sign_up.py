@@ -23,8 +23,7 @@ class SignUpForm(BaseUserCreationForm):  # type: ignore[type-arg]
         self.fields["username"].label = "Name to log in with"
         self.fields["username"].help_text = "Letters, digits and @ . + - _ only."
         self.fields["email"].help_text = "May stay empty, and be added later." + (
-            " We write only about your own work; without it only an admin can let you back in if"
-            " you forget your password."
+            " Without it only an admin can help if you forget your password."
             if goes_out()
             else " This site sends no mail; admins may write to you."
         )

@@ -55,10 +55,7 @@ def check_url(url: str) -> SplitResult:
     if parts.username or parts.password:
         raise CannotCall("The address holds a name or password: calls are signed instead.")
     if any(not 32 < ord(sign) < 127 for sign in url):
-        raise CannotCall(
-            "The address holds a space, a line break or a letter that is not ASCII: write a host"
-            " as xn--…, and the rest with %."
-        )
+        raise CannotCall("The address must be ASCII: write a host as xn--…, and the rest with %.")
     if len(parts.hostname) > LONGEST_HOST or any(
         len(label) > LONGEST_LABEL for label in parts.hostname.split(".")
     ):

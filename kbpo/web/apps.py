@@ -23,7 +23,7 @@ def check_server(app_configs: Any, **kwargs: Any) -> list[Warning]:
     """
     warnings = []
     if any(host.startswith(("*", ".")) for host in settings.ALLOWED_HOSTS):
-        hint = "Name the hosts: with a wildcard the links in our mails lead where a visitor says."
+        hint = "Name the hosts: with a wildcard visitors decide where links in mails lead."
         warnings.append(Warning("ALLOWED_HOSTS has a wildcard.", hint=hint, id="kbpo.W001"))
     if not settings.SITE_URL.startswith("https://"):
         hint = "Passwords, tokens and workers' answers travel to it; put a proxy with TLS in front."

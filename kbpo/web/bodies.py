@@ -23,9 +23,7 @@ FORM_FIELDS_LIMIT = MEGABYTE
 """What a form may say besides its file, in bytes"""
 JUDGING, LONGEST_ANSWER = "/annotate/", MEGABYTE
 """Where people answer, and what an answer or a draft has at most: each is kept as it was sent"""
-TOO_LONG = (
-    "Your answer is longer than a megabyte, which is the most. It was not stored: shorten it."
-)
+TOO_LONG = "Your answer was not stored: it is longer than one megabyte."
 API = "api-"
 """How the names of its addresses begin: it asks who sends before it reads anything"""
 UPLOADS = ("submit", "api-submissions")
@@ -103,8 +101,8 @@ LARGE = MEGABYTE
 """Bytes from which a body or a file is large"""
 WAIT = 0.5
 """Seconds for which a place is waited for: most files are small"""
-MANY_SEND = "Many large files are sent to us just now, and yours was not read. Send it again soon."
-MANY_ASK = "Many large files are being sent just now. Ask for yours again in a minute."
+MANY_SEND = "Too many uploads at the moment; your file was not read. Try again soon."
+MANY_ASK = "Too many downloads at the moment. Try again in a minute."
 
 
 class PlacesMiddleware:

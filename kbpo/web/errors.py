@@ -37,8 +37,7 @@ SENTENCES = {
     ),
     413: (
         "This is too large",
-        "Nothing was stored. Log in first if you meant to upload a file; larger files are packed"
-        " with gzip or split.",
+        "Nothing was stored. Log in before an upload; compress or split larger files.",
     ),
     500: (
         "We could not finish this",

@@ -118,7 +118,7 @@ def test_an_abandoned_question_returns_and_goes_to_somebody_else(
     assert (lost.status, lost.returned_by) == ("returned", "lease")
     clients[1].post(take(clients[1]), GOOD)
     told = clients[0].post(f"{address}draft/", GOOD)
-    assert told.status_code == 409 and "it is paid" in told.json()["error"]
+    assert told.status_code == 409 and "is paid" in told.json()["error"]
     assert told.json()["late"], "what is there may be sent"
     response = clients[0].post(address, GOOD, follow=True)
     assert "but it is paid" in response.content.decode()

@@ -80,7 +80,7 @@ def test_a_volunteer_waits_for_an_admin_and_then_judges_where_volunteers_may(
     assert vera.post(VOLUNTEER, {**NEW, "why": "I read a lot."})["Location"] == VOLUNTEER
     assert "You are in the queue" in text_of(vera.get(VOLUNTEER))
     refusal = vera.get("/annotate/")
-    assert refusal.status_code == 403 and "no admin has answered yet" in text_of(refusal)
+    assert refusal.status_code == 403 and "No admin has answered your request" in text_of(refusal)
     assert f'href="{VOLUNTEER}"' in text_of(refusal)
     row = Application.objects.get()
     assert "I read a lot." in text_of(admin.get(DESK))

@@ -183,7 +183,7 @@ def test_a_track_is_made_opened_frozen_and_closed(as_user: As, toy: Toy) -> None
     word = {"verb": "open", "word": "second"}
     budget = Budget.objects.filter(track=track, scope="track")
     budget.update(cap=0)
-    assert "no run could be paid" in admin.post(address, word).content.decode()
+    assert "nothing is left of its budget" in admin.post(address, word).content.decode()
     budget.update(cap=100)
     admin.post(address, word)
     assert Client().get(reverse("board", args=["second"])).status_code == 200
@@ -218,7 +218,7 @@ def test_a_track_is_made_opened_frozen_and_closed(as_user: As, toy: Toy) -> None
     ("wrong", "says"),
     [
         ({"name": "Toy track"}, "already exists"),
-        ({"name": "???"}, "letters or digits"),
+        ({"name": "???"}, "1 to 80 characters"),
         ({"target_half_width": "0.9"}, "less than or equal"),
         ({"workers_per_question": "0"}, "greater than or equal"),
         ({"budget": "-1"}, "greater than or equal"),

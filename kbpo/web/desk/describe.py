@@ -151,10 +151,7 @@ class CorpusWords(forms.ModelForm):  # type: ignore[type-arg]
             "may_be_downloaded": "Everybody may download the texts",
         }
         help_texts: ClassVar = {
-            "may_be_downloaded": (
-                "Without it, documents can be neither downloaded nor read in full; sentences of"
-                " judged claims still become public at closing."
-            ),
+            "may_be_downloaded": "Otherwise only sentences of judged claims become public.",
         }
 
 

@@ -335,10 +335,7 @@ def _mark_paid(request: HttpRequest) -> str:
         sent.get("key", ""),
     )
     if worker is None or amount is None or not upto.isdecimal() or not 8 <= len(key) <= 64:
-        return (
-            "Nothing was marked: the form did not arrive as it was sent. Try again from"
-            " the list below."
-        )
+        return "Nothing was marked: the form was incomplete. Try again from the list below."
     try:
         made = payout.record_payout(
             worker,

@@ -54,14 +54,9 @@ from kbpo.web.table import Column, Table, link, tag
 VERBS = {"open": open_track, "freeze": freeze_track, "close": close_track}
 BECOMES = {"open": "open", "freeze": "frozen", "close": "closed"}
 CONSEQUENCES = {
-    "open": (
-        "Everybody sees its board, and teams with an account can submit to it and spend its budget."
-    ),
-    "freeze": ("It takes no more submissions; confirmed runs are judged to the end."),
-    "close": (
-        "All judgments become public. This cannot be undone. Teams with private runs are "
-        "notified of the release."
-    ),
+    "open": "Everybody sees its board, and teams can submit to it and spend its budget.",
+    "freeze": "It takes no more submissions; confirmed runs are judged to the end.",
+    "close": "All judgments become public. This cannot be undone.",
 }
 MONEY = ("budget", "day", "submission", "team", "reward", "extra", "seconds")
 
@@ -115,10 +110,7 @@ class TrackForm(forms.Form):
         ],
         initial="poisson",
         label="How the sample is drawn",
-        help_text=(
-            "The first asks least for the same interval; the second draws exactly as published, and"
-            " has simple and joint scores on its board."
-        ),
+        help_text="The first needs fewer judgments; the second draws exactly as published.",
     )
     ends_when_ranked = forms.BooleanField(
         required=False,
@@ -365,10 +357,7 @@ def _change_status(track: Track, request: HttpRequest) -> str:
     if verb == "open" and track.status == Track.Status.DRAFT:
         cap = Budget.objects.filter(track=track, scope=Budget.Scope.TRACK).first()
         if cap is not None and committed_under(cap, None, None) >= cap.cap:
-            return (
-                f"Nothing was opened: nothing is left of its budget of ${cap.cap} in all, so that"
-                " no run could be paid. Raise it on the page Money first."
-            )
+            return f"Nothing was opened: nothing is left of its budget of ${cap.cap}. Raise it."
         lacking = ", ".join(step.name for step in steps_before_opening(track))
         if lacking and not has_typed_word(request, track.slug):
             return f"Nothing was opened: {lacking} is missing. Type {track.slug} to open it anyway."

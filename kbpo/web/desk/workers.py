@@ -277,10 +277,7 @@ def _invite(request: HttpRequest) -> str:
     if role == "researcher":
         name = " ".join(form_text(request, "team").split())
         if not any(letter.isalnum() for letter in name) or len(name) > 80:
-            return (
-                "A researcher submits for a team: give its name, of 1 to 80 characters, with"
-                " letters or digits."
-            )
+            return "Name the team of the researcher, in 1 to 80 characters."
         team = find_or_create_team(name)
     create_invitation(
         role, user, team=team, uses=int(uses), why=form_reason(request, "Invited from the desk.")

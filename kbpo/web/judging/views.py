@@ -50,42 +50,24 @@ P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]
 WorkerView = Callable[Concatenate[HttpRequest, Worker, P], HttpResponse]
 
-NOT_AN_ANNOTATOR = (
-    "These pages are for annotators. Ask an admin for an invitation link, or try "
-    "judging without an account."
-)
-IN_THE_QUEUE = "These pages are for annotators. You asked to be one, and no admin has answered yet."
-TURNED_AWAY = "These pages are for annotators. You asked to be one, and an admin has answered."
+NOT_AN_ANNOTATOR = "These pages are for annotators. Ask an admin for an invitation link."
+IN_THE_QUEUE = "These pages are for annotators. No admin has answered your request yet."
+TURNED_AWAY = "These pages are for annotators. An admin has answered your request."
 NOT_YOURS = "This question was given to somebody else. Your next question is ready."
 LOGGED_OUT = "You are logged out. Log in again: your answer is kept and will be sent."
 LOGGED_OUT_KEPT = "You were logged out, and nothing was sent. Log in and send your saved answer."
-OTHER_LOGIN = (
-    "You are logged in as {name} now. This browser keeps your answer: log in as before "
-    "and send it again."
-)
+OTHER_LOGIN = "You are logged in as {name} now. Log in as before and send your saved answer."
 NOT_KEYS = "These shortcuts are not available. The old ones are kept."
-STALE = "You have logged in again since this page was opened. Nothing was sent: send it again."
-STALE_ELSEWHERE = (
-    "You logged in or out after opening the page, or cookies are blocked. Nothing was "
-    "changed. Go back, reload and send it again."
-)
+STALE = "Nothing was sent, as you have logged in again. Send it again."
+STALE_ELSEWHERE = "Nothing was changed: your login changed or cookies are blocked. Reload the page."
 EXCLUDED = "We do not offer you more questions."
-LOST = (
-    "Your time for this question ran out, and it was given to somebody else or closed. "
-    "Here is the next."
-)
-MAY_BE_SENT = (
-    "Your time for this question ran out, so your answer cannot count. Send it if it is"
-    " complete: it is paid."
-)
+LOST = "Your time for this question ran out. Here is the next."
+MAY_BE_SENT = "Your time ran out. Your answer no longer counts, but is paid if it is complete."
 LATE = "Your answer came too late to count, but it is paid. Here is the next."
-UNPAID = (
-    "Your answer came too late to count, and the study has no money left to pay it. "
-    "Write to us by “Feedback” on your page. Here is the next."
-)
+UNPAID = "Your answer came too late, and there is no money left to pay it. Here is the next."
 ANSWERED_ALREADY = "You have already answered this question."
 OF_YOUR_TEAM = "Your team pays for this question or predicts its answer: others judge it. "
-NOT_TAKEN = OF_YOUR_TEAM + "An answer of yours is not taken and not paid. Here is the next."
+NOT_TAKEN = OF_YOUR_TEAM + "Your answer was not stored. Here is the next."
 GIVEN_BACK = "You returned this question. Here is the next."
 NOTHING_OPEN = "Nothing to judge now."
 NO_MORE = "No more questions of that kind. Choose another, or come back later."

@@ -64,16 +64,13 @@ ENDED = ("cancelled", "settled", "unanswered")
 CARRIED = ("proof", "answer")
 NEW_NAMES = Limit("task.names", 60, 3600)
 """Workers whom we have never met that one address may name in an hour"""
-NOT_OURS = "This page was not opened by a marketplace that we know. Nothing can be sent from here."
-NOT_FOR_YOU = (
-    "This HIT is not for you: perhaps you have judged this text before. Please return "
-    "it; it costs you nothing."
-)
+NOT_OURS = "This page was not opened by a known marketplace. Nothing can be sent."
+NOT_FOR_YOU = "This HIT is not for you. Please return it; it costs you nothing."
 """One sentence for whoever is refused: anybody may write anybody's id into an address"""
-BUSY = "Too many people have this HIT open. Please return it, or reload this page in some minutes."
-FULL = "Too many people have this HIT open: your answers are kept in this browser alone."
+BUSY = "Too many people have this HIT open. Please return it, or reload in some minutes."
+FULL = "Too many people have this HIT open: your answers are kept only in this browser."
 GONE = "This HIT is no longer needed. Please return it; it costs you nothing."
-ALREADY = "You have sent this HIT in already. Nothing more needs to be saved."
+ALREADY = "You have already sent this HIT."
 
 
 @in_frame
@@ -419,10 +416,7 @@ def _notified_hits(body: bytes) -> list[str]:
         return []
 
 
-PASSED = (
-    "The marketplace gives you our qualification within some minutes; then you can accept our HITs "
-    "there. You can close this page."
-)
+PASSED = "You can accept our HITs in some minutes. You can close this page."
 
 
 @never_cache

@@ -46,10 +46,7 @@ from scoring.report import FEW, Part, Report
 
 LEAST_LABELS = FEW
 """Judgments of each of the two from which a relation is listed"""
-MISSING = (
-    "One of these systems is not on this board: it is of another track, not scored yet, or not"
-    " public. Private runs are compared by their own team alone."
-)
+MISSING = "One of these systems is not on this board: it is unscored, private, or of another track."
 
 
 def compare_newest_track(request: HttpRequest) -> HttpResponse:

@@ -142,7 +142,7 @@ def _noise_sentences(judges: Judges) -> list[str]:
     opinions = "second opinion" if judges.second == 1 else "second opinions"
     return [
         f"Annotator noise not separable: {count_text(judges.second)} {opinions}, {drawn} at random."
-        " The intervals use all that ratings of a system vary by, an upper bound."
+        " The intervals are upper bounds."
     ]
 
 

@@ -125,10 +125,7 @@ def _stage_notes(submission: Submission, sample: Extent) -> list[str]:
         judged.append(_time_left_text(row, sample, option))
     seen = "on the board" if row.is_on_board else "enters the board by itself"
     if row.is_private:
-        seen = (
-            "private: shown to nobody else until you publish it, but for a data release of the"
-            " closed track, which holds it without its name"
-        )
+        seen = "private until you publish it; the data release contains it without its name"
     return [
         f"{row.file_name}, {filesizeformat(row.file_size)}",
         read if row.read_at else "",

@@ -62,20 +62,12 @@ from kbpo.web.table import Table, columns
 from scoring.words import no_width_text
 
 END_REASONS = {
-    "target": (
-        "All planned judgments are made. If they vary more than expected, the intervals are"
-        " a little wider than ordered."
-    ),
-    "ranked": ("Its rank is decided, so judging stopped early. The remaining money is returned."),
-    "budget": ("The money was spent before the ordered interval was reached."),
-    "all": (
-        "All its predictions were asked; only more people per question would narrow the interval."
-    ),
-    "stages": (
-        "The last stage of the order is judged, but the interval is wider than ordered. "
-        "More can be ordered."
-    ),
-    "exhausted": ("All questions of the plan were asked, but the interval is wider than ordered."),
+    "target": "All planned judgments are made.",
+    "ranked": "Its rank is decided, so judging stopped early. Unspent money is returned.",
+    "budget": "The money was spent before the ordered interval was reached.",
+    "all": "All its predictions were asked; only more people per question narrow the interval.",
+    "stages": "The order is judged, but the interval is wider than ordered. More can be ordered.",
+    "exhausted": "All planned questions were asked, but the interval is wider than ordered.",
 }
 """Why judging ended, in a sentence."""
 
@@ -488,10 +480,7 @@ class RunForm(forms.Form):
     is_private = forms.BooleanField(
         required=False,
         label="Private until we publish it",
-        help_text=(
-            "Only your team sees it, and it has no rank. A data release contains it without "
-            "team and name. Publishing cannot be undone."
-        ),
+        help_text="Only your team sees it. A data release contains it without team and name.",
     )
     is_anonymous = forms.BooleanField(
         required=False,

@@ -87,7 +87,7 @@ def test_a_hit_takes_nine_workers_and_a_sibling_the_rest(
     rounds()
     assert Question.objects.counts() == {"published": 1}  # two more are to come
     assert (
-        "judged this text before"
+        "This HIT is not for you"
         in Client().get(_path(turk.accept("W0", two.external_id)[1])).content.decode()
     )
     turk.give_back("W0", turk.rows("SELECT id FROM assignment WHERE status = 'Accepted'")[0]["id"])

@@ -47,7 +47,7 @@ def test_the_form_of_one_hit_does_not_answer_another(up: Submission, turk: Turk)
     stolen = page.split('name="proof" value="')[1].split('"')[0]
     answer = Client().post(path_of(src2), {"proof": stolen, "answer": "{}"} | GOOD)
     assert answer.status_code == 403
-    assert "not opened by a marketplace that we know" in answer.content.decode()
+    assert "not opened by a known marketplace" in answer.content.decode()
 
 
 def test_an_assignment_that_the_platform_does_not_have_is_never_an_answer(
