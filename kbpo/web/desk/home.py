@@ -29,8 +29,7 @@ from annotation.workers.models import Appeal
 from kbpo import clock
 from kbpo.accounts.audit import DISMISS, note
 from kbpo.accounts.models import AccountRequest
-from kbpo.money.models import Budget
-from kbpo.money.models import Purpose
+from kbpo.money.models import Budget, Purpose
 from kbpo.money.spend import NOTHING, OverBudget, balance, balances, committed_under
 from kbpo.queue import nudge
 from kbpo.releases.make import order
