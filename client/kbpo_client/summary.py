@@ -143,16 +143,12 @@ def _next_lines(submission: Json) -> Iterator[str]:
         lines = "1 line has an error" if errors == 1 else f"{errors:,} lines have errors"
         yield f"{lines}: `kbpo problems {number}` lists them."
         yield (
-            f"Next: mend the file, `kbpo withdraw {number}` and submit it again, or"
-            f" `kbpo confirm {number} --good-lines-only` begins the judging without them."
+            f"Next: correct it, or `kbpo confirm {number} --good-lines-only` for the other lines."
         )
     elif status == "planned":
         yield f"Next: `kbpo confirm {number}` begins the judging."
     elif status == "refused":
-        yield (
-            f"Next: `kbpo problems {number}` lists what is wrong; mend the file, try it with"
-            f" `kbpo validate FILE --track {track}`, and submit it again."
-        )
+        yield f"Next: `kbpo problems {number}` lists the errors. Submit the corrected file."
     elif status == "expired":
         yield "Next: submit the file again; the plan that nobody confirmed is gone."
     elif status == "failed":

@@ -98,10 +98,7 @@ def accept(request: AccountRequest, who: User, *, joins: bool = False) -> Invita
         subject, step = f"Your account for {request.team}", "you can make your account now:"
     else:
         subject = f"Your team {request.team}"
-        step = (
-            f"you can join {request.team} now, with your account {request.user.get_username()};"
-            " log in and open this link:"
-        )
+        step = f"you can join {request.team} as {request.user.get_username()}:"
     _mail_answer(
         request,
         subject,

@@ -205,15 +205,9 @@ class Token(models.Model):
     def refusal(self) -> str:
         """Return why the token is invalid, as a sentence; empty if it is valid."""
         if self.revoked_at:
-            return (
-                f"This token was revoked on {self.revoked_at:%d %B %Y}. Make a new one on your"
-                " account page."
-            )
+            return f"This token was revoked on {self.revoked_at:%d %B %Y}. Make a new one."
         if self.expires_at and self.expires_at < clock.now():
-            return (
-                f"This token expired on {self.expires_at:%d %B %Y}. Make a new one on"
-                " your account page."
-            )
+            return f"This token expired on {self.expires_at:%d %B %Y}. Make a new one."
         return "" if self.user.is_active else "This account is closed."
 
 
@@ -335,10 +329,7 @@ class Webhook(models.Model):
         """Return why the webhook is paused; empty if it is not."""
         if self.paused_until is None or self.paused_until <= clock.now():
             return ""
-        return (
-            f"Paused until {self.paused_until:%H:%M} UTC, because {self.slow_calls} calls in a row"
-            " were slow. Answer first and work afterwards. A test ends the pause."
-        )
+        return f"Paused until {self.paused_until:%H:%M} UTC after {self.slow_calls} slow calls."
 
 
 class Delivery(Moving):

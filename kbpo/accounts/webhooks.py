@@ -60,8 +60,7 @@ def check_url(url: str) -> SplitResult:
         len(label) > LONGEST_LABEL for label in parts.hostname.split(".")
     ):
         raise CannotCall(
-            f"No host has this name: one has at most {LONGEST_HOST} letters, and at most"
-            f" {LONGEST_LABEL} between two points."
+            f"Host names have at most {LONGEST_HOST} letters, and {LONGEST_LABEL} between points."
         )
     return parts
 

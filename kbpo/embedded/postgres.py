@@ -108,9 +108,8 @@ def make_private(directory: Path, account: Account) -> None:
             os.chown(directory, account.uid, account.gid)
         except OSError as error:
             raise EmbeddedError(
-                f"{directory} cannot be given to user id {account.uid} ({error.strerror}). Name"
-                " another account in KBPO_EMBEDDED_USER, start as an ordinary user,"
-                " or set DATABASE_URL."
+                f"{directory} cannot be given to user id {account.uid} ({error.strerror}). Set "
+                "KBPO_EMBEDDED_USER or DATABASE_URL."
             ) from error
     check_private(directory, directory.lstat(), account)
 
@@ -121,8 +120,7 @@ def check_private(path: Path, found: os.stat_result, account: Account) -> None:
     """
     if found.st_uid != account.uid or stat.S_ISLNK(found.st_mode):
         raise EmbeddedError(
-            f"{path} belongs to user id {found.st_uid}, not {account.uid}: start as the user who"
-            " started it first."
+            f"{path} belongs to user id {found.st_uid}: start as that user, not as {account.uid}."
         )
     if found.st_mode & 0o077:
         raise EmbeddedError(
@@ -133,10 +131,7 @@ def check_private(path: Path, found: os.stat_result, account: Account) -> None:
 def check_parent(var: Path) -> None:
     """Refuse a directory in which other accounts could replace ours."""
     if var.exists() and var.stat().st_mode & stat.S_IWOTH:
-        raise EmbeddedError(
-            f"Everybody may write to {var}, so anybody could replace the database. Run: chmod o-w"
-            f" {var}"
-        )
+        raise EmbeddedError(f"Everybody may write to {var}. Run: chmod o-w {var}")
 
 
 def directory_outside_checkout() -> Path:
@@ -594,10 +589,7 @@ def postgres_account() -> str:
 
 def waits_for_disk() -> bool:
     """Return whether PostgreSQL waits for the disk."""
-    help = (
-        "Whether the embedded PostgreSQL waits for the disk; false only for tests: a power cut"
-        " loses the database"
-    )
+    help = "Whether the embedded PostgreSQL waits for the disk; false only for tests"
     return environment.flag("KBPO_EMBEDDED_FSYNC", True, help)
 
 

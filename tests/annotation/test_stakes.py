@@ -146,4 +146,4 @@ def test_an_expert_does_not_decide_what_his_own_team_predicts(
     page = Client()
     page.force_login(expert)
     told = page.get(f"/annotate/expert/toy/{row.pk}/", follow=True)
-    assert "your team are involved" in told.content.decode()
+    assert "open questions is for you" in told.content.decode()

@@ -110,7 +110,7 @@ def proxy(status: int, later: str = "") -> Iterator[str]:
     ("status", "code", "says"),
     [
         (200, UNREACHABLE, "127.0.0.1 answers, but not as KBP Online does."),
-        (403, UNREACHABLE, "127.0.0.1 answers 403 with a page of its own"),
+        (403, UNREACHABLE, "127.0.0.1 answers 403 with a page of another service"),
         (407, UNREACHABLE, "a proxy, perhaps. Is the address right?"),
         (400, REFUSED, "The service answered 400 without a reason."),
         (404, REFUSED, "404 without a reason. Is the address right?"),

@@ -67,10 +67,10 @@ def test_the_last_member_leaves_nothing_under_way_and_no_open_link(
     owner.post(reverse("team", args=[team.slug]), {"action": "invite"})
     confirm(row, rosa)
     told = owner.get(page).content.decode()
-    assert "has runs under way or reserved money" in told and "Leave Patterns" not in told
+    assert "has open runs or reserved money" in told and "Leave Patterns" not in told
     assert change(owner, team, rosa, "remove") == 302 and team.members.get() == rosa
     closing = owner.post(reverse("account-close"), {"word": "close", "password": PASSWORD})
-    assert "has runs under way" in closing.content.decode()
+    assert "has open runs" in closing.content.decode()
     withdraw(row, rosa)
     give_back()
     owner.post(

@@ -225,8 +225,9 @@ def show_reading(reading: Reading, as_json: bool) -> None:
 @click.option(
     "--private",
     is_flag=True,
-    help="Neither it nor its scores are shown to others until `kbpo publish`; a data release of the"
-    " closed track contains it without its name.",
+    help=(
+        "Only your team sees it until `kbpo publish`; a data release contains it without its name."
+    ),
 )
 @click.option("--anonymous", is_flag=True, help="Others see a number in place of names.")
 @click.option("--again", is_flag=True, help="Yes, although the same file is there already.")

@@ -87,10 +87,8 @@ class Judge:
         try:
             line = self._lines.get(timeout=self.seconds)
         except queue.Empty:
-            raise JudgeFailed(
-                f"`{self.command}` said nothing for {self.seconds:.0f} seconds. Does it flush its"
-                " output after each line?"
-            ) from None
+            why = f"`{self.command}` is silent. Flush its output after each line."
+            raise JudgeFailed(why) from None
         if line is END:
             code = self._process.wait()
             raise JudgeFailed(
@@ -150,10 +148,7 @@ def judge_all(
                 tell(done, brought)
 
 
-CAME_LATE = (
-    "The judge came after the first judgments: it narrows no score until an admin states, with"
-    " --not-tuned or on the page of scores, that it was not tuned on these judgments."
-)
+CAME_LATE = "The judge is new: state with --not-tuned that it was not tuned on these judgments."
 
 
 @click.command("import-scores")

@@ -134,10 +134,7 @@ def problems(service: Service, number: int, as_json: bool) -> None:
         click.echo("Nothing was noticed.")
 
 
-NOTHING_MORE = (
-    "Nothing more is offered for it now: its interval is as narrow as it gets, its track is not"
-    " open, or the prices are being computed. Ask again in a minute."
-)
+NOTHING_MORE = "No offer: it is closed or cannot be narrowed, or prices are being computed."
 CANNOT_WITHDRAW = {"refused", "expired", "withdrawn"}
 """Statuses in which there is nothing to take back"""
 at_most_option = click.option(

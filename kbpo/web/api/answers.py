@@ -77,8 +77,7 @@ def page_schema(*, of: str = "results", previous: bool = True, is_counted: bool 
     return {
         "type": "object",
         "description": (
-            "A page: as long as `next` is not null there are more; past the last there is an empty"
-            " one. `page`, `page_size` and `per_page` are refused (400)."
+            "A page; `next` is null on the last. `page` and `page_size` are refused (400)."
         ),
         "properties": properties,
         "required": list(properties),

@@ -39,10 +39,7 @@ class TokenAuthentication(BaseAuthentication):
         if token.refusal:
             raise AuthenticationFailed(token.refusal)
         if not token.allows(_required_scope(request)):
-            raise PermissionDenied(
-                f"This token may only {token.get_scope_display().lower()}. Make one that may do"
-                " more on your account page."
-            )
+            raise PermissionDenied(f"This token may only {token.get_scope_display().lower()}.")
         if token.last_used_at is None or token.last_used_at < clock.now() - timedelta(minutes=1):
             Token.objects.filter(pk=token.pk).update(last_used_at=clock.now())
         return token.user, token

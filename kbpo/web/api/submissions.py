@@ -67,10 +67,7 @@ class AboutForm(RequestBody):
     private = serializers.BooleanField(
         required=False,
         source="is_private",
-        help_text=(
-            "Neither it nor its scores are shown to others until it is false; a data release of the"
-            " closed track contains it without its name"
-        ),
+        help_text=("Only your team sees it; the data release contains it without its name"),
     )
     anonymous = serializers.BooleanField(
         required=False,
@@ -316,10 +313,7 @@ class SubmissionList(APIView):
                 "Idempotency-Key",
                 str,
                 "header",
-                description=(
-                    "The same upload again returns the first answer; with another file"
-                    " it is refused"
-                ),
+                description="A repeated upload returns the first answer; another file is refused",
             )
         ],
     )

@@ -31,7 +31,7 @@ NOTHING = "No judgment of this track waits for an expert."
 WHY_NOT = {
     Outcome.LOST: "Somebody else is answering this one. Here is the next.",
     Outcome.ALREADY: "This one was answered already. Here is the next.",
-    Outcome.NOT_YOURS: ("You or your team are involved in this one: somebody else must answer it."),
+    Outcome.NOT_YOURS: "You or your team are involved: somebody else must answer it.",
 }
 
 
@@ -51,10 +51,7 @@ def _redirect_to_next(
     if check is not None:
         return redirect("expert-question", slug=track.slug, pk=check.pk)
     left = open_checks(track).count()
-    reason = (
-        f"None of the {left} open questions is for you: others are answering them, or you or"
-        " your team are involved."
-    )
+    reason = f"None of the {left} open questions is for you."
     messages.info(request, reason if left else NOTHING)
     return redirect("desk-experts", slug=track.slug)
 

@@ -115,7 +115,7 @@ class TrackForm(forms.Form):
     ends_when_ranked = forms.BooleanField(
         required=False,
         label="End when ranked",
-        help_text=("Stop judging a run once its rank is decided; unspent money returns."),
+        help_text="Stop judging a run once its rank is decided; unspent money returns.",
     )
     scope = forms.ChoiceField(
         choices=Track.Scope.choices,

@@ -41,10 +41,7 @@ class AskForm(forms.Form):
     affiliation = forms.CharField(max_length=200, required=False)
     team = forms.CharField(
         max_length=80,
-        help_text=(
-            "Name of a new team, shown on the board. To join an existing team, ask a member for"
-            " a link."
-        ),
+        help_text=("A new team, shown on the board. To join one, ask a member for a link."),
     )
     system = forms.CharField(
         max_length=2000,

@@ -19,10 +19,7 @@ CORRECTED = "“Corrected” intervals include the judges’ errors; the others 
 RATINGS = "The intervals include differences between people, but no error that all of them make."
 CORRECTED_RATINGS = "“Corrected” intervals include that, too."
 TOO_FEW = "Scores with too few checks are not corrected; the system’s page gives the reason."
-ONE_RATER = (
-    "All ratings are by one person, so systems are not ranked, and intervals ignore how"
-    " strict this person is."
-)
+ONE_RATER = "All ratings are by one person, so systems are not ranked."
 FEW_RATERS = (
     "Scores and ranks are for these judges only: {} people gave the ratings, too few to generalise."
 )

@@ -32,10 +32,7 @@ STATES = {
     "planned": "The plan and its price are on the submission’s page. Nothing is spent yet.",
     "confirmed": "The price is reserved. The sample is being drawn.",
     "judging": "People answer. Scores are provisional.",
-    "scored": (
-        "The whole sample is judged. The scores are on the board; unspent money is returned. More"
-        " judgments can be ordered."
-    ),
+    "scored": ("The sample is judged; unspent money is returned. More judgments can be ordered."),
     "refused": "Nothing in the file is usable. It cost nothing.",
     "expired": "The plan was never confirmed. It cost nothing; upload the file again.",
     "withdrawn": "You withdrew it. Existing judgments are kept and paid; it is off the board.",

@@ -152,10 +152,7 @@ def _list_downloads(track: Track) -> list[dict[str, Any]]:
         files.append(
             {
                 "name": f"Release {release.number}",
-                "what": (
-                    f"All that the board rests on, {release.made_at:%-d %B %Y}: draws, labels,"
-                    " answers, estimates. The command kbpo rescore computes the board from it"
-                ),
+                "what": (f"Data of the board, {release.made_at:%-d %B %Y}, for `kbpo rescore`"),
                 "format": f"Zip of JSON Lines{' and Parquet' if release.has_parquet else ''}",
                 "url": reverse("release", args=[track.slug, release.number]),
                 "file": release.file_name,

@@ -39,10 +39,7 @@ INVITATION_DAYS = 14
 USED_UP = "This invitation is used up or expired. Ask for a new one."
 
 
-BUSY = (
-    "You are the last member of {team}, which has runs under way or reserved money. "
-    "Wait, withdraw the runs, or make somebody else an owner first."
-)
+BUSY = "You are the last member of {team}, which has open runs or reserved money."
 UNDER_WAY = ("confirmed", "judging")
 """Statuses of runs under way"""
 ONLY_OWNERS = "Only owners of the team give roles and remove members."

@@ -80,10 +80,7 @@ def receive_run(track: Track, team: Team, user: User, file: Readable, **options:
         )
     if not track.is_study and has_judged(track, team):
         raise CannotReceive(
-            (
-                f"A member of {team.name} has judged on {track.name}, so the team can upload there "
-                "only after it is closed."
-            ),
+            (f"A member of {team.name} has judged on {track.name}: upload after it is closed."),
             "has_judged",
         )
     return receive(track, team, user, file, **options)

@@ -15,10 +15,7 @@ from kbpo import embedded
 from rehearsal.demonstrate import ANNOTATORS, PASSWORD, Demo, DemoFailed, demo_study
 from rehearsal.resume import DEFAULTS, forget, resume
 
-ON_A_SERVER = (
-    "This is a server (KBPO_LOCAL is false), and nothing was done: the demo makes an admin whose"
-    " password anybody can read in its source. Run it on a machine of its own, without KBPO_LOCAL."
-)
+ON_A_SERVER = "KBPO_LOCAL is false, but the demo has a public password. Use a machine of its own."
 
 
 class Command(BaseCommand):
@@ -87,10 +84,7 @@ class Command(BaseCommand):
         with demo.running():
             demo.prepare()
             demo.wait_for_web()
-            self.say(
-                "Submitting the systems, one after the other; what is judged for one counts for"
-                " the next"
-            )
+            self.say("Submitting the systems, one after the other")
             demo.judge_all()
             self.say(f"Done in {time.monotonic() - self.began:.0f} s.")
             if not options["no_serve"]:

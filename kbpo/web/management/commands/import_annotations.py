@@ -53,8 +53,7 @@ class Command(BaseCommand):
             "--public",
             action="store_true",
             default=None,
-            help="Everybody may see them, since they were published; later runs are marked"
-            " (default for a study)",
+            help="Everybody may see them, as they were published (default for a study)",
         )
         visibility.add_argument(
             "--private",
@@ -90,8 +89,7 @@ class Command(BaseCommand):
         )
         if done.unmarked:
             self.stdout.write(
-                f"In {done.unmarked:,} of these documents nothing is marked: recall counts them as"
-                " read, with nothing to find."
+                f"{done.unmarked:,} of these documents have no marks and count as read in full."
             )
         if done.lacking:
             mentions, they = f"{done.lacking:,} mentions", "they refer"

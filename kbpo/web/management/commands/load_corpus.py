@@ -22,16 +22,14 @@ class Command(BaseCommand):
         parser.add_argument("file", type=Path, help="JSON Lines, may be gzipped")
         parser.add_argument(
             "--schema",
-            help="Of documents: a schema file, or tac_kbp or docred, which ship with us. Without a"
-            " schema the file has inputs of systems that write",
+            help="A schema file, tac_kbp or docred. Without it the file has inputs of systems",
         )
         parser.add_argument("--mentions", type=Path, help="Mentions in the documents (TSV)")
         parser.add_argument(
             "--dev-share",
             type=float,
             default=DEV_SHARE,
-            help="Share that becomes the development part, where the file names no parts"
-            f" (default {DEV_SHARE})",
+            help=f"Share of the development part, if the file names no parts (default {DEV_SHARE})",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

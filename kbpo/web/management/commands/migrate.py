@@ -20,8 +20,6 @@ class Command(migrate.Command):
         if unknown:
             app, name = unknown[0]
             raise CommandError(
-                f"An earlier version made this database ({app}.{name} is not part of this one), and"
-                " nothing is migrated from it. Set DATABASE_URL to a new database, or go on with"
-                " the version that made it."
+                f"An earlier version made this database ({app}.{name}). Use a new one."
             )
         super().handle(*args, **options)

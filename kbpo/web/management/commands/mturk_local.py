@@ -44,10 +44,7 @@ class Command(BaseCommand):
                     operation, kind, times = [*fault.split(":"), "1"][:3]
                     with store.begin() as books:
                         switch_on(books, operation, kind, int(times))
-                self.stdout.write(
-                    f"A local marketplace at {url}: set MTURK_ENDPOINT_URL={url}; workers open"
-                    f" {url}/"
-                )
+                self.stdout.write(f"A local marketplace at {url}: set MTURK_ENDPOINT_URL={url}")
                 stop.wait()
         except (OSError, ValueError) as problem:
             raise CommandError(

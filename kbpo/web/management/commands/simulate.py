@@ -27,18 +27,12 @@ class Command(BaseCommand):
             nargs="+",
             default=[],
             metavar=("CLASS", "FILE"),
-            help=(
-                "Dotted name of a class with true_answer(document, a, b) and mentions_of(document),"
-                " and its files"
-            ),
+            help="Dotted name of a class with true_answer and mentions_of, and its files",
         )
         parser.add_argument(
             "--user",
             default=CROWD,
-            help=(
-                f"Login of the first ({CROWD}, as in the demo); the others are NAME2, NAME3 …, and"
-                " who is not let in does not try again"
-            ),
+            help=f"Login of the first (default: {CROWD}); the others are NAME2, NAME3 …",
         )
         parser.add_argument(
             "--password", default="", help="Of all of them; on a marketplace nobody logs in"
@@ -60,19 +54,13 @@ class Command(BaseCommand):
             "--seconds",
             type=float,
             default=0.0,
-            help=(
-                "Mean seconds that a worker takes for an answer; without any the site sees that"
-                " nobody has read"
-            ),
+            help="Mean seconds that a worker takes for an answer",
         )
         parser.add_argument(
             "--thinks",
             type=Path,
             metavar="FILE",
-            help=(
-                "What is true of texts, as the demo writes it; without it they ask for none and"
-                " learn none"
-            ),
+            help="What is true of texts, as the demo writes it",
         )
         parser.add_argument(
             "--kind",
@@ -130,8 +118,7 @@ class Command(BaseCommand):
             self.stderr.write(f"{len(done.errors)} errors, the last: {done.errors[-1]}")
         if done.refused:
             raise CommandError(
-                f"Not let in: {', '.join(sorted(done.refused))}. Say --user and --workers: NAME,"
-                " NAME2, NAME3 … have to be annotators there, with one --password."
+                f"Not logged in: {', '.join(sorted(done.refused))}. Check --workers and --password."
             )
 
 
@@ -150,7 +137,6 @@ def _existing_file(file: str | Path) -> Path:
     """Return the file. Raises CommandError if it does not exist."""
     if not Path(file).is_file():
         raise CommandError(
-            f"There is no file {file}. The demo writes such files into"
-            f" {settings.VAR / 'demo' / 'files'}."
+            f"There is no file {file}. The demo writes them to {settings.VAR / 'demo' / 'files'}."
         )
     return Path(file)
