@@ -504,12 +504,14 @@ def _proxy_refusal(answer: httpx.Response) -> Exception:
     status, host = answer.status_code, answer.url.host
     if status >= AWAY:
         return Unreachable(
-            f"{host} answers {status} {answer.reason_phrase}. Try again in a few minutes."
+            f"{host} answers {status} {answer.reason_phrase}. Try again in a minute."
         )
     if status == TOO_LARGE:
         return Refused(f"What stands before {host} lets no file as large through.", "large", status)
     if status in (401, 403, 407):
-        return Unreachable(f"{host} answers {status} with a page of another service. {ASK_ADDRESS}")
+        return Unreachable(
+            f"{host} answers {status} with a page of a proxy or another service. {ASK_ADDRESS}"
+        )
     asked = f" {ASK_ADDRESS}" if status == 404 else ""
     return Refused(f"The service answered {status} without a reason.{asked}", "error", status)
 

@@ -148,6 +148,9 @@ def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
+ANOTHER_TOKEN = "Make another on your account page."
+
+
 class Token(models.Model):
     """An API token; only its hash is stored."""
 
@@ -205,9 +208,9 @@ class Token(models.Model):
     def refusal(self) -> str:
         """Return why the token is invalid, as a sentence; empty if it is valid."""
         if self.revoked_at:
-            return f"This token was revoked on {self.revoked_at:%d %B %Y}. Make a new one."
+            return f"This token was revoked on {self.revoked_at:%d %B %Y}. {ANOTHER_TOKEN}"
         if self.expires_at and self.expires_at < clock.now():
-            return f"This token expired on {self.expires_at:%d %B %Y}. Make a new one."
+            return f"This token expired on {self.expires_at:%d %B %Y}. {ANOTHER_TOKEN}"
         return "" if self.user.is_active else "This account is closed."
 
 

@@ -110,13 +110,13 @@ def proxy(status: int, later: str = "") -> Iterator[str]:
     ("status", "code", "says"),
     [
         (200, UNREACHABLE, "127.0.0.1 answers, but not as KBP Online does."),
-        (403, UNREACHABLE, "127.0.0.1 answers 403 with a page of another service"),
-        (407, UNREACHABLE, "a proxy, perhaps. Is the address right?"),
+        (403, UNREACHABLE, "127.0.0.1 answers 403 with a page of a proxy or another service"),
+        (407, UNREACHABLE, "another service. Is the address right?"),
         (400, REFUSED, "The service answered 400 without a reason."),
         (404, REFUSED, "404 without a reason. Is the address right?"),
         (413, REFUSED, "What stands before 127.0.0.1 lets no file as large through."),
-        (502, UNREACHABLE, "127.0.0.1 answers 502 Bad Gateway: the service is down"),
-        (504, UNREACHABLE, "Try again in a few minutes."),
+        (502, UNREACHABLE, "127.0.0.1 answers 502 Bad Gateway. Try again"),
+        (504, UNREACHABLE, "Try again in a minute."),
     ],
 )
 def test_a_page_of_a_proxy_is_no_answer_of_the_service(
@@ -142,6 +142,6 @@ def test_a_busy_proxy_is_asked_again_and_that_is_told(monkeypatch: MonkeyPatch) 
         result = call(url, "tracks")
     assert result.exit_code == UNREACHABLE
     *waits, last = result.stderr.splitlines()
-    assert len(waits) == module.MOST_WAITS and last.endswith("Try again in a few minutes.")
+    assert len(waits) == module.MOST_WAITS and last.endswith("Try again in a minute.")
     for wait in waits:
         assert wait.endswith("It is asked again in 7 s.")

@@ -17,7 +17,7 @@ from rest_framework.throttling import BaseThrottle
 
 from kbpo import clock
 from kbpo.accounts.limits import Limit
-from kbpo.accounts.models import Token, User
+from kbpo.accounts.models import ANOTHER_TOKEN, Token, User
 from kbpo.web.http import client_address
 
 
@@ -39,7 +39,9 @@ class TokenAuthentication(BaseAuthentication):
         if token.refusal:
             raise AuthenticationFailed(token.refusal)
         if not token.allows(_required_scope(request)):
-            raise PermissionDenied(f"This token may only {token.get_scope_display().lower()}.")
+            raise PermissionDenied(
+                f"This token may only {token.get_scope_display().lower()}. {ANOTHER_TOKEN}"
+            )
         if token.last_used_at is None or token.last_used_at < clock.now() - timedelta(minutes=1):
             Token.objects.filter(pk=token.pk).update(last_used_at=clock.now())
         return token.user, token
