@@ -72,7 +72,7 @@ def test_a_token_that_ended_says_when(change: dict[str, int], toy: Toy) -> None:
         **{key: timezone.now() + timedelta(days=n) for key, n in change.items()}
     )
     answer = Client().get("/api/submissions/", headers={"Authorization": f"Token {secret}"})
-    assert answer.status_code == 401 and "Make a new one" in answer.json()["detail"]
+    assert answer.status_code == 401 and "Make another" in answer.json()["detail"]
 
 
 def test_an_upload_names_the_team_that_it_is_for(call: Call, toy: Toy) -> None:
