@@ -27,16 +27,16 @@ from kbpo.submissions.models import Submission
 from kbpo.web.public.people import TOKEN_DAYS
 
 STATES = {
-    "received": "The file is stored and being read. Problems are listed by line.",
-    "read": "The file is read. Its sample and price are being planned.",
-    "planned": "The plan and its price are on the submission’s page. Nothing is spent yet.",
+    "received": "The file is being read.",
+    "read": "Its sample and price are being planned.",
+    "planned": "Its page shows the price. Nothing is spent yet.",
     "confirmed": "The price is reserved. The sample is being drawn.",
     "judging": "People answer. Scores are provisional.",
-    "scored": ("The sample is judged; unspent money is returned. More judgments can be ordered."),
+    "scored": "The sample is judged. More judgments can be ordered.",
     "refused": "Nothing in the file is usable. It cost nothing.",
-    "expired": "The plan was never confirmed. It cost nothing; upload the file again.",
-    "withdrawn": "You withdrew it. Existing judgments are kept and paid; it is off the board.",
-    "failed": "The service failed. The page says why, and has a Retry button.",
+    "expired": "The plan was not confirmed. It cost nothing.",
+    "withdrawn": "You withdrew it; it is off the board.",
+    "failed": "The service failed. Its page has a Retry button.",
 }
 """What happens in every status of a submission, for its owner."""
 
