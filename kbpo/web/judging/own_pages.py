@@ -214,10 +214,10 @@ def store_feedback(worker: Worker, sent: QueryDict) -> str:
         fair=sent["fair"] == "yes",
         comment=sent.get("comment", ""),
     )
-    return "Thank you. Only the admins read it."
+    return "Thank you. Only admins read it."
 
 
-APPEALED = "Your appeal is with the admins. The answer will appear here."
+APPEALED = "Your appeal was sent. The answer will appear here."
 
 
 def store_appeal(request: HttpRequest, worker: Worker) -> HttpResponse:
@@ -284,36 +284,27 @@ def switch_work_mail(request: HttpRequest, worker: Worker) -> HttpResponse:
 @for_annotators
 def list_receipts(request: HttpRequest, worker: Worker) -> HttpResponse:
     """Return the list of payouts."""
-    return render(
-        request,
-        "annotators/receipts.html",
-        {
-            "rows": worker.payouts.filter(undoes=None)
-            .select_related("undone_by")
-            .order_by("-paid_at")
-        },
-    )
+    rows = worker.payouts.filter(undoes=None).select_related("undone_by").order_by("-paid_at")
+    return render(request, "annotators/receipts.html", {"rows": rows})
 
 
 @require_GET
 @for_annotators
 def show_own_receipt(request: HttpRequest, worker: Worker, number: str) -> HttpResponse:
     """Return a receipt for its own worker."""
-    return show_receipt(
-        request, get_object_or_404(Payout, number=number, worker=worker, undoes=None)
-    )
+    paid = get_object_or_404(Payout, number=number, worker=worker, undoes=None)
+    return show_receipt(request, paid)
 
 
 def show_receipt(request: HttpRequest, paid: Payout) -> HttpResponse:
     """Return a receipt's page."""
     first, last = payout.period_of_payout(paid)
+    known = names()
     context = {
         "payout": paid,
         "lines": [
             {
-                "what": interface_of(line.what).title
-                if line.what in interface_names()
-                else line.what,
+                "what": interface_of(line.what).title if line.what in known else line.what,
                 "line": line,
             }
             for line in payout.receipt_lines(paid)
@@ -332,14 +323,9 @@ def show_leaving(request: HttpRequest, worker: Worker) -> HttpResponse:
     refusal = ""
     if request.method == "POST":
         refusal = _leave(request, worker)
-        if (
-            not refusal
-            and request.user.is_authenticated
-            and Worker.objects.filter(pk=worker.pk, user=None).exists()
-        ):
-            return redirect("annotate_gone")
         if not refusal:
-            return redirect("annotate")
+            gone = Worker.objects.filter(pk=worker.pk, user=None).exists()
+            return redirect("annotate_gone" if gone else "annotate")
     assert isinstance(request.user, User)
     sums = payout.earnings(worker)
     context = {
@@ -367,12 +353,9 @@ def _leave(request: HttpRequest, worker: Worker) -> str:
     if sums.answered + sums.approved and money not in ("pay", "waive"):
         return "Choose what happens to the unpaid money."
     if money == "pay" and not payout.address_of(worker):
-        return "Enter a payout address first, or give up the money."
-    if not leave.ask_to_leave(worker, waives=money == "waive"):
-        messages.info(
-            request,
-            "You will be erased once everything is paid. Until then you can stay.",
-        )
+        return "Enter a payout address first, or waive the money."
+    if not leave.ask(worker, waives=money == "waive"):
+        messages.info(request, "You will be erased once everything is paid. You can still stay.")
     return ""
 
 
@@ -409,12 +392,8 @@ def volunteer_page(request: HttpRequest) -> HttpResponse:
         "refusal": refusal,
         "closed": volunteer.CLOSED,
     }
-    page = render(
-        request,
-        "annotators/volunteer.html",
-        context,
-        status=429 if wait else 422 if request.method == "POST" else 200,
-    )
+    status = 429 if wait else 422 if request.method == "POST" else 200
+    page = render(request, "annotators/volunteer.html", context, status=status)
     if wait:
         page["Retry-After"] = str(wait)
     return page

@@ -75,11 +75,8 @@ def explore_run(request: HttpRequest, pk: int) -> HttpResponseBase:
 @expensive
 def _explorer_page(request: HttpRequest, pk: int) -> HttpResponse:
     explorer = explorer_for(request, pk)
-    submission, refusal, own = (
-        explorer.submission,
-        "",
-        is_of_team(request.user, explorer.submission),
-    )
+    submission, refusal = explorer.submission, ""
+    own = is_of_team(request.user, submission)
     try:
         choice = read_choice(filter_parameters(request), submission)
     except Unreadable as wrong:
@@ -244,16 +241,8 @@ def _explorer_filters(explorer: Explorer, choice: Choice, counts: Counts) -> lis
             for value in values
         }
         number_of = {words.get(value, (str(value), ""))[0]: n for value, n in counted.items()}
-        filters.append(
-            _filter(
-                facet.name,
-                facet.label,
-                named,
-                choice,
-                {**counts, facet.name: number_of},
-                short=True,
-            )
-        )
+        of_facet = {**counts, facet.name: number_of}
+        filters.append(_filter(facet.name, facet.label, named, choice, of_facet, short=True))
     return [panel for panel in filters if panel["options"]]
 
 
