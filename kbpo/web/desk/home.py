@@ -378,7 +378,7 @@ def _change_batch(request: HttpRequest, shown: batch.Batch) -> str:
             halts.pause(shown.track, user, why, payer=shown.payer)
             messages.warning(request, "Paused. Started answers may be finished and are paid.")
         elif verb == "go on":
-            halts.resume(shown.track, user, why, payer=shown.payer)
+            halts.lift_halts(shown.track, user, why, payer=shown.payer)
             messages.success(request, "Publishing continues.")
         elif verb == "stop":
             if not has_typed_word(request, "stop"):

@@ -153,7 +153,7 @@ def _change_gold(request: HttpRequest, track: Track) -> str:
         chosen = golds.get(request.POST.get("gold", ""))
         if chosen is None:
             raise CannotMake("That gold question no longer exists.")
-        retire(chosen, who, why)
+        retire_gold(chosen, who, why)
         return "It is no longer gold. Its answers stay paid."
     if verb == "rate":
         share = parse_amount(request.POST.get("percent", ""))

@@ -66,7 +66,7 @@ def show_requests(request: HttpRequest) -> HttpResponse:
     )
     answers = Count("assignments", filter=Q(assignments__submitted_at__isnull=False))
     workers = Worker.objects.exclude(user=None).select_related("user").annotate(n=answers)
-    owed = {balance.worker.pk: balance.amount for balance in payout.owed()}
+    owed = {balance.worker.pk: balance.amount for balance in payout.list_debts()}
     context = {
         "appeals": [
             {"row": row, "doubted": doubted_answers(row.worker)}

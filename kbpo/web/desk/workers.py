@@ -168,7 +168,7 @@ def show_answer(request: HttpRequest, pk: int) -> HttpResponse:
         raise Http404("There is no such answer.")
     if request.POST.get("action") == "undo":
         try:
-            reject.undo(_find_answer(pk), current_admin(request), _text(request, "why"))
+            reject.undo_rejection(_find_answer(pk), current_admin(request), _text(request, "why"))
             messages.success(request, "The rejection is undone: the answer counts and is paid.")
         except CannotReject as wrong:
             messages.error(request, str(wrong))

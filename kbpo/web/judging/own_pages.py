@@ -299,7 +299,7 @@ def show_own_receipt(request: HttpRequest, worker: Worker, number: str) -> HttpR
 def show_receipt(request: HttpRequest, paid: Payout) -> HttpResponse:
     """Return a receipt's page."""
     first, last = payout.period_of_payout(paid)
-    known = names()
+    known = interface_names()
     context = {
         "payout": paid,
         "lines": [
@@ -354,7 +354,7 @@ def _leave(request: HttpRequest, worker: Worker) -> str:
         return "Choose what happens to the unpaid money."
     if money == "pay" and not payout.address_of(worker):
         return "Enter a payout address first, or waive the money."
-    if not leave.ask(worker, waives=money == "waive"):
+    if not leave.ask_to_leave(worker, waives=money == "waive"):
         messages.info(request, "You will be erased once everything is paid. You can still stay.")
     return ""
 
