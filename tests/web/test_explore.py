@@ -490,7 +490,7 @@ def test_an_open_track_shows_a_document_and_only_ones_own_claims(
     mine = shown.context["claims"]
     spoken_of = {(span.start, span.end) for span in shown.context["spans"]}
     assert spoken_of == {place for one, _ in mine for place in (one.row.subject, one.row.object)}
-    assert b"Underlined is what stands in a relation" in shown.content
+    assert b"Underlined: mentions in the relations" in shown.content
     assert {run.pk for _, runs in mine for run in runs} == {row.pk}
     assert all(one.right is None for one, _ in mine), "judged in the test part"
     found = Client().get(reverse("track-documents", args=["world"]), {"q": "Carl3x2 Town2"})

@@ -85,7 +85,7 @@ def test_what_was_given_up_stands_with_its_reason_and_can_be_tried_again(
     row = draft()
     row.move("failed", "The disk was full.")
     page = as_user("Admin").get(reverse("desk")).content.decode()
-    assert "The disk was full." in page and "given up" in page
+    assert "The disk was full." in page and "failed" in page
     as_user("Admin").post(reverse("desk"), {"action": "retry", "kind": "submission", "pk": row.pk})
     row.refresh_from_db()
     assert (row.status, row.reason) == ("planned", "")
@@ -178,7 +178,7 @@ def test_a_track_is_made_opened_frozen_and_closed(as_user: As, toy: Toy) -> None
     unfinished = admin.post(address, {"verb": "open"})
     assert unfinished.status_code == 409
     said = unfinished.content.decode()
-    assert "Public page, Reading, for recall is to do" in said
+    assert "Public page, Reading, for recall is missing" in said
     assert "<li>Public page: Missing: a description, who pays" in said
     word = {"verb": "open", "word": "second"}
     budget = Budget.objects.filter(track=track, scope="track")
@@ -218,7 +218,7 @@ def test_a_track_is_made_opened_frozen_and_closed(as_user: As, toy: Toy) -> None
     ("wrong", "says"),
     [
         ({"name": "Toy track"}, "already exists"),
-        ({"name": "???"}, "1 to 80 characters"),
+        ({"name": "???"}, "letters or digits"),
         ({"target_half_width": "0.9"}, "less than or equal"),
         ({"workers_per_question": "0"}, "greater than or equal"),
         ({"budget": "-1"}, "greater than or equal"),

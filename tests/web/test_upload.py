@@ -169,7 +169,7 @@ def test_the_same_file_again_is_told_and_needs_a_yes(toy: Toy, as_user: As, draf
     rosa = as_user("Rosa")
     page = rosa.get(reverse("upload-check", args=[second.pk])).content.decode()
     assert (
-        "very file already" in page
+        "already submitted this file" in page
         and reverse("submission", args=[first.pk]) in page
         and "all the same" in page
     )

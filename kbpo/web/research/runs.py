@@ -286,7 +286,7 @@ def team_ledger(team: Team, run: Submission | None, request: HttpRequest) -> Tab
     """Return the movements for the runs of a team, or one run: one row for each day, run and
     direction.
     """
-    moved = by_day("submission", team, run.purpose if run else None)
+    moved = ledger_by_day("submission", team, run.purpose if run else None)
 
     def run_link(row: dict[str, Any]) -> str:
         return link(f"?{urlencode({'team': team.slug, 'run': row['run'].pk})}", row["run"].name)
