@@ -121,7 +121,7 @@ def test_a_link_makes_an_annotator_of_an_account_that_exists(toy: Toy, as_user: 
         ({"password2": "something else"}, "match"),
         ({"password1": "short", "password2": "short"}, "short"),
         ({"username": "rosa"}, "already exists"),
-        ({"terms": ""}, "you agree"),
+        ({"terms": ""}, "Please agree"),
     ],
 )
 def test_a_sign_up_that_is_wrong_says_what(toy: Toy, wrong: dict[str, str], says: str) -> None:
