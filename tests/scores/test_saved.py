@@ -115,7 +115,7 @@ def test_the_page_tells_what_the_judge_is_worth_with_the_numbers_behind_it(studi
     assert "judge alone saves " in page and "What limits the worth" in page
     assert page.count(" ×</text>") == 6, "contours of equal worth"
     assert "<title>judge: ρ " in page and "<title>Fluency, judge: ρ " in page
-    assert "Texts stand here once judgments of them are public" in page
+    assert "Example texts appear once their judgments are public" in page
     assert study.leans and "Data of another study are added" in page
     assert "<tbody data-rows>" in page and "js/rows.js" in page
     assert 'data-key="c" data-key-verb="next criterion">Fluency</a>' in page

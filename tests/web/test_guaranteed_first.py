@@ -138,7 +138,7 @@ def test_recall_names_its_scope(
     told = re.findall(r"(\d+)\s+(?:of them|documents were) read in full", board)
     assert told == ["2", "2"], "as the evaluation says, in all places"
     page = Client().get(reverse("submission", args=[run.pk]))
-    said = f"Recall, and F1 with it, counts facts whose two mentions stand {words}"
+    said = f"Recall and F1 count facts whose two mentions are {words}"
     with_recall = {row["criterion"] for row in page.context["tables"] if row["scope"]}
     assert with_recall == {"correct", "relation"}, "linking has precision alone"
     assert page.content.decode().count(said) == 2
