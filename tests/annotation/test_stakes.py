@@ -70,7 +70,7 @@ def test_a_member_of_a_team_with_a_run_is_offered_nothing(
     client.force_login(member)
     assert client.get("/annotate/next/")["Location"] == "/annotate/"
     page = client.get("/annotate/").content.decode()
-    assert "What Team Ours submitted is judged by others" in page
+    assert "You cannot judge on tracks with runs of Team Ours" in page
 
 
 def test_members_of_the_team_that_owns_a_study_may_judge_it(

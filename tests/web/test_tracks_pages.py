@@ -188,10 +188,7 @@ def test_a_track_is_made_opened_frozen_and_closed(as_user: As, toy: Toy) -> None
     admin.post(address, word)
     assert Client().get(reverse("board", args=["second"])).status_code == 200
     unsaid = admin.post(address, {"verb": "freeze"})
-    assert (
-        unsaid.status_code == 409
-        and "Nothing was changed: give a reason" in unsaid.content.decode()
-    )
+    assert unsaid.status_code == 409 and "Nothing was changed: say why" in unsaid.content.decode()
     admin.post(address, {"verb": "freeze", "why": "The money is spent."})
     page = admin.get(address).content.decode()
     assert "become public" in page and "cannot be undone" in page
