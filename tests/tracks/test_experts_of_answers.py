@@ -154,7 +154,7 @@ def test_a_round_goes_from_the_desk_over_the_experts_page_to_the_board(played: P
     assert "No judgment of this track waits for an expert." in page.text
     labels = Label.objects.count()
     call_command("tick", "--until-idle", verbosity=0)
-    assert Label.objects.count() == labels and rounds.get().ended_at is not None
+    assert Label.objects.count() == labels and rounds.get().status == "ended"
 
     after, corrected = played.mean("centred"), played.mean("expert")
     assert after.value == before.value
@@ -170,7 +170,9 @@ def test_a_round_goes_from_the_desk_over_the_experts_page_to_the_board(played: P
     [line] = csv.DictReader(io.StringIO(text))
     assert float(line["mean_expert_value"]) == pytest.approx(corrected.value)
     mine = played.as_user("of answerers").get(f"/submissions/{played.run}/").text
-    assert f"Experts checked {n} of these judgments, chosen at random. Corrected" in mine
+    assert f"Experts checked {n} of these judgments, chosen at random. Corrected" in " ".join(
+        mine.split()
+    )
     assert "Corrected “Some passage shows it”" in " ".join(mine.split())
     assert "facts that some system predicts" not in mine
     desk = root.get(f"/desk/tracks/{slug}/experts/")

@@ -55,8 +55,14 @@ VERBS = {"open": open_track, "freeze": freeze_track, "close": close_track}
 BECOMES = {"open": "open", "freeze": "frozen", "close": "closed"}
 CONSEQUENCES = {
     "open": "Everybody sees its board, and teams can submit to it and spend its budget.",
-    "freeze": "It takes no more submissions; confirmed runs are judged to the end.",
-    "close": "All judgments become public. This cannot be undone.",
+    "freeze": (
+        "It takes no more submissions; confirmed runs are judged to the end. It can be opened"
+        " again."
+    ),
+    "close": (
+        "All judgments, samples and seeds become public, and the track takes no more runs. This"
+        " cannot be undone. Teams with private runs are notified."
+    ),
 }
 MONEY = ("budget", "day", "submission", "team", "reward", "extra", "seconds")
 
