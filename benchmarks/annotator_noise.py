@@ -29,7 +29,7 @@ from estimators.horvitz_thompson import centred
 from estimators.ratings import (
     judge_effect,
     judgment_variance,
-    variances_of_rows,
+    variances_of_outputs,
     verdict_variance,
     with_judges,
     with_rating_noise,
@@ -123,7 +123,7 @@ def estimated(member, said, value, item, n, how, rng):
         return with_rating_noise(alone, p, sure, count, noise), count
     random = np.isin(np.arange(k), drawn)
     variance = judgment_variance(value[random[item]], item[random[item]])
-    noise = variances_of_rows(within * random, np.where(random, count, 1), member, variance)
+    noise = variances_of_outputs(within * random, np.where(random, count, 1), member, variance)
     return with_rating_noise(alone, p, sure, count, noise, freedom=second), count
 
 

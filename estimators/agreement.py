@@ -151,14 +151,16 @@ def krippendorff_alpha(
     paired = answers >= 2
     table, answers, used = table[paired], answers[paired], multiplicity[:, paired]
     if level == "nominal":
-        alpha = _nominal(table, answers, used)
+        alpha = _alpha_of_nominal_answers(table, answers, used)
     else:
         dense = table.toarray()
         alpha = np.array([_alpha(dense, answers, weight, categories, level) for weight in used])
     return plain(alpha[0] if weights is None else alpha)
 
 
-def _nominal(table: sparse.csr_array, answers: FloatArray, weights: FloatArray) -> FloatArray:
+def _alpha_of_nominal_answers(
+    table: sparse.csr_array, answers: FloatArray, weights: FloatArray
+) -> FloatArray:
     """Return α of every row of weights at once: δ² is the same in all, and its square forms are
     sums of squares.
     """

@@ -249,7 +249,7 @@ class _Outputs(NamedTuple):
         mean[np.arange(rows.size), self.system[rows]] = 1.0
         return np.hstack([self.metrics[rows], own.reshape(rows.size, m * c), mean])
 
-    def along(self, rows: IntArray, beta: FloatArray) -> FloatArray:
+    def linear_predictor(self, rows: IntArray, beta: FloatArray) -> FloatArray:
         """Return ``design(rows) @ beta`` without making that matrix."""
         k, c, m = self.metrics.shape[1], self.directions.shape[1], self.n_systems
         owner = self.system[rows]
@@ -485,7 +485,7 @@ class _Fit:
         if self.beta is None:
             return np.zeros(here.size)
         every, m = np.arange(outputs.system.size), outputs.n_systems
-        raw = outputs.along(every, self.beta) + self._from_the_input()
+        raw = outputs.linear_predictor(every, self.beta) + self._from_the_input()
         centre = by_code(raw, outputs.system, m)
         centre /= np.maximum(np.bincount(outputs.system, minlength=m), 1)
         scaled: FloatArray = self.size[owner] * self.trust[owner] * (raw[here] - centre[owner])

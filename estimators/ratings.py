@@ -299,7 +299,7 @@ def verdict_variance(verdict: ArrayLike, member: ArrayLike) -> FloatArray:
     return bound
 
 
-def variances_of_rows(
+def variances_of_outputs(
     within: ArrayLike, count: ArrayLike, member: ArrayLike, sigma_a2: float
 ) -> FloatArray:
     """Return σ_a² of each output, as those show that the same systems wrote.
@@ -336,7 +336,7 @@ def variances_of_rows(
     Examples
     --------
     >>> import numpy as np
-    >>> variances_of_rows([0.4, 0.0], [2, 2], np.eye(2), 0.2).round(2).tolist()
+    >>> variances_of_outputs([0.4, 0.0], [2, 2], np.eye(2), 0.2).round(2).tolist()
     [0.23, 0.17]
     """
     squares, judged = checks.non_negative("within", within), checks.non_negative("count", count)

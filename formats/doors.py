@@ -48,7 +48,7 @@ def read_docred(
     A prediction about two entities is about their closest mentions, as in the TAC format.
     """
     checks = ClaimChecks(corpus, schema, limits, report)
-    yield from _Predictions(checks).claims(lines)
+    yield from _Predictions(checks).read_claims(lines)
     checks.finish()
 
 
@@ -62,7 +62,7 @@ class _Predictions:
         self._has_told_order = False
         self._unknown_keys: set[str] = set()
 
-    def claims(self, lines: Iterator[tuple[int, str]]) -> Iterator[RelationClaim]:
+    def read_claims(self, lines: Iterator[tuple[int, str]]) -> Iterator[RelationClaim]:
         objects, batch = Objects(self._report), list[_Parsed]()
         for number, line in lines:
             if not line or line.isspace():
@@ -111,11 +111,11 @@ class _Predictions:
     def _resolve_all(self, batch: list[_Parsed]) -> Iterator[RelationClaim]:
         self._checks.corpus.prefetch_titles({data["title"] for _, _, data in batch})
         for number, line, data in batch:
-            claim = self._resolve(number, line, data)
+            claim = self._resolve_claim(number, line, data)
             if claim is not None and self._checks.accept(claim, False, line):
                 yield claim
 
-    def _resolve(self, number: int, line: str, data: dict[str, Any]) -> RelationClaim | None:
+    def _resolve_claim(self, number: int, line: str, data: dict[str, Any]) -> RelationClaim | None:
         view = self._checks.corpus.get_by_title(data["title"])
         if view is None:
             self._checks.report_unknown_document(data["title"], number, line, (0, len(line)))

@@ -59,7 +59,7 @@ def read_json_lines(
 ) -> Iterator[RelationClaim]:
     """Return the claims of the lines, in their order; messages go to the report."""
     checks = ClaimChecks(corpus, schema, limits, report)
-    yield from _JsonLines(checks).claims(lines)
+    yield from _JsonLines(checks).read_claims(lines)
     checks.finish()
 
 
@@ -74,7 +74,7 @@ class _JsonLines:
         self._unknown_keys: set[str] = set()
         self._objects = Objects(checks.report)
 
-    def claims(self, lines: Iterator[tuple[int, str]]) -> Iterator[RelationClaim]:
+    def read_claims(self, lines: Iterator[tuple[int, str]]) -> Iterator[RelationClaim]:
         """Return the claims in the order of their lines."""
         batch: list[_Parsed] = []
         for number, line in lines:
@@ -95,7 +95,7 @@ class _JsonLines:
     def _resolve_all(self, batch: list[_Parsed]) -> Iterator[RelationClaim]:
         self._checks.corpus.prefetch({data["doc"] for _, _, data in batch})
         for number, line, data in batch:
-            found = self._resolve(number, line, data)
+            found = self._resolve_claim(number, line, data)
             if found is not None and self._checks.accept(*found, line):
                 yield found[0]
 
@@ -181,7 +181,7 @@ class _JsonLines:
         )
         return False
 
-    def _resolve(
+    def _resolve_claim(
         self, number: int, line: str, data: dict[str, Any]
     ) -> tuple[RelationClaim, bool] | None:
         """Return the claim on a line and whether it was reversed, or None after a message."""

@@ -412,7 +412,7 @@ def _build(data: Mapping[str, Any], name: str) -> Schema:
             exclusive=tuple(
                 frozenset(group) for group in _parse_entries(data, "exclusive", _texts)
             ),
-            notes=tuple(_notes(data)),
+            notes=tuple(_notes_on_unknown_keys(data)),
         )
         _check(schema)
         text = json.dumps(schema.as_dict(), ensure_ascii=False)
@@ -443,7 +443,7 @@ def _by_name(key: str, entries: list[Named]) -> dict[str, Named]:
     return {entry.name: entry for entry in entries}
 
 
-def _notes(data: Mapping[str, Any]) -> Iterator[str]:
+def _notes_on_unknown_keys(data: Mapping[str, Any]) -> Iterator[str]:
     """Yield a sentence for each unknown key of a schema, with its first place."""
     for key in data:
         if key not in EXPECTED and key not in BESIDES:

@@ -85,7 +85,7 @@ def read_tac_kb(
         return
     reader = _Relations(entities, checks)
     # What is wrong with the file as a file was said in the first pass.
-    yield from reader.claims(content(open_lines(Report(0)), Report(0)))
+    yield from reader.read_claims(content(open_lines(Report(0)), Report(0)))
     checks.finish()
 
 
@@ -101,7 +101,7 @@ class _Relations:
         self._uncanonical = CompactMap()
         self._types: dict[tuple[str, str, str], tuple[str | None, bool]] = {}
 
-    def claims(self, lines: Lines) -> Iterator[RelationClaim]:
+    def read_claims(self, lines: Lines) -> Iterator[RelationClaim]:
         """Return the claims, batch by batch, so that the documents of a batch are fetched
         together.
         """
@@ -131,7 +131,7 @@ class _Relations:
         accept = self._checks.accept
         for relation in batch:
             for document, spans in relation.provenance.items():
-                claim = self._resolve(relation, document, spans)
+                claim = self._resolve_claim(relation, document, spans)
                 if claim is not None and accept(claim, relation.turned, relation.line):
                     yield claim
 
@@ -267,7 +267,7 @@ class _Relations:
             return taken, taken is not None and schema.allowed(predicate, subject_type, taken)
         return object_type, schema.allowed(predicate, subject_type, object_type)
 
-    def _resolve(
+    def _resolve_claim(
         self, relation: _Relation, document: str, spans: list[Span]
     ) -> RelationClaim | None:
         """Return the claim of a relation line in one document, or None after a message."""
@@ -302,7 +302,7 @@ class _Relations:
             self._not_inside(relation, document, subjects, objects)
             return None
         if not found.is_named or (other is not None and not other.is_named):
-            self._note_canonicals(relation, document, number, found, other)
+            self._report_missing_canonical_mentions(relation, document, number, found, other)
         return self._claim(relation, document, spans, pair, found, other)
 
     def _not_inside(
@@ -357,7 +357,7 @@ class _Relations:
             relation.number,
         )
 
-    def _note_canonicals(
+    def _report_missing_canonical_mentions(
         self,
         relation: _Relation,
         document: str,

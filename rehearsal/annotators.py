@@ -241,7 +241,7 @@ class Worker:
     def _give_back(self, page: Page) -> None:
         """Return the questions of a page to the queue."""
         form = page.form("answer")
-        self.browser.send(Form("", f"{page.path}return/", {}), form.values())
+        self.browser.send(Form("", f"{page.path}return/", {}), form.form_values())
 
     def _can_answer(self, page: Page) -> bool:
         """Return whether this worker can answer the question of a page."""
@@ -255,7 +255,7 @@ class Worker:
         if page.path.startswith(self.login_path):  # else still logged in, and led past it
             form = page.form()
             page = self.browser.submit(
-                form, {**form.values(), "username": [name], "password": [password]}
+                form, {**form.form_values(), "username": [name], "password": [password]}
             )
         if page.path.startswith(self.login_path):
             raise LoginRefused(refusal_of(page, name))
@@ -278,7 +278,7 @@ class Worker:
         form = page.form("answer")
         wrong = self.rng.random() >= self.accuracy
         try:
-            values = form.values() | self._answer_fields(page, form, wrong)
+            values = form.form_values() | self._answer_fields(page, form, wrong)
         except Exception as error:  # a page of which a simulated worker knows nothing yet
             self.crowd.note(self, error)
             return None
@@ -298,14 +298,14 @@ class Worker:
         for _ in range(MOST_STEPS):
             if page.has_form("consent"):
                 form = page.form("consent")
-                page = self.browser.submit(form, form.values() | {"agree": ["yes"]})
+                page = self.browser.submit(form, form.form_values() | {"agree": ["yes"]})
             elif page.has_form("begin") and self.kind and self.kind not in page.path:
                 # Of another kind, of which there is more just now: this worker never wants it.
                 page = self.browser.get(f"/annotate/tutorial/{self.kind}/")
             elif page.has_form("begin") and self._teaches_unknown_kind(page):
                 break
             elif page.has_form("begin"):
-                page = self.browser.submit(page.form("begin"), page.form("begin").values())
+                page = self.browser.submit(page.form("begin"), page.form("begin").form_values())
             elif page.has_form("explained"):
                 form = page.form("explained")
                 self.learned[form.data["tutorial"]] = json.loads(form.data["right"])
@@ -314,7 +314,9 @@ class Worker:
                     page = self.browser.get(self._next)
             elif page.has_form("answer") and "tutorial" in page.form("answer").data:
                 form = page.form("answer")
-                page = self.browser.submit(form, form.values() | self._tutorial_answer(page, form))
+                page = self.browser.submit(
+                    form, form.form_values() | self._tutorial_answer(page, form)
+                )
             else:
                 break
         return page
@@ -468,7 +470,7 @@ class _MarketWorker(Worker):
         if after is None or not after.has_form("send"):
             self.refused.add(hit)
             form = work.form("return")
-            self.market.submit(form, form.values())
+            self.market.submit(form, form.form_values())
             return True
-        self.market.submit(after.form("send"), after.form("send").values())
+        self.market.submit(after.form("send"), after.form("send").form_values())
         return True

@@ -24,7 +24,7 @@ class Form:
     labels: dict[tuple[str, str], str] = field(default_factory=dict)
     """(name, value) of a field -> the words of its label"""
 
-    def values(self) -> dict[str, list[str]]:
+    def form_values(self) -> dict[str, list[str]]:
         """Return the fields as they would be sent unchanged."""
         sent: dict[str, list[str]] = {}
         for name, value, chosen in self.fields:

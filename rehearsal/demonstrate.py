@@ -312,7 +312,7 @@ class Demo:
                     self._confirm_texts(text, uploaded)
                 self.submit_all(simulated)
                 for text, uploaded in zip(self.study.texts, runs, strict=True):
-                    self._finish(uploaded)
+                    self._wait_until_scored(uploaded)
                     if not text.owner:  # one track shows what opens at the end
                         close_track(Track.objects.get(slug=slugify(text.name)))
         if self.study.for_people:
@@ -345,7 +345,7 @@ class Demo:
     def submit_all(self, systems: list[dict[str, str]]) -> None:
         """Upload each system as its team, confirm its plan, and wait until it is scored."""
         for system in systems:
-            self._finish([self._submit(system)])
+            self._wait_until_scored([self._submit(system)])
 
     def _judge(self, token: str, submission: int) -> None:
         """Have the simulated judge score a parsed submission through the API."""
@@ -380,7 +380,7 @@ class Demo:
         for team, pk, title in submitted:
             self._confirm(_token(team), pk, title)
 
-    def _finish(self, submitted: Iterable[tuple[str, int, str]]) -> None:
+    def _wait_until_scored(self, submitted: Iterable[tuple[str, int, str]]) -> None:
         """Wait until submissions are scored, given by team, number and title."""
         for team, pk, title in submitted:
             token = _token(team)

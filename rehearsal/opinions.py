@@ -49,7 +49,7 @@ def rating_fields(
     """Return the fields of a rating; a wrong one has one facet off by a step. A text below the best
     option is corrected.
     """
-    text = form.values()["edit"][0]
+    text = form.form_values()["edit"][0]
     right = opinions.rate(text)
     places = dict(right.facets)
     if wrong:

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.ratings import variances_of_rows, verdict_variance
+from estimators.ratings import variances_of_outputs, verdict_variance
 from estimators.sums import present
 from scoring.arrays import Bools, Floats, Ids, Matrix
 from scoring.documents import Annotated, Facts
@@ -116,7 +116,7 @@ class Noise:
         if self.within is None:
             return np.full(shape, self.variance)
         drawn = ~np.isnan(self.within)
-        rows = variances_of_rows(
+        rows = variances_of_outputs(
             np.where(drawn, self.within, 0.0),
             np.where(drawn, self.count, np.minimum(self.count, 1)),
             member,

@@ -107,13 +107,13 @@ class Centred:
         """
         f = self.data.f[self.criterion][self.at]
         return (
-            np.where(self._uncounted_marks[:, None], np.nan, f)
-            if self._uncounted_marks.any()
+            np.where(self._is_uncounted_mark[:, None], np.nan, f)
+            if self._is_uncounted_mark.any()
             else f
         )
 
     @cached_property
-    def _uncounted_marks(self) -> NDArray[np.bool_]:
+    def _is_uncounted_mark(self) -> NDArray[np.bool_]:
         """Return (n,) marks that do not count."""
         return np.asarray(self._row_mark >= self.answered[self._row_target])
 
@@ -285,7 +285,7 @@ class Centred:
         # What predicts nothing in the scope finds nothing, without a guess and without a judgment.
         has_recall = (np.asarray(estimated.totals.systems.n) > 0) | (total == 0)
         known = blank_unjudged(estimated.recall, has_recall)
-        return replace(estimated, recall=limit_recall(known, share.uncounted))
+        return replace(estimated, recall=cap_recall(known, share.uncounted))
 
     def pool_weight(self, unit: str) -> Floats:
         """Return (n,) the share of a fact of the pool that each row represents, with π of this
@@ -328,7 +328,7 @@ class Centred:
         return Shares.of_facts(self.data.pool, self.data.facts, once=unit == "fact")
 
 
-def limit_recall(recall: Estimate, uncounted: Bools) -> Estimate:
+def cap_recall(recall: Estimate, uncounted: Bools) -> Estimate:
     """Return the recall, at most 1 where a system's own facts are not among those that are counted:
     as long as few of them are judged, the model may take more for true than there are.
     """

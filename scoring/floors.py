@@ -26,7 +26,7 @@ from estimators.intervals import few_left, half_step
 from estimators.misses import with_misses
 from estimators.sums import Support
 from scoring.arrays import Floats
-from scoring.default import Centred, limit_recall
+from scoring.default import Centred, cap_recall
 from scoring.pool import Pool
 from scoring.shares import Shares
 
@@ -54,7 +54,7 @@ class Floors:
         """
         with_missed = with_misses(recall, share)
         uncounted = self.arranged.shares_of("fact").uncounted
-        with_missed = replace(with_missed, recall=limit_recall(with_missed.recall, uncounted))
+        with_missed = replace(with_missed, recall=cap_recall(with_missed.recall, uncounted))
         if not _truth(with_missed) > 0:
             return with_missed.recall
         own, taken = self._parts(with_missed, "fact")

@@ -51,7 +51,7 @@ def about_inputs_like(
     """
     if not data.population or not data.judged.size:
         return {}
-    code = data.input if data.input.size else _documents(data, data.pool.document)
+    code = data.input if data.input.size else _document_codes(data, data.pool.document)
     arranged, like = Centred(data), dict[Key, tuple[Estimate, Design]]()
     for key, (estimate, _) in estimates.items():
         quantity, criterion, kind = key
@@ -68,7 +68,7 @@ def about_inputs_like(
     return like
 
 
-def _documents(data: Data, documents: Ids) -> Ids:
+def _document_codes(data: Data, documents: Ids) -> Ids:
     """Return the code of each of `documents`: its position among all documents, in ascending order,
     that have predictions in the pool or were read in full.
     """
@@ -160,7 +160,7 @@ def _recall(
     share, D = arranged.shares_of(unit), data.facts.n_documents
     truth = float(found.totals.pool.value) + float(found.unseen.value)
     r = np.asarray(found.totals.systems.value) / truth
-    read = _documents(data, np.array(data.documents.documents, dtype=np.int64))
+    read = _document_codes(data, np.array(data.documents.documents, dtype=np.int64))
     n_known = int(max(code.max(), read.max(initial=0))) + 1
     n_targets = found.totals.pool.influence.size
     of_target = np.zeros(pool.target_id.size, dtype=np.int64)

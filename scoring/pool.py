@@ -62,7 +62,7 @@ class Pool:
     """What all of this but the scores follows from, its track first; empty where it may change"""
 
     @property
-    def ends(self) -> list[int]:
+    def target_id_range(self) -> list[int]:
         """Return the least and the greatest number of a target. Millions of them are no condition
         of a query; what lies between the ends is few labels more.
         """

@@ -115,7 +115,7 @@ def data_tables(data: Data, checks: Checks | None = None) -> dict[str, Iterable[
         "labels": _labels(data),
         "ratings": _ratings(data),
         "metrics": _metrics(data.pool),
-        "documents": _documents(data),
+        "documents": _document_rows(data),
         "facts": _facts(data.facts),
         "checks": _checks(data, checks),
         "checked": _checked(data, checks),
@@ -239,7 +239,7 @@ def _metrics(pool: Pool) -> Iterator[Row]:
             yield {"scorer": scorer, "instance": int(pool.instance[row]), "value": score}
 
 
-def _documents(data: Data) -> Iterator[Row]:
+def _document_rows(data: Data) -> Iterator[Row]:
     documents, first_stage = data.documents, set(data.documents.first)
     for place, document in enumerate(documents.documents):
         chance = documents.inclusion
@@ -495,10 +495,10 @@ class _Reader:
             p={kind: table(f"p_{kind}") for kind in self.told["distributions"]},
             confidence=table("confidence"),
             scorers=self.told["scorers"],
-            scores=self.metrics(),
+            scores=self.metric_scores(),
         )
 
-    def metrics(self) -> Floats:
+    def metric_scores(self) -> Floats:
         scorers: list[int] = self.told["scorers"]
         if not scorers:
             return np.zeros((0, 0))

@@ -94,19 +94,19 @@ class Figure:
         return replace(self, value=min(1.0, max(0.0, self.value)))
 
     @property
-    def few(self) -> bool:
+    def has_few_judgments(self) -> bool:
         """Return whether it rests on too few judgments to be informative; never if they are all
         there can be.
         """
-        return self.n_labels < FEW and not self.exact
+        return self.n_labels < FEW and not self.is_exact
 
     @property
-    def too_few(self) -> bool:
+    def is_withheld(self) -> bool:
         """Return whether it is withheld, since it could still be anything."""
         return self.value is None and self.note == TOO_FEW_YET
 
     @property
-    def exact(self) -> bool:
+    def is_exact(self) -> bool:
         """Return whether sampling leaves nothing open: everything behind it is judged."""
         return self.value is not None and self.low95 == self.high95
 

@@ -59,6 +59,6 @@ def no_width_text(n_checked: int = 0) -> str:
 def figure_text(figure: Figure) -> str:
     """Return “30.0 (28.6–31.4)”, and “30.0 (all judged)” where sampling leaves nothing open."""
     n = figure.n_labels
-    if figure.exact:
+    if figure.is_exact:
         return f"{number_text(figure.value, n=n)} ({ALL_JUDGED})"
     return f"{number_text(figure.value, n=n)} ({interval_text(figure.low80, figure.high80, n=n)})"

@@ -172,7 +172,7 @@ class LastCheck:
         return clock.now() - self.row.finished_at if self.row and self.row.finished_at else None
 
     @property
-    def old(self) -> bool:
+    def is_overdue(self) -> bool:
         """Whether the clock should have checked again long ago."""
         return self.age is not None and self.age > 3 * EVERY
 

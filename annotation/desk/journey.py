@@ -54,7 +54,7 @@ class Stage:
         return clock.now() - self.since if self.since else None
 
     @property
-    def late(self) -> bool:
+    def is_late(self) -> bool:
         return self.limit is not None and self.oldest is not None and self.oldest > self.limit
 
 

@@ -71,11 +71,11 @@ class QuestionCounts:
     answers_wanted: int
 
     @property
-    def asked(self) -> int:
+    def n_questions(self) -> int:
         return self.waiting + self.published + self.answered + self.settled + self.unanswered
 
     @property
-    def done(self) -> int:
+    def n_finished(self) -> int:
         return self.settled + self.unanswered
 
     @property

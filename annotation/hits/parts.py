@@ -25,7 +25,7 @@ def field_name(question: Question, field: str) -> str:
     return f"q{question.pk}.{field}"
 
 
-def answer_part(question: Question, raw: Mapping[str, Any]) -> dict[str, Any]:
+def answer_to_question(question: Question, raw: Mapping[str, Any]) -> dict[str, Any]:
     """Return the answer to one question out of the answer to its HIT."""
     prefix = field_name(question, "")
     if not any(name.startswith("q") and "." in name for name in raw):
@@ -64,7 +64,7 @@ def draft_of_hit(
     return join_answers(questions, {**done, asked.pk: raw}) | {NOW: [str(asked.pk)]}
 
 
-def unfinished_part(questions: Iterable[Question], draft: Mapping[str, Any]) -> Question | None:
+def unfinished_question(questions: Iterable[Question], draft: Mapping[str, Any]) -> Question | None:
     """Return the unfinished question of a draft."""
     return next((question for question in questions if draft.get(NOW) == [str(question.pk)]), None)
 
@@ -133,7 +133,7 @@ def _judgments_by_question(assignment: Assignment) -> list[tuple[Question, Seque
         judgments: Sequence[Judgment] = stored[question.pk]
         if not judgments:
             try:
-                raw = answer_part(question, assignment.raw or {})
+                raw = answer_to_question(question, assignment.raw or {})
                 judgments = interface_of(question.interface).parse(question, raw)
             except BadAnswer:
                 continue

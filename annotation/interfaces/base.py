@@ -118,8 +118,8 @@ class Agreement:
 
     tolerance: float | None = None
     """In which share of what it marks an answer may differ from the others before it counts as
-    against them. None: answers are neither compared nor measured, since `units` does not take
-    them apart."""
+    against them. None: answers are neither compared nor measured, since `agreement_units` does not
+    take them apart."""
     names: Mapping[str, str] = field(default_factory=dict)
     """Kind of unit -> its name for admins"""
     published: Mapping[str, tuple[str, float]] = field(default_factory=dict)
@@ -141,8 +141,8 @@ class Interface(ABC):
     """What it asks for in a whole document: every `NAME`, or every `RELATION` between these
     (kbpo.tracks.recall); empty: it asks about one target alone"""
     criterion: ClassVar[str] = ""
-    """Under which its answers say yes or no to what it asks (`asked`); empty: they are no such
-    answers. Of what was asked about alone, what most deny does not hold, and where two people
+    """Under which its answers say yes or no to what it asks (`asked_statements`); empty: they are no
+    such answers. Of what was asked about alone, what most deny does not hold, and where two people
     differ a third can decide; in whole documents what too few marked is missing and never false:
     people overlook things"""
 
@@ -158,7 +158,7 @@ class Interface(ABC):
         `answer` is a raw answer (a draft, or one that was refused) to be shown as it was left.
         """
 
-    def whole(self, question: Question, text: str) -> dict[str, Any]:
+    def document_with_marks(self, question: Question, text: str) -> dict[str, Any]:
         """Return the whole document with the question's marks: `text` and `marks` as (begin, end,
         role).
         """
@@ -180,7 +180,7 @@ class Interface(ABC):
     def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
         """Return the labels that responses aggregate to; empty if too few count."""
 
-    def asked(self, question: Question) -> list[Asked]:
+    def asked_statements(self, question: Question) -> list[Asked]:
         """Return the targets of a question with yes-or-no statements."""
         return []
 
@@ -196,7 +196,7 @@ class Interface(ABC):
         """
         statements = []
         for judgment in answer:
-            for (subject, which), value in self.units(question, judgment):
+            for (subject, which), value in self.agreement_units(question, judgment):
                 words = f"{subject.replace('_', ' ').capitalize()}: {value}"
                 statements.append(Statement((subject, which, value), words))
         return statements
@@ -215,7 +215,7 @@ class Interface(ABC):
         """
         return all(given.get(name) == value for name, value in right.value.items())
 
-    def units(
+    def agreement_units(
         self, question: Question, response: Judgment, *, measured: bool = False
     ) -> Iterator[tuple[Unit, str]]:
         """Yield the units of agreement in a response with their values; with `measured` the units

@@ -92,7 +92,7 @@ def _next_to_exclude(done: set[int]) -> tuple[int, list[Flag]] | None:
     crowd = _Crowd.now()
     candidates = []
     for worker, flags in warned.items():
-        if worker not in done and not crowd.spares(worker):
+        if worker not in done and not crowd.reason_to_spare(worker):
             candidates.append((-max(flag.share for flag in flags), worker))
     if not candidates:
         return None
@@ -118,7 +118,7 @@ class _Crowd:
         """The number of workers that signals may exclude within a day."""
         return max(1, int(MOST_A_DAY * (len(self.active) + self.excluded)))
 
-    def spares(self, worker: int) -> str:
+    def reason_to_spare(self, worker: int) -> str:
         """Return why signals do not exclude a worker now, as a sentence; empty if they do."""
         if len(self.active - {worker}) < LEAST_LEFT:
             return (
@@ -159,7 +159,7 @@ def undecided_workers() -> list[Undecided]:
         elif pk not in warned:
             why = "They are warned first: a few answers more decide."
         else:
-            why = crowd.spares(pk) or "They are excluded when answers are settled next."
+            why = crowd.reason_to_spare(pk) or "They are excluded when answers are settled next."
         waiting.append(Undecided(workers[pk], flags, why))
     return sorted(waiting, key=lambda case: -max(flag.share for flag in case.flags))
 
@@ -171,7 +171,7 @@ def _exceeded_flags(workers: Sequence[int], *, excluding: bool = False) -> dict[
     exceeded: dict[int, list[Flag]] = defaultdict(list)
     for worker, flags in flags_of(workers, excluding=excluding).items() if workers else ():
         for flag in flags:
-            if flag.beyond:
+            if flag.is_past_limit:
                 exceeded[worker].append(flag)
     return dict(exceeded)
 

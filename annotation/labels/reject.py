@@ -82,7 +82,7 @@ def _reject(assignment: Assignment, who: User, evidence: str) -> Rejection:
     row.move(
         "rejected", evidence
     )  # first: it is not among the answers that a question has, if more are asked for
-    _set_counting(row, row.responses.filter(counts=True), f"Rejected: {evidence}", who)
+    _set_answer_counting(row, row.responses.filter(counts=True), f"Rejected: {evidence}", who)
     appeal = "You may appeal; a person answers."
     page = f"answers/{row.pk}/#refused"
     tell_decision(row.worker, REFUSED, f"{_answer_words(row)} {evidence}\n\n{appeal}", page)
@@ -120,7 +120,9 @@ def _undo(assignment: Assignment, who: User, why: str, *, is_answer: bool) -> Re
     row.move(rejection.was)
     # Whatever the reason was: it may have been excluded with its worker before, who was reinstated
     # since.
-    _set_counting(row, row.responses.filter(counts=False).filter(met_before=False), excluded, who)
+    _set_answer_counting(
+        row, row.responses.filter(counts=False).filter(met_before=False), excluded, who
+    )
     if not is_answer:
         tell_decision(row.worker, PAID_AFTER_ALL, f"{_answer_words(row)} {IS_PAID}")
     about, was = f"assignment:{row.pk}", rejection.was
@@ -129,7 +131,9 @@ def _undo(assignment: Assignment, who: User, why: str, *, is_answer: bool) -> Re
     return rejection
 
 
-def _set_counting(row: Assignment, responses: QuerySet[Response], reason: str, who: User) -> None:
+def _set_answer_counting(
+    row: Assignment, responses: QuerySet[Response], reason: str, who: User
+) -> None:
     """Make an answer count, or not for a reason, also in settled labels."""
     what = "no longer counts" if reason else "counts"
     set_counting(responses, reason, f"The answer in assignment {row.pk} {what}.", who, answer=row)

@@ -42,7 +42,7 @@ Sentence = tuple[int, int, str]
 
 
 @dataclass(frozen=True)
-class Votes:
+class TargetVotes:
     """The answers to one question about one target, and the parts that hold by the latest label."""
 
     question: Question
@@ -69,7 +69,7 @@ class Votes:
         )
 
 
-def read_votes(track: Track, interface: str) -> list[Votes]:
+def read_votes(track: Track, interface: str) -> list[TargetVotes]:
     """Return the counted answers to all settled questions of a track, target by target. Questions
     that nobody answered, or that most flagged, are left out.
     """
@@ -95,19 +95,19 @@ def read_votes(track: Track, interface: str) -> list[Votes]:
 
 def question_votes(
     question: Question, answers: Mapping[int, Mapping[str, Sequence[str]]]
-) -> Iterator[Votes]:
+) -> Iterator[TargetVotes]:
     """Yield the votes about each target of a question, from the answers as a mapping: worker ->
     target (as text) -> parts that hold.
     """
     workers = tuple(sorted(answers))
-    for asked in interface_of(question.interface).asked(question):
+    for asked in interface_of(question.interface).asked_statements(question):
         yes: dict[str, set[int]] = defaultdict(set)
         for worker, holds in answers.items():
             for sentence in holds.get(str(asked.target), ()):
                 if sentence in asked.sentences:
                     yes[sentence].add(worker)
         frozen = {sentence: frozenset(who) for sentence, who in yes.items()}
-        yield Votes(question, asked.target, asked.sentences, asked.shown, workers, frozen)
+        yield TargetVotes(question, asked.target, asked.sentences, asked.shown, workers, frozen)
 
 
 def _latest_holds(
@@ -183,7 +183,7 @@ def compute_revision(track: Track, method: str, number: int) -> Revision:
     return Revision(method, judgments, labels, reasons)
 
 
-def _fit(votes: Sequence[Votes]) -> tuple[dict[Sentence, float] | None, str]:
+def _fit(votes: Sequence[TargetVotes]) -> tuple[dict[Sentence, float] | None, str]:
     """Fit the model, and return the probability that each statement holds; None with the reason if
     it cannot be fitted. Statements that the same people affirmed and denied are one unit with a
     multiplicity, which keeps documents tractable.
@@ -211,7 +211,7 @@ def _fit(votes: Sequence[Votes]) -> tuple[dict[Sentence, float] | None, str]:
     return posterior, ""
 
 
-def _new_label(tally: Votes, holds: tuple[str, ...], method: str, number: int) -> NewLabel:
+def _new_label(tally: TargetVotes, holds: tuple[str, ...], method: str, number: int) -> NewLabel:
     by_worker = []
     for worker in tally.workers:
         affirmed = {sentence for sentence, who in tally.yes.items() if worker in who}

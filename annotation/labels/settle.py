@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 
 from annotation.budget.accrue import approve, extras_of
 from annotation.hits.ask_again import settle_given_up
-from annotation.hits.parts import answer_part, has_answer_to
+from annotation.hits.parts import answer_to_question, has_answer_to
 from annotation.interfaces.base import BadAnswer, Doubt, ParsedResponse
 from annotation.interfaces.registry import interface_of
 from annotation.labels.exclude import exclude_flagged
@@ -72,7 +72,7 @@ def accept(assignments: Sequence[Assignment]) -> None:
                 (question, each)
                 for question in questions
                 for each in interface_of(question.interface).parse(
-                    question, answer_part(question, raw)
+                    question, answer_to_question(question, raw)
                 )
             ]
         except BadAnswer as bad:

@@ -71,7 +71,7 @@ class PlatformOverview:
         return settings.SITE_URL.rstrip("/") + notification_path(self.platform)
 
     @property
-    def difference(self) -> Decimal | None:
+    def balance_gap(self) -> Decimal | None:
         """The platform's balance minus the one that our records imply; None if it was
         never read.
         """
@@ -213,7 +213,7 @@ def accept_balance(platform: str, who: User, why: str) -> bool:
     """
     if platform not in other_names():
         return False
-    before = compare_books(platform).difference
+    before = compare_books(platform).balance_gap
     about = f"platform:{platform}"
     with transaction.atomic():
         row = books_of(platform)

@@ -411,14 +411,14 @@ def finish_under_answered(platform: Platform | None, hit: HIT) -> int:
     if places is None:
         return 0
     if platform is None or places <= 0 or not _reserve_places(platform, hit, places):
-        return _settle_under_answered(hit)
+        return _close_published_questions(hit)
     total = hit.max_assignments + places
     try:
         until = clock.now() + platform.capabilities.offered_for
         platform.offer(hit, until, more=places, key=f"{hit.token}:{total}")
     except Refused:
         HIT.objects.filter(pk=hit.pk).update(max_assignments=hit.max_assignments)
-        return _settle_under_answered(hit)
+        return _close_published_questions(hit)
     # Its siblings wait for it.
     HIT.objects.filter(pk=hit.pk).update(checked_at=None, platform_status="open")
     return 1
@@ -472,7 +472,7 @@ def _reserve_places(platform: Platform, hit: HIT, places: int) -> bool:
 
 
 @transaction.atomic
-def _settle_under_answered(hit: HIT) -> int:
+def _close_published_questions(hit: HIT) -> int:
     published = hit.questions.select_for_update(of=("self",)).filter(status="published")
     questions = list(published.order_by("pk"))
     for question in questions:

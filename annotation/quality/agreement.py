@@ -174,7 +174,7 @@ def rows_of(questions: Sequence[int]) -> dict[str, list[Row]]:
                 people[question.pk].append(worker)
             if question.staged and worker not in people[question.pk][:FIRST]:
                 continue  # whoever is asked since the first two differ is no random person
-            for unit, value in interface_of(question.interface).units(
+            for unit, value in interface_of(question.interface).agreement_units(
                 question, response, measured=True
             ):
                 if unit[0] != "flag":

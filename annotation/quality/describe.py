@@ -40,7 +40,7 @@ class WorkerLine:
     excluded_reason: str
 
     @property
-    def online(self) -> bool:
+    def is_online(self) -> bool:
         return self.last_seen_at is not None and self.last_seen_at > clock.now() - ONLINE
 
     @property
@@ -49,9 +49,9 @@ class WorkerLine:
         return next((flag for flag in self.flags if flag.kind == "majority"), None)
 
     @property
-    def beyond(self) -> list[Flag]:
+    def flags_past_limit(self) -> list[Flag]:
         """The flags that pass their limits."""
-        return [flag for flag in self.flags if flag.beyond]
+        return [flag for flag in self.flags if flag.is_past_limit]
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class AnswerLine:
     rejection: Rejection | None
 
     @property
-    def rejectable(self) -> bool:
+    def can_be_rejected(self) -> bool:
         return self.status in ("accepted", "approved")
 
     @property

@@ -95,7 +95,7 @@ class GoldResult:
         return title_of(self.gold.question)
 
     @property
-    def doubtful(self) -> bool:
+    def is_doubtful(self) -> bool:
         """Whether most answers are wrong, so that the gold itself may be."""
         return self.answers >= 4 and 2 * self.against > self.answers
 
@@ -362,9 +362,9 @@ def is_right(gold: Gold, responses: Sequence[Judgment]) -> bool:
     expected: dict[Unit, str] = {}
     given: dict[Unit, str] = {}
     for right in expected_of(gold):
-        expected.update(interface.units(question, right))
+        expected.update(interface.agreement_units(question, right))
     for response in responses:
-        given.update(interface.units(question, response))
+        given.update(interface.agreement_units(question, response))
     if interface.agreement.tolerance:
         return f1(expected, given) >= 1 - interface.agreement.tolerance
     return expected == given

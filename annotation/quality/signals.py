@@ -93,7 +93,7 @@ class Flag:
         return self.against / self.of if self.of else 0.0
 
     @property
-    def agreeing(self) -> float:
+    def agreement_share(self) -> float:
         return 1.0 - self.share
 
     @property
@@ -105,13 +105,13 @@ class Flag:
         return NAMES[self.kind]
 
     @property
-    def beyond(self) -> bool:
+    def is_past_limit(self) -> bool:
         """Whether it exceeds the limits of its kind."""
         limit = LIMITS[self.kind]
         return self.against > limit.answers and self.share > limit.share
 
     @property
-    def halfway(self) -> bool:
+    def is_past_half_limit(self) -> bool:
         """Whether it exceeds half of the limits, which causes a warning."""
         limit = LIMITS[self.kind]
         return 2 * self.against > limit.answers and 2 * self.share > limit.share
@@ -153,7 +153,7 @@ def note_reading_speed(asked: Mapping[Assignment, Sequence[Question]]) -> None:
         if n_words >= FEWEST_WORDS:
             words[answer] = n_words
     signals = []
-    for answer in words.keys() - _already_read(words.keys(), asked):
+    for answer in words.keys() - _answers_on_known_documents(words.keys(), asked):
         seconds = answer.seconds or 0.0
         detail = f"{words[answer]} words, answered in {seconds:.1f} s."
         is_unread = seconds < words[answer] / FASTEST
@@ -191,7 +191,7 @@ def _count_words(questions: Iterable[Question]) -> int:
     return len(places)
 
 
-def _already_read(
+def _answers_on_known_documents(
     answers: Collection[Assignment], asked: Mapping[Assignment, Sequence[Question]]
 ) -> set[Assignment]:
     """Return the answers whose worker had a question about one of their documents before."""
@@ -295,7 +295,7 @@ def units_of_answers(
     interface = interface_of(question.interface)
     units_of: dict[int, dict[Unit, str]] = defaultdict(dict)
     for response in responses:
-        units_of[response.assignment_id].update(interface.units(question, response))
+        units_of[response.assignment_id].update(interface.agreement_units(question, response))
     return dict(units_of)
 
 

@@ -40,7 +40,7 @@ def warn(workers: Sequence[int]) -> int:
     """
     written = 0
     for pk, flags in flags_of(workers, excluding=True).items():
-        if halfway := [flag for flag in flags if flag.halfway]:
+        if halfway := [flag for flag in flags if flag.is_past_half_limit]:
             written += _warn_worker(pk, halfway)
     return written
 

@@ -206,12 +206,12 @@ def _second_opinions(track: Track, drafts: Sequence[QuestionDraft]) -> frozenset
     which are independent of the sample.
     """
     kind = kind_of(track)
-    if not kind.second_opinions(len(drafts)):
+    if not kind.count_second_opinions(len(drafts)):
         return frozenset()
     before = Question.objects.filter(
         track=track, gold=None, answers_wanted__gt=track.workers_per_question
     )
-    wanted = kind.second_opinions(len(drafts), before.count())
+    wanted = kind.count_second_opinions(len(drafts), before.count())
     targets = Target.objects.filter(pk__in=[draft.target_id for draft in drafts])
     number = {
         pk: second_number(track.corpus.hash_key, key)

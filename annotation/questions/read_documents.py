@@ -146,7 +146,7 @@ def _ask(order: DocumentOrder, sample: DocumentSample, draft: QuestionDraft | No
         interface=draft.interface,
         payload=draft.payload,
         **order.purpose.at("payer"),
-        order=_order_of(sample) if first else _order_of(sample, begun=True),
+        order=_reading_priority(sample) if first else _reading_priority(sample, begun=True),
         answers_wanted=order.workers,
         price=price_of(units, each, order.fee_rate),
         reward=reward_of(units, each),
@@ -185,12 +185,12 @@ def _tie_questions(order: DocumentOrder, sample: DocumentSample) -> Iterable[Que
     drafts = list(kind.tiebreak_questions(sample.document, mentions.pk))
     if not drafts or not has_available_worker(reading_questions(sample.document_id), sample.track):
         return ()
-    terms = order.purpose, _order_of(sample) + 1
+    terms = order.purpose, _reading_priority(sample) + 1
     payers = dict.fromkeys((draft.target_id for draft in drafts), terms)
     return new_questions(sample.track, payers, drafts)
 
 
-def _order_of(sample: DocumentSample, *, begun: bool = False) -> float:
+def _reading_priority(sample: DocumentSample, *, begun: bool = False) -> float:
     """Return the place of a question in the order: documents of a batch in random order, begun ones
     first.
     """
@@ -218,7 +218,7 @@ def _close(order: DocumentOrder) -> int:
     order = orders.get(pk=order.pk)
     if order.closed_at is not None or _is_in_progress(order):
         return 0
-    if given_up := _give_up_other_questions(order):
+    if given_up := _give_up_unanswerable_questions(order):
         return given_up
     if (
         committed_money(order.purpose)
@@ -259,7 +259,7 @@ def _unanswerable(order: DocumentOrder) -> list[int]:
     return [question.pk for question in found if not has_other_worker(question)]
 
 
-def _give_up_other_questions(order: DocumentOrder) -> int:
+def _give_up_unanswerable_questions(order: DocumentOrder) -> int:
     """Give up the questions about ties that nobody can answer, and return their number; they are
     settled with their answers.
     """
@@ -315,7 +315,7 @@ def document_orders(track: Track) -> list[OrderState]:
         divided.setdefault(question.payer, []).append(question)
     waiting = {question.payer for question in [*asked, *beside] if question.status == "waiting"}
     return [
-        _state(
+        _order_state(
             row,
             [samples[pk] for pk in row.samples],
             questions,
@@ -337,7 +337,7 @@ def _questions(track: Track) -> dict[int, list[Question]]:
     return by_document
 
 
-def _state(
+def _order_state(
     order: DocumentOrder,
     samples: list[DocumentSample],
     questions: dict[int, list[Question]],

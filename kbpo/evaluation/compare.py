@@ -52,7 +52,7 @@ class Difference:
         return cls(quantity, first, second, value, error, *ends, None)
 
     @property
-    def shown(self) -> bool:
+    def excludes_zero(self) -> bool:
         """Return whether the 80 % interval leaves zero."""
         return self.low80 > 0 or self.high80 < 0
 

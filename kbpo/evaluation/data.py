@@ -47,7 +47,9 @@ def load_data(track: Track) -> Data:
     recall = recall_of(track)
     facts = None
     if recall:
-        facts = recall.facts(pool.instance, systems, documents.documents, _with_recall(systems))
+        facts = recall.read_facts(
+            pool.instance, systems, documents.documents, _with_recall(systems)
+        )
     counted = inclusion.drawn | np.isin(pool.target_id, sorted(set().union(*drawn.values())))
     judged = np.flatnonzero(counted[pool.target])
     f = kind.judge(pool.instance[judged], systems)

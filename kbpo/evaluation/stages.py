@@ -113,7 +113,7 @@ def _is_ranked(track: Track, computed: Computed, submission: Submission) -> bool
 def _move_on(submission: Submission, realised: Realised | None, ranked: bool) -> None:
     """Move a submission to the board, or to its next stage."""
     design = design_of(submission.track)
-    why = design.enough(submission, realised)
+    why = design.reason_to_stop(submission, realised)
     if not why and ranked:
         why = "ranked"
     if not why:
@@ -144,7 +144,7 @@ def notify_teams(evaluation: Evaluation, ended: list[Submission]) -> None:
             submission.notify_team()
             continue
         quantity, figure = headline_of[submission.pk]
-        interval = "" if figure.exact else ", with the interval at 80 %"
+        interval = "" if figure.is_exact else ", with the interval at 80 %"
         sentence = f"{quantity.label} {figure_text(figure)}{interval}."
         ends = {"low80": figure.low80, "high80": figure.high80}
         submission.notify_team(

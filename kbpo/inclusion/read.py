@@ -132,18 +132,18 @@ class Draws:
         return np.asarray(self._drawn(self._settled_batches) | still)
 
     @property
-    def _batches(self) -> QuerySet[SampleBatch]:
+    def _iid_batches(self) -> QuerySet[SampleBatch]:
         return SampleBatch.objects.filter(
             submission__track=self.track, submission__in=self.pool.systems, design="iid"
         )
 
     @property
     def _settled_batches(self) -> QuerySet[SampleBatch]:
-        return self._batches.filter(settled_at__isnull=False)
+        return self._iid_batches.filter(settled_at__isnull=False)
 
     @property
     def _open_batches(self) -> QuerySet[SampleBatch]:
-        return self._batches.filter(settled_at=None).exclude(submission__status__in=GONE)
+        return self._iid_batches.filter(settled_at=None).exclude(submission__status__in=GONE)
 
     def _drawn(self, batches: QuerySet[SampleBatch]) -> Bools:
         samples = Sample.objects.filter(batch__in=batches).values_list("target_id", flat=True)
@@ -196,7 +196,7 @@ def marks_of(track: Track, pool: Pool, closed: set[int]) -> Floats:
         f" bool_or(NOT {Label.IS_MARK} AND value = '{{}}'::jsonb)"
         f" FROM instances_label l WHERE target_id BETWEEN %s AND %s AND {IN_PLACE}"
         f" GROUP BY target_id HAVING bool_or({Label.IS_MARK} AND value <> '{{}}'::jsonb)",
-        pool.ends,
+        pool.target_id_range,
     )
     if not marked:
         return mark

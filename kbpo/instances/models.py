@@ -81,7 +81,7 @@ class Target(models.Model):
         return f"{self.kind} {self.pk}"
 
     @property
-    def ends(self) -> list[int]:
+    def span_offsets(self) -> list[int]:
         """Return the ends of its spans, as `ENDS` names them."""
         return [getattr(self, end) for end in ENDS]
 

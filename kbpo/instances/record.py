@@ -92,7 +92,7 @@ def rename_person(handle: str, instead: str, target_ids: Iterable[int]) -> None:
         cursor.execute(RENAME, [old, new, list(target_ids), old])
 
 
-def make_public(corpus: Corpus, at: datetime) -> int:
+def publish_labels(corpus: Corpus, at: datetime) -> int:
     """Make labels of a corpus public from `at` on, and return how many were not public before."""
     Corpus.objects.filter(pk=corpus.pk).update(opened_at=at)
     hidden = Label.objects.filter(target__corpus=corpus.pk, public_at__isnull=True)

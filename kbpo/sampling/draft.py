@@ -53,7 +53,7 @@ class Study:
         return self.error(people=people, rho=0.0, noise=noise)
 
 
-def study_of(kind: Kind, criterion: str, told: Worth) -> Study | None:
+def study_variances(kind: Kind, criterion: str, told: Worth) -> Study | None:
     """Return the variances to plan from, given the worth of a criterion that an evaluation stored;
     None if neither this track nor another study provides them. Another study is used as long as the
     measured variances carry a warning: few outputs have two judgments, or a variance is negative.
@@ -102,7 +102,7 @@ def study_of_track(track: Track) -> Study | None:
     """
     kind, latest = kind_of(track), track.evaluations.order_by("-number").first()
     worth = latest.report.worth if latest is not None else {}
-    return study_of(kind, track.criterion, worth.get(track.criterion, Worth()))
+    return study_variances(kind, track.criterion, worth.get(track.criterion, Worth()))
 
 
 NOBODY_KNOWS = 0.25

@@ -15,7 +15,7 @@ from kbpo import clock
 from kbpo.accounts.audit import COMMAND, note
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Corpus, slug_of
-from kbpo.instances.record import make_public
+from kbpo.instances.record import publish_labels
 from kbpo.money.models import Budget, Price
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -129,7 +129,7 @@ def close_track(track: Track, who: User | None = None, why: str = "") -> Track:
     closed = _move(track, "closed", who, why, closed_at=now)
     others = Track.objects.filter(corpus=closed.corpus_id, status__in=GOING_ON)
     if not others.exists():
-        make_public(closed.corpus, now)
+        publish_labels(closed.corpus, now)
     if closed.closed_at == now:  # and not before
         for run in Submission.objects.with_score().filter(track=closed, is_private=True):
             run.notify_of_release()

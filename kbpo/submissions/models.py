@@ -64,7 +64,7 @@ class SubmissionQuerySet(MovingQuerySet["Submission"]):
         """Return the submissions that are confirmed by their owner and not withdrawn."""
         return self.filter(confirmed_at__isnull=False).exclude(status__in=GONE)
 
-    def drafts(self) -> SubmissionQuerySet:
+    def awaiting_confirmation(self) -> SubmissionQuerySet:
         """Return the uploads that are not confirmed yet."""
         return self.filter(status__in=["received", "read", "planned"])
 

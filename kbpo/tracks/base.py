@@ -386,7 +386,7 @@ class Track(ABC):
     def corpus(self) -> Corpus:
         return self.track.corpus
 
-    def second_opinions(self, new: int, before: int = 0) -> int:
+    def count_second_opinions(self, new: int, before: int = 0) -> int:
         """Return of how many of `new` questions, drawn at random, one more person is asked, if that
         was done for `before` questions of the track already.
         """

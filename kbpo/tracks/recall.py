@@ -101,7 +101,7 @@ class TrackWithRecall(Track):
     """What a record of what readers found has (`Found.record`), in this order"""
 
     @abstractmethod
-    def facts(
+    def read_facts(
         self,
         instances: NDArray[np.int64],
         submissions: list[int],

@@ -89,7 +89,7 @@ class Table:
         return [[(column, column.draw(row)) for column in self.head] for row in rows]
 
     @property
-    def query(self) -> str:
+    def query_string(self) -> str:
         """Return the query string without the page."""
         if self.request is None:
             return ""
@@ -200,12 +200,12 @@ def json_stream(
 def json_lines(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
     """Yield each row as a line of JSON."""
 
-    def write(value: Any) -> str:
+    def as_text(value: Any) -> str:
         return value.isoformat() if isinstance(value, datetime) else str(value)
 
     for row in rows:
         record = dict(zip(header, row, strict=True))
-        yield json.dumps(record, ensure_ascii=False, default=write) + "\n"
+        yield json.dumps(record, ensure_ascii=False, default=as_text) + "\n"
 
 
 def start_iterating(parts: Iterable[T]) -> Iterator[T]:

@@ -15,7 +15,7 @@ REGRET = 30 * 86400
 """Seconds for which a rejection can be taken back."""
 
 
-def told_assignment(row: sqlite3.Row) -> Answer:
+def assignment_json(row: sqlite3.Row) -> Answer:
     """Return an assignment as the platform tells it."""
     return {
         "AssignmentId": row["id"],
@@ -47,14 +47,14 @@ def list_assignments(books: Books, request: Request) -> Answer:
         limit + 1,
         after,
     )
-    return page_of_results("Assignments", [told_assignment(row) for row in sent_in], limit, after)
+    return page_of_results("Assignments", [assignment_json(row) for row in sent_in], limit, after)
 
 
 def get_assignment(books: Books, request: Request) -> Answer:
     """Return an assignment that was sent in, with its HIT."""
     row = _sent_in(books, request["AssignmentId"])
     return {
-        "Assignment": told_assignment(row),
+        "Assignment": assignment_json(row),
         "HIT": hit_answer(hit_of(books, row["hit"]), books.now),
     }
 

@@ -56,7 +56,7 @@ class ToyTrack:
                 target.pk, "relation", payload_of(target, self.shown), list(self.shown)
             )
 
-    def second_opinions(self, new: int, before: int = 0) -> int:
+    def count_second_opinions(self, new: int, before: int = 0) -> int:
         return 0
 
     def find_unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:

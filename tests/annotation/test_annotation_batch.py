@@ -32,7 +32,7 @@ def test_a_batch_counts_its_questions_answers_and_money(
     settle.tick()
     [found] = batches()
     assert (found.payer, found.name) == (published.purpose, "Team Patterns Patterns")
-    assert (found.published, found.open, found.asked, found.done) == (6, 6, 6, 0)
+    assert (found.published, found.open, found.n_questions, found.n_finished) == (6, 6, 6, 0)
     assert (found.answers, found.answers_wanted, found.spent) == (6, 18, Decimal("0.36"))
     for client in clients[1:]:
         answer_all(client)

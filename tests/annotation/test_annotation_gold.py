@@ -164,7 +164,7 @@ def test_a_wrong_answer_to_gold_is_a_signal_and_is_paid_all_the_same(
     assert Signal.objects.get(kind="gold").against is True
     assert Payment.objects.filter(worker__user__username="dana").exists()
     [standing] = gold.gold_results(made.question.track)
-    assert (standing.answers, standing.against, standing.doubtful) == (1, 1, False)
+    assert (standing.answers, standing.against, standing.is_doubtful) == (1, 1, False)
 
 
 def test_nobody_meets_gold_of_a_target_that_they_know(

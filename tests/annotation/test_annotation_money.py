@@ -130,7 +130,7 @@ def test_what_fails_alone_holds_nobody_up(two_published: Submission, clients: li
     for client in clients:
         answer_all(client)
     bad = Assignment.objects.order_by("pk")[3]
-    whole = settle.answer_part
+    whole = settle.answer_to_question
 
     def breaks(question: Question, raw: dict) -> dict:
         if raw.get("broken"):
@@ -139,7 +139,7 @@ def test_what_fails_alone_holds_nobody_up(two_published: Submission, clients: li
 
     Assignment.objects.filter(pk=bad.pk).update(raw=bad.raw | {"broken": ["1"]})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(settle, "answer_part", breaks)
+        patch.setattr(settle, "answer_to_question", breaks)
         settle.tick()
         assert Assignment.objects.counts() == {"submitted": 1, "approved": 5}
         bad.refresh_from_db()
@@ -157,7 +157,7 @@ def test_what_kills_its_worker_is_given_up_and_takes_nothing_with_it(
         answer_all(client)
     bad = Assignment.objects.order_by("pk")[3]
     Assignment.objects.filter(pk=bad.pk).update(raw=bad.raw | {"deadly": ["1"]})
-    whole = settle.answer_part
+    whole = settle.answer_to_question
 
     def kills(question: Question, raw: dict) -> dict:
         if raw.get("deadly"):
@@ -165,7 +165,7 @@ def test_what_kills_its_worker_is_given_up_and_takes_nothing_with_it(
         return whole(question, raw)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(settle, "answer_part", kills)
+        patch.setattr(settle, "answer_to_question", kills)
         for _ in range(MAX_ATTEMPTS):
             with pytest.raises(Killed):
                 settle.tick()

@@ -80,7 +80,7 @@ def test_who_stands_alone_gets_a_signal_and_who_agrees_none(settled: Worker) -> 
     ],
 )
 def test_a_flag_takes_a_number_and_a_share(flag: Flag, beyond: bool) -> None:
-    assert flag.beyond is beyond
+    assert flag.is_past_limit is beyond
 
 
 def many_against(worker: Worker, n: int = 12) -> None:

@@ -168,7 +168,7 @@ def test_a_marketplace_pays_the_base_and_a_bonus_for_what_was_mended(turk: Turk)
     assert books.check_books() == []
     check_books(turk)
     held = compare_books("mturk")
-    assert held.difference == 0 and held.paid == Decimal("0.84")
+    assert held.balance_gap == 0 and held.paid == Decimal("0.84")
     states = {(one.state, one.amount) for one in money_by_state(track.pk)}
     assert ("paid", Decimal("0.70")) in states and ("fee", Decimal("0.14")) in states
 
@@ -263,11 +263,11 @@ def test_one_in_twenty_is_asked_twice_at_least_twenty_and_at_most_forty_on_a_tra
 ) -> None:
     monkeypatch.setattr(GenerationTrack, "second_share", None)
     kind = GenerationTrack(Track())
-    assert [kind.second_opinions(new) for new in (5, 60, 500, 2000)] == [5, 20, 25, 40]
-    assert kind.second_opinions(100, before=20) == 5
-    assert kind.second_opinions(100, before=12) == 8
-    assert kind.second_opinions(400, before=30) == 10
-    assert kind.second_opinions(400, before=40) == 0
+    assert [kind.count_second_opinions(new) for new in (5, 60, 500, 2000)] == [5, 20, 25, 40]
+    assert kind.count_second_opinions(100, before=20) == 5
+    assert kind.count_second_opinions(100, before=12) == 8
+    assert kind.count_second_opinions(400, before=30) == 10
+    assert kind.count_second_opinions(400, before=40) == 0
 
 
 def test_a_second_person_is_asked_by_a_number_that_is_independent_of_the_draw(

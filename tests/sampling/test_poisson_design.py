@@ -152,7 +152,7 @@ def test_a_stage_that_would_ask_nothing_goes_further_until_all_is_asked(
     row, design = standing_still, design_of(standing_still.track)
     before, left = row.batches.count(), poisson._not_drawn(row)
     assert left
-    while not (why := design.enough(row, _falls_short(row))):
+    while not (why := design.reason_to_stop(row, _falls_short(row))):
         state = State(row)
         assert not state.new(state.asked(state.raised(_goal(row, state)))), "it stands still"
         assert design.sample(row) > 0 or not poisson._not_drawn(row)
@@ -167,19 +167,21 @@ def test_judging_ends_at_once_where_no_stage_could_ask_anything(
 ) -> None:
     row, design = standing_still, design_of(standing_still.track)
     short = _falls_short(row)
-    assert design.enough(row, short) == ""
+    assert design.reason_to_stop(row, short) == ""
     monkeypatch.setattr(poisson, "STAGES", row.batches.count())
-    assert design.enough(row, short) == "stages"
+    assert design.reason_to_stop(row, short) == "stages"
     monkeypatch.setattr(poisson, "balance", lambda **_: SimpleNamespace(open=Decimal(0)))
-    assert design.enough(row, short) == "budget"
+    assert design.reason_to_stop(row, short) == "budget"
     last = row.batches.latest("stage")
     last.samples.all().delete()
     last.thresholds.all().delete()
     monkeypatch.setattr(poisson, "to_be_paid", lambda *_: set())
     monkeypatch.setattr(poisson, "STAGES", 99)
-    assert design.enough(row, short) == "exhausted", "a stage added nothing: the next would neither"
+    assert design.reason_to_stop(row, short) == "exhausted", (
+        "a stage added nothing: the next would neither"
+    )
     monkeypatch.setattr(poisson, "_not_drawn", lambda _: set())
-    assert design.enough(row, short) == "all", "nothing is left that money could ask about"
+    assert design.reason_to_stop(row, short) == "all", "nothing is left that money could ask about"
 
 
 def _confirmed(world: Replay, *runs: tuple[str, range]) -> list[Submission]:

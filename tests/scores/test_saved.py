@@ -27,7 +27,7 @@ from kbpo.instances.models import Instance, Label
 from kbpo.instances.record import NewLabel, record_labels
 from kbpo.sampling.designs import design_of, poisson
 from kbpo.sampling.designs.state import State
-from kbpo.sampling.draft import Draft, Study, study_of
+from kbpo.sampling.draft import Draft, Study, study_variances
 from kbpo.sampling.guess import FOLDS, guess_ratings
 from kbpo.sampling.models import SampleBatch, Threshold
 from kbpo.scores.bring import set_used
@@ -107,7 +107,7 @@ def test_the_page_tells_what_the_judge_is_worth_with_the_numbers_behind_it(studi
     assert [len(one) for one in judge.examples] == [
         min(20, round(share * judge.n)) for share in judge.quadrants
     ]
-    study = study_of(kind_of(studied.track), "overall", told)
+    study = study_variances(kind_of(studied.track), "overall", told)
     assert study is not None and not study.is_prior
     aided, alone = (asked(study, 0.03, aided=aided) for aided in (True, False))
     assert aided < alone < 2 * asked(study, 0.03, aided=False, people=2)
@@ -174,7 +174,7 @@ def test_every_figure_of_a_metric_has_its_interval_and_what_must_be_known_of_it(
 def test_before_anybody_rated_plans_rest_on_other_studies(world: World) -> None:
     page = Client().get("/tracks/answers/metrics/").content.decode()
     assert "Needs 50 rated outputs; 0 so far" in page
-    study = study_of(kind_of(world.track), "fluency", Worth())
+    study = study_variances(kind_of(world.track), "fluency", Worth())
     assert study is not None and study.is_prior
     assert study.components.sigma_a2 == pytest.approx(0.323 / 4)
     assert asked(study, 0.05) == 70, "96 with annotator noise in both components"
@@ -228,7 +228,7 @@ def test_the_plan_of_a_run_and_the_table_of_metrics_say_the_same(world: World) -
     Input.objects.bulk_create(more)
     run = world.add("C", [f"text {at}" for at in range(200)])
     options = design_of(world.track).draft(run, ["0.050", "0.020"])
-    study = study_of(kind_of(world.track), world.track.criterion, Worth())
+    study = study_variances(kind_of(world.track), world.track.criterion, Worth())
     table = {
         row["half_width"]: row["people_alone"]
         for row in judgments_by_width(kind_of(world.track), study)
@@ -246,11 +246,11 @@ def test_what_was_measured_here_is_planned_from_alone_once_enough_were_asked_twi
 ) -> None:
     components = Components(sigma_f2=0.025, sigma_a2=0.0125, gamma=0.5, repeated=40)
     told = Worth(180, 220, components, together=MetricScorer("all", "all", r=0.7))
-    study = study_of(kind_of(world.track), "overall", told)
+    study = study_variances(kind_of(world.track), "overall", told)
     assert study is not None and asked(study, 0.05, aided=False) == 25
     assert study.rho == pytest.approx(0.7 * 1.5**0.5) and asked(study, 0.05) == 13
     few = replace(components, repeated=5, warnings=("Only 5 outputs …",))
-    rough = study_of(kind_of(world.track), "overall", replace(told, components=few))
+    rough = study_variances(kind_of(world.track), "overall", replace(told, components=few))
     assert rough is not None and rough.leans and not study.leans
     assert 0.0125 < rough.components.sigma_a2 < 0.07
     taken = rough.rho**2 * rough.components.sigma_f2

@@ -97,20 +97,20 @@ def compare(url: str, name: str) -> int:
         User.objects.create_user(name, password=PASSWORD, is_annotator=True)
     browser, answers = Browser(url), 0
     login = browser.get("/login/").form()
-    browser.submit(login, login.values() | {"username": [name], "password": [PASSWORD]})
+    browser.submit(login, login.form_values() | {"username": [name], "password": [PASSWORD]})
     page = browser.get("/annotate/next/")
     if page.path == "/annotate/terms/":
         terms = page.form()
-        browser.submit(terms, terms.values() | {"agree": ["1"]})
+        browser.submit(terms, terms.form_values() | {"agree": ["1"]})
         begin = browser.get("/annotate/tutorial/form-better/")
-        lesson = browser.submit(begin.form(), begin.form().values())
+        lesson = browser.submit(begin.form(), begin.form().form_values())
         form = lesson.form("answer")
-        browser.submit(form, form.values() | {"preferred": ["1"]})
+        browser.submit(form, form.form_values() | {"preferred": ["1"]})
     page = browser.get("/annotate/next/")
     assert not page.has_form("answer") or "about 45\u00a0s" in page.text, "as it was declared"
     while page.status == 200 and page.has_form("answer"):
         form = page.form("answer")
-        page = browser.submit(form, form.values() | answer(page))
+        page = browser.submit(form, form.form_values() | answer(page))
         answers += 1
     return answers
 

@@ -84,7 +84,7 @@ class Played:
     def as_user(self, name: str) -> Browser:
         browser = Browser(self.url)
         login = browser.get("/login/").form()
-        browser.submit(login, login.values() | {"username": [name], "password": [PASSWORD]})
+        browser.submit(login, login.form_values() | {"username": [name], "password": [PASSWORD]})
         return browser
 
     def row(self) -> Submission:
@@ -110,14 +110,14 @@ def played(
 def send(browser: Browser, page: Page, field: str, **fields: list[str]) -> Page:
     """The page after the form that has this field."""
     [form] = [form for form in page.forms if any(name == field for name, _, _ in form.fields)]
-    return browser.submit(form, form.values() | fields)
+    return browser.submit(form, form.form_values() | fields)
 
 
 def answered(browser: Browser, page: Page) -> Page:
     """The page after an expert's answer to the one that is shown."""
     form = page.form("answer")
     fields = check_fields(page, form, Expert(), False, random.Random(0))
-    return browser.submit(form, form.values() | fields)
+    return browser.submit(form, form.form_values() | fields)
 
 
 @pytest.mark.soak
@@ -144,7 +144,9 @@ def test_a_round_goes_from_the_desk_over_the_experts_page_to_the_board(played: P
     assert before.value == pytest.approx(1.0, abs=0.02), "people believe what is written"
 
     page = root.get(f"/annotate/expert/{slug}/")
-    bad = root.submit(page.form("answer"), page.form("answer").values() | {"plausible": ["maybe"]})
+    bad = root.submit(
+        page.form("answer"), page.form("answer").form_values() | {"plausible": ["maybe"]}
+    )
     assert bad.status == 422 and "say whether the answer is plausible" in bad.text
     for word in ("Mine", "answerers", "votes", "ada"):
         assert word not in page.text, "who said it, and what people made of it"
@@ -206,10 +208,12 @@ def test_a_dispute_is_answered_blind_told_to_its_team_and_moves_no_score(played:
     assert "Passage 1</summary>" not in owner.get(seen).text, "the texts are not for everybody"
     Corpus.objects.update(may_be_downloaded=True)
     form = next(form for form in page.forms if form.action.endswith("/dispute/"))
-    short = owner.submit(form, form.values() | {"note": ["No."]})
+    short = owner.submit(form, form.form_values() | {"note": ["No."]})
     assert "in 10 characters or more" in short.text and not ExpertCheck.objects.exists()
     before = played.mean("centred")
-    told = owner.submit(form, form.values() | {"note": ["The passage was made up by somebody."]})
+    told = owner.submit(
+        form, form.form_values() | {"note": ["The passage was made up by somebody."]}
+    )
     assert "An expert will judge it again" in told.text and "You dispute this judgment" in told.text
     row = ExpertCheck.objects.get()
     assert (row.kind, row.interface) == ("dispute", "answer_correctness")

@@ -120,7 +120,7 @@ def judge(url: str, name: str) -> int:
         User.objects.create_user(name, password=PASSWORD, is_annotator=True)
     browser, answers = Browser(url), 0
     login = browser.get("/login/").form()
-    browser.submit(login, login.values() | {"username": [name], "password": [PASSWORD]})
+    browser.submit(login, login.form_values() | {"username": [name], "password": [PASSWORD]})
     page = browser.get("/annotate/next/")
     while page.status == 200 and page.path != "/annotate/":
         page, answered = answer(browser, page)
@@ -132,11 +132,13 @@ def answer(browser: Browser, page: Page) -> tuple[Page, bool]:
     """The next page after an answer, or after agreeing to the terms."""
     if not page.has_form("answer"):
         terms = page.form()
-        browser.submit(terms, terms.values() | {"agree": ["1"]})
+        browser.submit(terms, terms.form_values() | {"agree": ["1"]})
         return browser.get("/annotate/next/"), False
     form = page.form("answer")
     is_question = "?</div>" in page.text
-    return browser.submit(form, form.values() | {"question": ["1" if is_question else "2"]}), True
+    return browser.submit(
+        form, form.form_values() | {"question": ["1" if is_question else "2"]}
+    ), True
 
 
 def test_a_text_travels_from_an_upload_to_a_row_on_the_board(

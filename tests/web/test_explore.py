@@ -227,8 +227,8 @@ def test_the_worst_come_first_of_what_is_judged(row: Submission, toy: Toy) -> No
     values = [goodness[pk] for pk in found if goodness[pk] in (0, 1)]
     assert set(found) == set(goodness) and values == sorted(values) and {0, 1} == set(values)
     choice = read_choice({"sort": "worst"}, row)
-    assert choice["verdict"] == "judged" and "sort" not in choice.query(verdict="")
-    assert "sort=worst" in choice.query(verdict="wrong")
+    assert choice["verdict"] == "judged" and "sort" not in choice.query_string(verdict="")
+    assert "sort=worst" in choice.query_string(verdict="wrong")
 
 
 def test_the_page_shows_a_claim_beside_what_people_said(

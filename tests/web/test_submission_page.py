@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from kbpo import clock
 from kbpo.evaluation.models import Evaluation
-from kbpo.instances.record import make_public
+from kbpo.instances.record import publish_labels
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
 from tests.web.conftest import OTHERS
@@ -161,7 +161,7 @@ def test_a_closed_track_shows_everybody_what_is_public_and_no_more(
     toy.track.save()
     judge_all(row)  # another track on the same corpus is open
     assert not sees(as_user(""), row) and not sees(as_user("Rosa"), row)
-    make_public(toy.corpus, clock.now())
+    publish_labels(toy.corpus, clock.now())
     cache.clear()  # nothing but the closing itself makes labels public
     page = as_user("").get(reverse("submission-explore", args=[row.pk]), {"verdict": "judged"})
     assert len(page.context["rows"]) == row.predictions.count()

@@ -111,7 +111,7 @@ class AnswerCorrectness(Interface):
     def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
         return ratings_label(question, responses, [ANY, AVERAGE])
 
-    def units(
+    def agreement_units(
         self, question: Question, response: Judgment, *, measured: bool = False
     ) -> Iterator[tuple[Unit, str]]:
         """Yield plausibility, the verdict of each passage, and the flag."""
@@ -128,7 +128,7 @@ class AnswerCorrectness(Interface):
         """
         statements = []
         for judgment in answer:
-            for (what, which), value in self.units(question, judgment):
+            for (what, which), value in self.agreement_units(question, judgment):
                 words = "Flagged" if what == "flag" else f"Plausible: {value}"
                 if what == "passage":
                     words = f"Paragraph {LETTERS[int(which)]}: {SHOWS[value]}"

@@ -184,7 +184,7 @@ def _clusters(
         return number
 
     for j in range(len(mentions)):
-        if not reading.linkable(mentions[j].type):
+        if not reading.is_linkable(mentions[j].type):
             continue
         for i in range(j):
             if (
@@ -235,7 +235,7 @@ def _name_cluster(
         cluster,
         key=lambda mention: (-total[mention.span], mention.span[0] - mention.span[1], mention.span),
     )
-    linkable = reading.linkable(first.type)
+    linkable = reading.is_linkable(first.type)
     finders = {reader for row in marks for reader, mark in enumerate(row) if mark is not None}
     links: dict[int, str] = {}  # reader -> title of the first mention of the cluster that has one
     for row in marks if linkable else ():
@@ -324,7 +324,7 @@ class Entities(Interface):
     def parse(self, question: Question, raw: dict[str, Any]) -> list[ParsedResponse]:
         if (flag := flag_of(raw)) is not None:
             return [ParsedResponse(question.target_id, "flag", flag)]
-        mentions = Reading(question.payload).marked(raw)
+        mentions = Reading(question.payload).read_mentions(raw)
         links = {
             f"{mention.span[0]}-{mention.span[1]}": mention.link
             for mention in mentions
@@ -398,7 +398,7 @@ class Entities(Interface):
                 titles += [_title_statement(reading, *link) for link in judgment.value.items()]
         return [*statements, *titles]
 
-    def units(
+    def agreement_units(
         self, question: Question, response: Judgment, *, measured: bool = False
     ) -> Iterator[tuple[Unit, str]]:
         """Yield the type of each word, and the referent and title of each mention; `measured` is
@@ -421,7 +421,7 @@ class Entities(Interface):
             kinds[begin:end] = [mark.type] * (end - begin)
         yield from ((("mention", str(token)), kind) for token, kind in enumerate(kinds))
         for mark in marked:
-            if reading.linkable(mark.type):
+            if reading.is_linkable(mark.type):
                 yield (
                     ("canonical", f"{mark.span[0]}-{mark.span[1]}"),
                     f"{mark.canonical[0]}-{mark.canonical[1]}",
@@ -436,7 +436,7 @@ class Entities(Interface):
             words["canonical"] = [""] * len(reading.tokens)
         if response.criterion == "links":
             words["link"] = [""] * len(reading.tokens)
-        for (subject, which), value in self.units(question, response):
+        for (subject, which), value in self.agreement_units(question, response):
             if subject not in words:
                 yield (subject, which), value
                 continue

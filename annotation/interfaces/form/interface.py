@@ -132,7 +132,7 @@ class Form(Interface):
                 statements.append(Statement((judgment.criterion, choice), words, optional=is_free))
         return statements
 
-    def units(
+    def agreement_units(
         self, question: Question, response: Judgment, *, measured: bool = False
     ) -> Iterator[tuple[Unit, str]]:
         """Yield the option of each field, and the flag."""

@@ -96,14 +96,14 @@ class LanguageQuality(Form):
                 label.value[PEOPLE][HTER] = label.value[PEOPLE][EDIT]
         return labels
 
-    def units(
+    def agreement_units(
         self, question: Question, response: Judgment, *, measured: bool = False
     ) -> Iterator[tuple[Unit, str]]:
         """Yield the rating of each facet, whether the text was edited, and the flag."""
         if response.criterion == EDIT:
             yield (EDIT, ""), "yes" if response.value["changed"] else "no"
         else:
-            yield from super().units(question, response)
+            yield from super().agreement_units(question, response)
 
     def earns_extra(self, judgments: Sequence[Judgment]) -> bool:
         return any(

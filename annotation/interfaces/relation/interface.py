@@ -83,7 +83,7 @@ class Relation(Interface):
     def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
         return page_of(question.payload, answer or {})
 
-    def whole(self, question: Question, text: str) -> dict[str, Any]:
+    def document_with_marks(self, question: Question, text: str) -> dict[str, Any]:
         return text_of(Pair.of(question.payload), text, 0, len(text))
 
     def parse(self, question: Question, raw: dict[str, Any]) -> list[ParsedResponse]:
@@ -135,7 +135,7 @@ class Relation(Interface):
                 labels.append(_mention_label(side, values))
         return labels
 
-    def asked(self, question: Question) -> list[Asked]:
+    def asked_statements(self, question: Question) -> list[Asked]:
         predicates = question.payload["predicates"]
         if not predicates:
             return []
@@ -179,7 +179,7 @@ class Relation(Interface):
                 statements += _relation_statements(pair, judgment.value["holds"])
         return statements
 
-    def units(
+    def agreement_units(
         self, question: Question, response: Judgment, *, measured: bool = False
     ) -> Iterator[tuple[Unit, str]]:
         """Yield each directed predicate (yes, no), the referent of each mention with several
@@ -193,7 +193,11 @@ class Relation(Interface):
             for predicate in question.payload["predicates"]:
                 yield ("relation", predicate["part"]), "yes" if predicate["part"] in holds else "no"
         for side in Pair.of(question.payload).sides:
-            if response.criterion == "linking" and side.asked and side.target == response.target_id:
+            if (
+                response.criterion == "linking"
+                and side.has_choice
+                and side.target == response.target_id
+            ):
                 yield ("linking", str(side.target)), str(response.value["choice"])
 
 
@@ -202,7 +206,7 @@ def _is_informative(side: Side, link: Judgment) -> bool:
     offered names was chosen, or a title was given. Otherwise the worker has only kept the single
     name that was offered.
     """
-    return side.asked or link.value["choice"] == OTHER or bool(link.value.get("title"))
+    return side.has_choice or link.value["choice"] == OTHER or bool(link.value.get("title"))
 
 
 def _link_statement(side: Side, judgment: Judgment) -> Statement:
@@ -210,7 +214,7 @@ def _link_statement(side: Side, judgment: Judgment) -> Statement:
     title = judgment.value.get("title")
     page = ", no page of Wikipedia" if title == NO_TITLE else f", “{title}” in Wikipedia"
     if choice in side.candidates:
-        words = f"{side.letter.upper()}, “{side.gloss}”, is “{side.called(choice)}”"
+        words = f"{side.letter.upper()}, “{side.gloss}”, is “{side.candidate_words(choice)}”"
     else:
         words = f"{side.letter.upper()}, “{side.gloss}”, is none of the names that were offered"
     key = ("linking", side.letter, choice if choice in side.candidates else OTHER)
@@ -281,9 +285,9 @@ def text_of(pair: Pair, text: str, begin: int, length: int) -> dict[str, Any]:
 
 def _side(side: Side, answer: Mapping[str, Any]) -> dict[str, Any]:
     chosen = _field_values(answer, side.letter)
-    alone = not side.asked and OTHER not in chosen
+    alone = not side.has_choice and OTHER not in chosen
     candidates = [
-        (span, gloss, " or ".join(side.fuller.get(span, [])), alone or span in chosen)
+        (span, gloss, " or ".join(side.longer_names.get(span, [])), alone or span in chosen)
         for span, gloss in side.candidates.items()
     ]
     return {
@@ -292,9 +296,9 @@ def _side(side: Side, answer: Mapping[str, Any]) -> dict[str, Any]:
         "gloss": side.gloss,
         "span": f"{side.span[0]}-{side.span[1]}",
         "word": TYPE_WORDS.get(side.type.upper(), "name"),
-        "question": "Who is" if side.person else "What is",
+        "question": "Who is" if side.is_person else "What is",
         "may_have_title": bool(side.candidates),
-        "has_parts": bool(side.fuller),
+        "has_parts": bool(side.longer_names),
         "candidates": [
             *candidates,
             (OTHER, NOT_LISTED, "", OTHER in chosen),
@@ -363,9 +367,9 @@ def _choice_of(side: Side, raw: Mapping[str, Any]) -> str:
     BadAnswer.
     """
     choice = field_text(raw, side.letter)
-    if not side.asked and choice != OTHER:
+    if not side.has_choice and choice != OTHER:
         return f"{side.span[0]}-{side.span[1]}"
-    asking = "who" if side.person else "what"
+    asking = "who" if side.is_person else "what"
     if not choice:
         raise BadAnswer(
             f"Step {1 if side.letter == 'a' else 2} is missing: {asking} is “{side.gloss}”?"

@@ -93,7 +93,7 @@ class RelationsExhaustive(Interface):
             **flag_shown(left),
         }
 
-    def whole(self, question: Question, text: str) -> dict[str, Any]:
+    def document_with_marks(self, question: Question, text: str) -> dict[str, Any]:
         return {
             "text": text,
             "marks": [(*mention["span"], "other") for mention in question.payload["mentions"]],
@@ -144,7 +144,7 @@ class RelationsExhaustive(Interface):
             *labels,
         ]
 
-    def asked(self, question: Question) -> list[Asked]:
+    def asked_statements(self, question: Question) -> list[Asked]:
         data = question.payload
         asked = []
         for pair in data["pairs"]:
@@ -164,7 +164,7 @@ class RelationsExhaustive(Interface):
                     )
         return statements
 
-    def units(
+    def agreement_units(
         self, question: Question, response: Judgment, *, measured: bool = False
     ) -> Iterator[tuple[Unit, str]]:
         """Yield each directed predicate of each pair: yes or no."""

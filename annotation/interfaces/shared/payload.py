@@ -128,12 +128,12 @@ class Side:
         return self.data.get("type", "")
 
     @property
-    def asked(self) -> bool:
+    def has_choice(self) -> bool:
         """Whether people choose among several candidates."""
         return bool(set(self.candidates) - {f"{self.span[0]}-{self.span[1]}"})
 
     @property
-    def person(self) -> bool:
+    def is_person(self) -> bool:
         return self.type.upper() in ("PER", "PERSON")
 
     @cached_property
@@ -142,7 +142,7 @@ class Side:
         return {f"{c['span'][0]}-{c['span'][1]}": c["gloss"] for c in self.data["candidates"]}
 
     @cached_property
-    def fuller(self) -> dict[str, list[str]]:
+    def longer_names(self) -> dict[str, list[str]]:
         """For each candidate whose words are part of another candidate, or its initials: these
         longer names. Each entity is called by its longest name, so they are different entities.
         """
@@ -158,10 +158,14 @@ class Side:
                 fuller_of[value] = list(dict.fromkeys(longer))
         return fuller_of
 
-    def called(self, value: str) -> str:
+    def candidate_words(self, value: str) -> str:
         """Return the words of a candidate, distinct from all others."""
         gloss = self.candidates[value]
-        return f"{gloss}, not {' or '.join(self.fuller[value])}" if value in self.fuller else gloss
+        return (
+            f"{gloss}, not {' or '.join(self.longer_names[value])}"
+            if value in self.longer_names
+            else gloss
+        )
 
 
 def _is_part_of(words: list[str], longer: list[str]) -> bool:

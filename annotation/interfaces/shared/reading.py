@@ -106,10 +106,10 @@ class Reading:
         begin, end = self._begins.get(span[0]), self._ends.get(span[1])
         return (begin, end) if begin is not None and end is not None and begin < end else None
 
-    def linkable(self, type_name: str) -> bool:
+    def is_linkable(self, type_name: str) -> bool:
         return self.types[type_name]["value"] is None
 
-    def marked(self, raw: Mapping[str, Any]) -> list[CheckedMention]:
+    def read_mentions(self, raw: Mapping[str, Any]) -> list[CheckedMention]:
         """Return the mentions in a raw answer, in the order of the text. Raises BadAnswer."""
         entries = json_of(raw, "mentions", list)
         if not entries and not text_of(raw, "nothing"):
@@ -150,7 +150,7 @@ class Reading:
         if kind not in self.types:
             raise BadAnswer(f"“{gloss}” has the type “{kind[:40]}”, which is not one of this page.")
         canonical = (
-            _span(row["canonical"]) if row.get("canonical") and self.linkable(kind) else span
+            _span(row["canonical"]) if row.get("canonical") and self.is_linkable(kind) else span
         )
         return CheckedMention(
             span, kind, canonical, self._value(row, kind, gloss), _title(row, gloss)
@@ -189,7 +189,7 @@ class Reading:
                 f"“{self.gloss(mention.span)}” is marked {words[0]}, but it is said to be the same"
                 f" as “{self.gloss(name.span)}”, which is marked {words[1]}."
             )
-        link = name.link if self.linkable(mention.type) else ""
+        link = name.link if self.is_linkable(mention.type) else ""
         return CheckedMention(mention.span, mention.type, mention.canonical, mention.value, link)
 
 

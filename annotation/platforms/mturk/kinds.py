@@ -147,26 +147,26 @@ def requirements() -> list[dict[str, Any]]:
     ask for.
     """
     needs: list[dict[str, Any]] = [
-        _need(qualification(EXCLUDED), "DoesNotExist", "DiscoverPreviewAndAccept")
+        _requirement(qualification(EXCLUDED), "DoesNotExist", "DiscoverPreviewAndAccept")
     ]
     if settings.MTURK_REQUIRE_TUTORIAL:
-        needs.append(_need(qualification(TUTORIAL), "Exists", "Accept"))
+        needs.append(_requirement(qualification(TUTORIAL), "Exists", "Accept"))
     if settings.MTURK_LEAST_APPROVED_PERCENT:
-        needs.append(_least(APPROVED_PERCENT, settings.MTURK_LEAST_APPROVED_PERCENT))
+        needs.append(_requirement_at_least(APPROVED_PERCENT, settings.MTURK_LEAST_APPROVED_PERCENT))
     if settings.MTURK_LEAST_APPROVED_HITS:
-        needs.append(_least(APPROVED_HITS, settings.MTURK_LEAST_APPROVED_HITS))
+        needs.append(_requirement_at_least(APPROVED_HITS, settings.MTURK_LEAST_APPROVED_HITS))
     if settings.MTURK_COUNTRIES:
         places = [{"Country": country} for country in settings.MTURK_COUNTRIES]
-        needs.append(_need(LOCALE, "In", "Accept") | {"LocaleValues": places})
+        needs.append(_requirement(LOCALE, "In", "Accept") | {"LocaleValues": places})
     return needs
 
 
-def _need(kind: str, comparator: str, guarded: str) -> dict[str, Any]:
+def _requirement(kind: str, comparator: str, guarded: str) -> dict[str, Any]:
     return {"QualificationTypeId": kind, "Comparator": comparator, "ActionsGuarded": guarded}
 
 
-def _least(kind: str, number: int) -> dict[str, Any]:
-    return _need(kind, "GreaterThanOrEqualTo", "Accept") | {"IntegerValues": [number]}
+def _requirement_at_least(kind: str, number: int) -> dict[str, Any]:
+    return _requirement(kind, "GreaterThanOrEqualTo", "Accept") | {"IntegerValues": [number]}
 
 
 def forget(external_id: str = "") -> None:

@@ -79,7 +79,7 @@ def read_run(path: Path, folder: Path) -> Reading:
                 raise FileNotFoundError(str(folder / needed))
         mentions = folder / MENTIONS
         types = _mention_types(mentions) if mentions.exists() else {}
-        corpus = MemoryCorpus(_documents(folder / DOCUMENTS, limits, types))
+        corpus = MemoryCorpus(_read_documents(folder / DOCUMENTS, limits, types))
         schema = load_schema(folder / SCHEMA)
         kind, items = "relations", read_claims(path, corpus, schema, limits, report)
     n_items = sum(1 for _ in items)
@@ -112,7 +112,7 @@ def _mention_types(path: Path) -> dict[str, dict[tuple[int, int], str]]:
     return types
 
 
-def _documents(
+def _read_documents(
     path: Path, limits: Limits, types: dict[str, dict[tuple[int, int], str]]
 ) -> Iterator[DocumentView]:
     """Yield the documents of a corpus file. Raises OSError for an invalid file."""

@@ -110,7 +110,7 @@ class Design(ABC):
         """
 
     @abstractmethod
-    def enough(self, submission: Submission, realised: Realised | None) -> str:
+    def reason_to_stop(self, submission: Submission, realised: Realised | None) -> str:
         """Return why nothing more is to be asked (target, budget, all, stages, exhausted), once all
         that was drawn is answered; empty if another stage is due. `realised` is what the judgments
         of the guaranteed number came to; None before there are any.
@@ -158,7 +158,7 @@ def price_of(submission: Submission, targets: int, new: int) -> dict[str, Any]:
     """Return the part of an option that is the same for every design: counts, dollars, seconds of
     work.
     """
-    seconded = kind_of(submission.track).second_opinions(new)
+    seconded = kind_of(submission.track).count_second_opinions(new)
     answers = submission.track.workers_per_question + (Decimal(seconded) / new if new else 0)
     price = agreed_price(submission) or _price_of_today(submission.track)
     each = (price.per_answer * answers).quantize(CENT, ROUND_CEILING)

@@ -83,7 +83,7 @@ class Iid(Design):
         """Return the variance that the interval is computed from."""
         return realised.interval_variance
 
-    def enough(self, submission: Submission, realised: Realised | None) -> str:
+    def reason_to_stop(self, submission: Submission, realised: Realised | None) -> str:
         if not submission.batches.filter(design="iid", stage=1 + submission.orders).exists():
             return ""  # more was ordered meanwhile
         target = target_variance(submission, submission.plan["chosen"])

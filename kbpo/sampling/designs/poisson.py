@@ -123,7 +123,7 @@ class Poisson(Design):
         """
         return realised.anticipated
 
-    def enough(self, submission: Submission, realised: Realised | None) -> str:
+    def reason_to_stop(self, submission: Submission, realised: Realised | None) -> str:
         target = target_variance(submission, submission.plan["chosen"])
         if realised is not None and self.variance_to_compare(realised) <= CLOSE * target:
             return "target"

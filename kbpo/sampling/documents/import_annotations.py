@@ -138,7 +138,7 @@ def _load(row: AnnotationUpload) -> Found:
             row.track,
             Path(row.file.path),
             Path(row.mentions.path),
-            _documents(row),
+            _annotated_documents(row),
             closed=row.closed,
             seed=row.seed if row.which == AnnotationUpload.Which.SAMPLE else None,
             is_public=row.is_public,
@@ -158,7 +158,7 @@ def _load(row: AnnotationUpload) -> Found:
     return found
 
 
-def _documents(row: AnnotationUpload) -> list[int]:
+def _annotated_documents(row: AnnotationUpload) -> list[int]:
     """Return the documents that are annotated. Raises CannotDraw, CannotLoad."""
     if row.which == AnnotationUpload.Which.SAMPLE:
         return draw_documents(row.track, row.size or 0, row.seed)

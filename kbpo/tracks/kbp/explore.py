@@ -85,7 +85,7 @@ class Judged(base.Judged):
         taken = {self.row.subject, self.row.object}
         rows = Mention.objects.filter(document=self.document).values_list("begin", "end")
         return Explained(
-            ends=self.ends(),
+            ends=self.judged_mentions(),
             holds=[claim for _, claim in self.holding_relations()],
             asked=len(self.row.value.get("shown", ())),
             around=(document.sentences[first][0], document.sentences[last][1]),
@@ -144,7 +144,7 @@ class Judged(base.Judged):
                 "link": end.people_link,
                 "votes": end.votes,
             }
-            for end in self.ends()
+            for end in self.judged_mentions()
         }
         holds = [
             {**held, "claim": "".join(text for _, text in claim)}
@@ -159,7 +159,7 @@ class Judged(base.Judged):
         """
         return f"{span[0]}-{span[1] - 1}" if self.ends_included else f"{span[0]}–{span[1]}"
 
-    def ends(self) -> list[End]:
+    def judged_mentions(self) -> list[End]:
         """Return the two mentions of the relation, each with its judgments."""
         row, prediction = self.row, self.prediction
         return [

@@ -136,7 +136,7 @@ class _Mentioned:
         """Return the predictions of some rows."""
         return _Mentioned(**{name: values[rows] for name, values in vars(self).items()})
 
-    def facts(self) -> Ids:
+    def fact_codes(self) -> Ids:
         """Return (n,) a code of the fact that each row predicts, given its links."""
         entity = code_pairs(
             np.tile(self.document, 2), np.append(self.subject_claimed, self.object_claimed)
@@ -184,7 +184,7 @@ def read_facts(
     size_of = np.zeros(0, dtype=np.int64)
     if touched.size:
         fact, size, predicting = np.array(fact), np.array(size), np.array(predicting)
-        settled = names.facts(each.of(touched))
+        settled = names.settle_fact_codes(each.of(touched))
         fact[touched] = untouched + settled
         size_of = np.bincount(settled[counted[touched]], minlength=int(settled.max()) + 1)
         size[touched] = size_of[settled]
@@ -227,7 +227,7 @@ def read_facts(
         marked=np.isin(fact, code[code >= 0]),
         code=code,
         links=_links(true, names, annotated),
-        missed=_missed(marks, inside.of(entered_inside), number, place, len(annotated)),
+        missed=_count_missed_facts(marks, inside.of(entered_inside), number, place, len(annotated)),
     )
 
 
@@ -246,7 +246,7 @@ def _of_each_instance(systems: list[int], reach: int, has_entered: Bools) -> Arr
     each = _Mentioned.from_predictions(predicted, from_entered).of(first)
     entered = np.zeros(instance.size, dtype=np.bool_)
     entered[row[from_entered]] = True
-    documents, fact = np.unique(each.document), each.facts()
+    documents, fact = np.unique(each.document), each.fact_codes()
     near = _Sentences(documents.tolist(), reach).all_near(each)
     counted = near & entered
     begin = np.searchsorted(row[order], np.arange(instance.size + 1)).astype(np.int32)
@@ -305,7 +305,7 @@ def facts_with_systems(
     names = _Names(_labelled_documents(document__in=documents), public=public)
     predicted = _Predicted.read(systems, documents)
     rows = _Mentioned.from_predictions(predicted)
-    code = names.facts(rows)
+    code = names.settle_fact_codes(rows)
     number = dict(Predicate.objects.filter(corpus=track.corpus_id).values_list("name", "pk"))
     by_fact: dict[Fact, set[int]] = {}
     for fact, wanted in _codes(rows, code, names, number).items():
@@ -342,7 +342,7 @@ def targets_in_scope(track: Track, targets: Sequence[int]) -> set[int]:
     }
 
 
-def _missed(
+def _count_missed_facts(
     marks: set[Mark], inside: _Mentioned, number: dict[str, int], place: Ids, n: int
 ) -> Ids:
     """Return how many marks of each annotated document none of the rows predicts at the very same
@@ -406,7 +406,7 @@ class _Names:
         self.claimed: dict[tuple[int, Span], Span] = {}
         """Of mentions in documents with labels, what most submissions claim"""
 
-    def facts(self, rows: _Mentioned) -> Ids:
+    def settle_fact_codes(self, rows: _Mentioned) -> Ids:
         """Return (n,) a code of the fact that each row predicts; its links are used from now on."""
         document, spans = np.tile(rows.document, 2), np.append(rows.subject, rows.object)
         claims = np.append(rows.subject_claimed, rows.object_claimed)
@@ -418,7 +418,7 @@ class _Names:
             self.claimed[key] = _span(int(canonical[at]))
             canonical[at] = _number(self.of(*key))
         subject, object_ = np.split(canonical[mention], 2)
-        return replace(rows, subject_claimed=subject, object_claimed=object_).facts()
+        return replace(rows, subject_claimed=subject, object_claimed=object_).fact_codes()
 
     def of(self, document: int, span: Span) -> Span:
         settled = self._settled(document, span)

@@ -274,7 +274,7 @@ class KbpTrack(TrackWithRecall):
             found.append(explore.predictions_in_document(self.corpus, submission_id, key))
         return sorted(set[int]().union(*found).intersection(*found)), are_all
 
-    def facts(
+    def read_facts(
         self,
         instances: Ids,
         submissions: list[int],

@@ -85,7 +85,7 @@ def tutorial_of(form: Form) -> dict[str, Any] | None:
     questions = [
         {
             "payload": payload_of(form, lesson.texts, lesson.beside),
-            "right": _raw(form, lesson),
+            "right": _raw_answer(form, lesson),
             "tests": lesson.tests,
             "why": lesson.why,
         }
@@ -102,7 +102,7 @@ def tutorial_of(form: Form) -> dict[str, Any] | None:
     }
 
 
-def _raw(form: Form, lesson: Lesson) -> dict[str, Any]:
+def _raw_answer(form: Form, lesson: Lesson) -> dict[str, Any]:
     """Return the right answer as the form sends it: the places of buttons, from 1."""
     raw = {
         question.name: ["–"] for question in form.questions if question.kind == "text"

@@ -232,7 +232,7 @@ class TextTrack(Track):
             payloads[pk] = payload_of(self.form, texts, beside)
         return payloads
 
-    def second_opinions(self, new: int, before: int = 0) -> int:
+    def count_second_opinions(self, new: int, before: int = 0) -> int:
         if self.second_share is not None:
             return math.ceil(self.second_share * new)
         wanted = max(FEWEST_SECOND - before, math.ceil(SECOND_SHARE * new))

@@ -106,7 +106,9 @@ class Predictions(PublicView):
         page, _ = explorer.page(choice, limit)
         following = None
         if page.after:
-            query = choice.query(after=page.after, limit=request.query_params.get("limit", ""))
+            query = choice.query_string(
+                after=page.after, limit=request.query_params.get("limit", "")
+            )
             following = request.build_absolute_uri(request.path + query)
         records = [prediction_record(row) for row in prediction_rows(explorer, page.ids)]
         return Response({"count": page.n, "next": following, "results": records})

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation.desk.experts import judged_by, parse_and_store_answer, question_of
-from annotation.hits.parts import answer_part
+from annotation.hits.parts import answer_to_question
 from annotation.interfaces.base import BadAnswer
 from annotation.models import Assignment, Question
 from annotation.quality.gold import CannotMake, make_gold
@@ -153,7 +153,9 @@ def make_gold_from_answer(request: HttpRequest, pk: int) -> HttpResponse:
     )
     earliest = assignments.order_by("pk").first()
     given = (
-        answer_part(source, earliest.raw) if earliest and isinstance(earliest.raw, dict) else None
+        answer_to_question(source, earliest.raw)
+        if earliest and isinstance(earliest.raw, dict)
+        else None
     )
     return _make_gold(request, source, given)
 

@@ -78,7 +78,7 @@ def health_checks(stages: Iterable[Stage]) -> list[Check]:
         oldest = max(stage.oldest for stage in waiting if stage.oldest is not None)
         n = sum(stage.waiting for stage in waiting)
         text = f"{count_text(n)} wait{'s' if n == 1 else ''}, the oldest {duration_text(oldest)}"
-    checks.append(Check("Queue", text, well=not any(stage.late for stage in waiting)))
+    checks.append(Check("Queue", text, well=not any(stage.is_late for stage in waiting)))
     disk = shutil.disk_usage(uploads_folder())
     free = disk.free / disk.total
     text = f"{disk.free / 1e9:.0f} GB free, {free:.0%}"

@@ -81,7 +81,7 @@ def show_desk(request: HttpRequest) -> HttpResponse:
 def _context() -> dict[str, Any]:
     steps, failed, spent = stages(), failures(), money_summary()
     book_disagreements = journey.book_disagreements()
-    late = [row for row in steps if row.late]
+    late = [row for row in steps if row.is_late]
     halts = [halt for halt in current_halts() if not halt.payer]
     undecided, asked = exclude.undecided_workers(), _open_requests()
     announced = Track.objects.filter(status=Track.Status.OPEN, closes_on__isnull=False)

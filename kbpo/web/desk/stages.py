@@ -59,7 +59,11 @@ class Run:
     @property
     def share(self) -> float:
         """The share of its questions that is settled."""
-        return self.batch.done / self.batch.asked if self.batch and self.batch.asked else 0.0
+        return (
+            self.batch.n_finished / self.batch.n_questions
+            if self.batch and self.batch.n_questions
+            else 0.0
+        )
 
 
 def runs(most: int = 8) -> list[Run]:

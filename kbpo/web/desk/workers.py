@@ -50,7 +50,7 @@ MOST_READ = 8
 
 def _worker_cell(line: Any) -> SafeString:
     address = reverse("desk-worker", args=[line.handle])
-    online = tag("online", "good") if line.online else ""
+    online = tag("online", "good") if line.is_online else ""
     who = link(address, code(line.handle[:6]))
     return format_html('{} <span class="quiet">{}</span> {}', who, line.platform, online)
 
@@ -61,7 +61,7 @@ def _agreement_cell(line: Any) -> SafeString | str:
         return DASH
     return format_html(
         '<span class="nobr">{} <span class="quiet">of {}</span></span>',
-        f"{held.agreeing:.2f}",
+        f"{held.agreement_share:.2f}",
         count_text(held.of),
     )
 
@@ -70,8 +70,10 @@ def _state_cell(line: Any) -> SafeString:
     if line.excluded_reason:
         reason = Truncator(line.excluded_reason).chars(90)
         return format_html("<span>{} {}</span>", tag("excluded", "warn"), reason)
-    if line.beyond:
-        return format_html("<span>{}</span>", " ".join(flag.sentence for flag in line.beyond))
+    if line.flags_past_limit:
+        return format_html(
+            "<span>{}</span>", " ".join(flag.sentence for flag in line.flags_past_limit)
+        )
     several = "" if line.signals == 1 else "s"
     words = f"{count_text(line.signals)} signal{several}, within limits"
     return format_html('<span class="quiet">{}</span>', words if line.signals else "no signal")

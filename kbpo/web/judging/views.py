@@ -460,7 +460,7 @@ def show_document(request: HttpRequest, worker: Worker, token: str) -> HttpRespo
 def show_whole_document(request: HttpRequest, asked: Question) -> HttpResponse:
     """Return the whole document of a question."""
     document = get_object_or_404(Document, pk=asked.target.document_id)
-    context = interface_of(asked.interface).whole(asked, document.text) | {
+    context = interface_of(asked.interface).document_with_marks(asked, document.text) | {
         "title": document.title or document.key
     }
     return render(request, "annotation/document.html", context)

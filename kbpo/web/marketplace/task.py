@@ -22,11 +22,11 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotation.hits.parts import (
-    answer_part,
+    answer_to_question,
     draft_of_hit,
     join_answers,
     read_json,
-    unfinished_part,
+    unfinished_question,
 )
 from annotation.hits.publish import hit_advert, hit_notice
 from annotation.interfaces.base import BadAnswer
@@ -128,8 +128,8 @@ def _handle_task(
         return entry_page(request, entry_for(worker, interface, go))
     if not kept.begun:
         kept = keep_draft(go.hit, go.assignment, go.handle, {})
-    begun = unfinished_part(questions, kept.answer)
-    left = answer_part(begun, kept.answer) if begun else None
+    begun = unfinished_question(questions, kept.answer)
+    left = answer_to_question(begun, kept.answer) if begun else None
     return _next_page(request, go, questions, _finished_answers(questions, kept.answer), left)
 
 
@@ -175,16 +175,16 @@ def _same_questions(questions: list[Question]) -> QuerySet[Question]:
 
 def _finished_answers(questions: list[Question], kept: dict[str, Any]) -> dict[int, dict[str, Any]]:
     """Return question -> answer, of the finished questions in a draft."""
-    begun = unfinished_part(questions, kept)
+    begun = unfinished_question(questions, kept)
     return {
-        question.pk: answer_part(question, kept)
+        question.pk: answer_to_question(question, kept)
         for question in questions
         if question != begun and _is_finished(question, kept)
     }
 
 
 def _is_finished(question: Question, raw: dict[str, Any]) -> bool:
-    mine = answer_part(question, raw) if raw else {}
+    mine = answer_to_question(question, raw) if raw else {}
     try:
         return bool(mine) and bool(interface_of(question.interface).parse(question, mine))
     except BadAnswer:

@@ -402,7 +402,7 @@ def row_cells(
         "mine": row.submission.team_id in mine,
         "rank": rank_text(row),
         "judged": row.n_labels,
-        "saved": saved_text(row.saved),
+        "saved": savings_text(row.saved),
         "figures": {
             column.name: Interval.of(row.figure(column.name)) for column in kind.measures.columns
         },
@@ -447,8 +447,8 @@ def _figure_cell(shown: Board, row: Row, head: dict[str, Any], view: View) -> di
         "n": drawn_row.n_labels,
         "kind": bar_kind(drawn_row, shown.past, figure),
         "alone": Interval.of(alone) if alone is not None else None,
-        "exact": figure is not None and figure.exact,
-        "too_few": figure is not None and figure.too_few,
+        "exact": figure is not None and figure.is_exact,
+        "too_few": figure is not None and figure.is_withheld,
         "beneath": beneath,
     }
 
@@ -489,7 +489,7 @@ def bar_kind(row: Row, past: bool, figure: Figure | None = None) -> str:
     if (mean and mean.kind != "final") if past else row.submission.status != "scored":
         return "moment"
     behind = figure or mean
-    return "few" if behind and behind.few else "final"
+    return "few" if behind and behind.has_few_judgments else "final"
 
 
 def has_few(rows: list[dict[str, Any]]) -> bool:
@@ -508,7 +508,7 @@ def rank_text(row: Row) -> str:
     return range_text(*row.rank) if row.rank is not None else ""
 
 
-def saved_text(share: float | None) -> str:
+def savings_text(share: float | None) -> str:
     """Return “12.3 % saved”, or “none saved” if the share rounds to zero or below."""
     if share is None:
         return ""

@@ -213,7 +213,7 @@ def difference_row(
     both = [Interval.of(difference.first), Interval.of(difference.second)]
     who, tone, words = "", "", "No difference shown"
     is_sure = bool(difference.low95 > 0 or difference.high95 < 0)
-    if difference.shown:
+    if difference.excludes_zero:
         who, tone = (a.full_name, "a") if (difference.value > 0) == up else (b.full_name, "b")
         words = f"is {quantity.better}" if is_sure else "is likely ahead; not at 95 %"
     low, high = sorted((abs(difference.low80), abs(difference.high80)))
@@ -353,7 +353,7 @@ class Table:
     """(n, 2, k); NaN where one says nothing"""
 
     @property
-    def difference(self) -> np.ndarray:
+    def rating_differences(self) -> np.ndarray:
         """Return (n,) first minus second; NaN unless both are rated."""
         return np.asarray(self.values[:, 0] - self.values[:, 1])
 
@@ -378,14 +378,16 @@ def side_by_side(
         return {"n": 0, "is_restricted": any(restricted)}
     rated_as = kind.measures.criterion(criterion)
     sign = 1.0 if kind.measures.higher_is_better(kind.measures.mean, criterion) else -1.0
-    ahead = sign * table.difference
+    ahead = sign * table.rating_differences
     query, order = asked.get("q", "").strip()[:200], asked.get("order", "a")
     order = order if order in ORDERS else "a"
     rows = _rows_with_words(kind, table, query)
     against = next((one for one in table.scorers if str(one[0]) == asked.get("against")), None)
     if against is not None:
         metric = table.scores[:, :, table.scorers.index(against)]
-        opposed = (metric[:, 0] - metric[:, 1]) * table.difference < 0  # NaN is no disagreement
+        opposed = (
+            metric[:, 0] - metric[:, 1]
+        ) * table.rating_differences < 0  # NaN is no disagreement
         rows = rows[opposed[rows]]
     if order != "input":
         of_order = -ahead[rows] if order == "a" else ahead[rows]
@@ -479,7 +481,7 @@ def _pair_context(kind: Kind, table: Table, at: int, rated_as: Criterion) -> dic
             if said.get(one.name)
         ]
         sides.append({"text": _output_text(shown[instance]), "ratings": ratings})
-    difference = float(table.difference[at])
+    difference = float(table.rating_differences[at])
     scores = []
     for column, (_, label) in enumerate(table.scorers):
         first, second = map(float, table.scores[at, :, column])
@@ -519,7 +521,7 @@ def _draw_ratings(
     """Return a scatter plot of the mean ratings of both, a dot for each input; empty if no input
     has both.
     """
-    both = np.flatnonzero(~np.isnan(table.difference))[:MOST_DOTS]
+    both = np.flatnonzero(~np.isnan(table.rating_differences))[:MOST_DOTS]
     if not both.size:
         return ""
     axis = drawing.Axis(-0.1, 1.1, (0.0, 0.25, 0.5, 0.75, 1.0))

@@ -44,7 +44,7 @@ def sentences_on_board(shown: Board) -> list[str]:
         sentences += _reliability_sentences(people)
     else:
         sentences = [CORRECTED if checks else SAMPLING_ONLY]
-        if any(figure.exact for row in shown.rows for figure in row.figures.values()):
+        if any(figure.is_exact for row in shown.rows for figure in row.figures.values()):
             sentences.append(f"“{ALL_JUDGED.capitalize()}” means: {MEANS}")
         sentences += [
             _agreement_sentence(judges, "about what these systems predict"),
@@ -106,10 +106,12 @@ def sentences_on_run(
         ]
         sentences += _reliability_sentences(people)
     else:
-        sentences = [no_width_text()] if printed.exact else []
+        sentences = [no_width_text()] if printed.is_exact else []
         if corrected is not None:
-            sentences.append(no_width_text(corrected.n_checked) if corrected.exact else CORRECTED)
-        elif not printed.exact:
+            sentences.append(
+                no_width_text(corrected.n_checked) if corrected.is_exact else CORRECTED
+            )
+        elif not printed.is_exact:
             sentences.append(SAMPLING_ONLY)
         sentences += [
             _agreement_sentence(judges, "behind its score"),

@@ -21,7 +21,7 @@ from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.worth import FEWEST
 from kbpo.instances.models import Target
 from kbpo.sampling.designs.base import half_width_of, variance_at
-from kbpo.sampling.draft import CURVE, WIDTHS, Draft, Study, study_of
+from kbpo.sampling.draft import CURVE, WIDTHS, Draft, Study, study_variances
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.measures import Criterion
@@ -70,7 +70,7 @@ def show_metrics(request: HttpRequest, slug: str) -> HttpResponseBase:
     stored = worth_under(evaluation, criterion)
     shown = board(track, distribution=track.distribution, criterion=criterion)
     study, names, single = (
-        study_of(kind, criterion, stored),
+        study_variances(kind, criterion, stored),
         board_names(evaluation),
         best_single_scorer(stored),
     )
@@ -363,7 +363,7 @@ def metric_table(kind: Kind, evaluation: Evaluation | None, criterion: str, figu
         rows = prompt_rows(kind, evaluation)
     else:
         of_study = width_curve if figure == "width" else judgments_by_width
-        rows = of_study(kind, study_of(kind, criterion, stored))
+        rows = of_study(kind, study_variances(kind, criterion, stored))
     name = f"{kind.track.slug}-{criterion}-{figure}"
     return Table(name, columns(*FIGURES[figure]), list(rows))
 

@@ -86,7 +86,7 @@ def _explorer_page(request: HttpRequest, pk: int) -> HttpResponse:
     opened = _opened_prediction(explorer, choice, predictions)
     after = choice["after"] or str(max(0, choice.number("p") - 1))
     for row in predictions:
-        row.prediction.url = choice.query(after=after, p=row.prediction.pk)
+        row.prediction.url = choice.query_string(after=after, p=row.prediction.pk)
     latest, group = Latest.of(submission), request.GET.get("by", "")
     address = reverse("submission-explore", args=[pk])
     slices = slice_table(latest, group, own=own, address=address)
@@ -117,13 +117,13 @@ def _explorer_page(request: HttpRequest, pk: int) -> HttpResponse:
         "searchable": bool(explorer.kind.words.entity),
         "tabs": run_tabs(request, explorer, is_cut=bool(slices["rows"])),
         "documents": explorer.reads_documents and may_read(request, submission.track),
-        "everywhere": choice.query(document=""),
-        "of_anything": choice.query(entity=""),
-        "export": choice.query(),
+        "everywhere": choice.query_string(document=""),
+        "of_anything": choice.query_string(entity=""),
+        "export": choice.query_string(),
         "slices": slices,
     }
     if page.after:
-        context["next"] = choice.query(after=page.after)
+        context["next"] = choice.query_string(after=page.after)
     if opened is not None:
         context |= _prediction_context(explorer, predictions, opened, context.get("next", ""))
     return render(request, "explore.html", context, status=400 if refusal else 200)
@@ -261,13 +261,13 @@ def _filter(
     options = []
     if anything:
         options.append(
-            _option(choice.query(**{name: ""}), anything, number_of.get(""), not chosen, "a")
+            _option(choice.query_string(**{name: ""}), anything, number_of.get(""), not chosen, "a")
         )
     for value, words in values.items():
         if short and number_of.get(value, 0) == 0 and value != chosen:
             continue
         is_chosen = value == chosen
-        url = choice.query(**{name: "" if is_chosen and not anything else value})
+        url = choice.query_string(**{name: "" if is_chosen and not anything else value})
         key = VERDICT_KEYS.get(value, "") if name == "verdict" else ""
         options.append(_option(url, words, number_of.get(value), is_chosen, key))
     folds = short and len(options) > SHOWN_VALUES + 1
@@ -384,7 +384,7 @@ def find_missed(
     kind = recall_of(explorer.submission.track)
     if kind is None:
         raise Http404("On this track no documents are read in full.")
-    choice = _read_missed_choice(address, explorer, kind, strict=strict)
+    choice = _read_choice_of_missed_facts(address, explorer, kind, strict=strict)
     facts = _facts_by_finder(user, explorer, kind)
     kept = _matching_facts(facts, choice)
     values = {}
@@ -394,7 +394,7 @@ def find_missed(
     return Missed(choice, kept, values)
 
 
-def _read_missed_choice(
+def _read_choice_of_missed_facts(
     address: Mapping[str, str], explorer: Explorer, kind: TrackWithRecall, *, strict: bool
 ) -> Choice:
     own = {"who": list(FINDERS), "sort": list(MISSED_SORTS)}
@@ -502,17 +502,17 @@ def _missed_page(request: HttpRequest, pk: int) -> HttpResponse:
         "said": choice.said,
         "sorts": [(name, words, choice["sort"] or "text") for name, words in MISSED_SORTS.items()],
         "page": Paginator(missed.listed, PAGE).get_page(request.GET.get("page")),
-        "query": choice.query(who=missed.who)[1:],
+        "query": choice.query_string(who=missed.who)[1:],
         "filters": _missed_filters(explorer, missed),
         "options": [
             {
-                "url": choice.query(who=name),
+                "url": choice.query_string(who=name),
                 "text": f"{words} {count_text(len(missed.facts[name]))}",
                 "current": name == missed.who,
             }
             for name, words in FINDERS.items()
         ],
-        "everything": choice.query(document=""),
+        "everything": choice.query_string(document=""),
     }
     return render(request, "missed.html", context, status=400 if refusal else 200)
 
@@ -524,7 +524,7 @@ def _missed_filters(explorer: Explorer, missed: Missed) -> list[dict[str, Any]]:
         words = dict(facet.called(explorer.kind.corpus).values())
         options = [
             {
-                "url": missed.choice.query(**{facet.name: "" if chosen else value}),
+                "url": missed.choice.query_string(**{facet.name: "" if chosen else value}),
                 "text": words.get(value, value),
                 "n": n,
                 "chosen": chosen,

@@ -118,7 +118,7 @@ class Choice:
         """Return the selection without one filter."""
         return replace(self, said={key: value for key, value in self.said.items() if key != name})
 
-    def query(self, **changes: str | int) -> str:
+    def query_string(self, **changes: str | int) -> str:
         """Return the query string of this selection after changes, at the first page."""
         kept = {key: value for key, value in self.said.items() if key not in PREDICTION_NUMBERS}
         chosen = kept | {key: str(value) for key, value in changes.items()}
@@ -396,7 +396,7 @@ class Explorer:
             values[both] = of_judged.parts[name]
         return rows.rows_at(np.flatnonzero(rows.judged)) if self.restricted else rows
 
-    def _bounded_rows(self, choice: Choice) -> Rows | None:
+    def _rows_unless_whole_run(self, choice: Choice) -> Rows | None:
         """Return the rows of a bounded list; None for the whole run."""
         found = self._search(choice)
         if found is not None:
@@ -408,7 +408,7 @@ class Explorer:
 
     def page(self, choice: Choice, size: int = PAGE) -> tuple[Page, Counts]:
         """Return a page of the list, and the counts of every filter."""
-        rows = self._bounded_rows(choice)
+        rows = self._rows_unless_whole_run(choice)
         counts = self._counts(choice, rows)
         if rows is None:
             listed = self._page_of_whole(choice, size)
@@ -423,7 +423,7 @@ class Explorer:
     def everything(self, choice: Choice) -> Iterator[list[int]]:
         """Yield the numbers of all selected predictions in blocks."""
         size = 10 * PAGE
-        rows = self._bounded_rows(choice)
+        rows = self._rows_unless_whole_run(choice)
         if rows is not None:
             ids = self._row_numbers_in_order(choice, rows).tolist()
             yield from (ids[start : start + size] for start in range(0, len(ids), size))

@@ -259,7 +259,7 @@ def _shown_score(
         quantity, figure = headline
         drawn = drawing.Interval.of(figure)
         kind: drawing.Kind = "moment" if row.status in UNDER_WAY else "final"
-        return drawn, quantity.label, figure.n_labels, "few" if figure.few else kind
+        return drawn, quantity.label, figure.n_labels, "few" if figure.has_few_judgments else kind
     if row.status in UNDER_WAY and shown is not None:
         measures = kind_of(row.track).measures
         quantity = measures.printed(measures.mean, row.track.criterion)

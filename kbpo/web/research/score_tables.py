@@ -103,7 +103,7 @@ def _score_rows(
                 "safe": False,
                 "guaranteed": method == DEFAULT
                 and key == (kind_of(track).measures.mean, track.criterion, track.distribution),
-                "kind": "few" if figure.few else "final",
+                "kind": "few" if figure.has_few_judgments else "final",
             }
             if submission.status != "scored":
                 row["kind"] = "moment"

@@ -36,7 +36,7 @@ def visible_slices(latest: Latest, *, own: bool) -> dict[Key, Figure]:
         if whole is None or whole.n_labels < least or key.quantity not in (mean, "recall"):
             continue
         decides = figure if key.quantity == mean else whole
-        if figure is whole or not decides.printed.few:
+        if figure is whole or not decides.printed.has_few_judgments:
             shown[key] = figure
     return shown
 
@@ -76,7 +76,7 @@ def slice_table(latest: Latest, chosen: str, *, own: bool, address: str) -> dict
                 "criteria": [one and one.printed for one in map(scores.get, beside)],
                 "interval": drawing.Interval.of(figure),
                 "kind": "few"
-                if figure.few
+                if figure.has_few_judgments
                 else "final"
                 if submission.status == "scored"
                 else "moment",

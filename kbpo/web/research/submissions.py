@@ -206,7 +206,7 @@ class _Page:
         self.sums = balance(purpose=submission.purpose) if self.own else None
 
     @cached_property
-    def latest(self) -> Latest:
+    def latest_scores(self) -> Latest:
         """Return the scores of the latest evaluation."""
         return Latest.of(self.submission)
 
@@ -229,7 +229,7 @@ class _Page:
 
         def context() -> dict[str, Any]:
             shown = live_context(
-                self.latest, self.seen, self.further, self.sums, sees_all=self.sees_all
+                self.latest_scores, self.seen, self.further, self.sums, sees_all=self.sees_all
             )
             if not self.own:
                 for stage in shown["stages"]:
@@ -246,9 +246,9 @@ class _Page:
 
         def context() -> dict[str, Any]:
             address = reverse("submission", args=[self.submission.pk])
-            slices = slice_table(self.latest, by, own=self.own, address=address)
+            slices = slice_table(self.latest_scores, by, own=self.own, address=address)
             own = {"submission": self.submission, "own": self.own, "slices": slices, "is_cut": by}
-            return own | history_context(self.request, self.latest)
+            return own | history_context(self.request, self.latest_scores)
 
         return cached_part(
             self.request,
@@ -321,7 +321,7 @@ def _end_reason(latest: Latest) -> dict[str, str]:
     if submission.status != "scored":
         return {}
     reason = submission.stage_reason
-    if reason != "ranked" and printed is not None and printed.exact:
+    if reason != "ranked" and printed is not None and printed.is_exact:
         return {"says": no_width_text(), "tone": "good"}
     tone = "good" if reason == "target" else "warn"
     return {"says": END_REASONS[reason], "tone": tone} if reason in END_REASONS else {}

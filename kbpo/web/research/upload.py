@@ -211,7 +211,9 @@ def _file_page(
 
 def team_drafts(team: Team) -> QuerySet[Submission]:
     """Return the unconfirmed uploads of a team, newest first."""
-    submissions = Submission.objects.filter(team=team).drafts().select_related("track", "team")
+    submissions = (
+        Submission.objects.filter(team=team).awaiting_confirmation().select_related("track", "team")
+    )
     return submissions.order_by("-pk")
 
 

@@ -366,7 +366,7 @@ def test_people_agree_or_not_on_words_and_on_what_is_the_same() -> None:
     question = SimpleNamespace(payload=PAYLOAD, target_id=7)
     said = {"mentions": [mark(MARA, "PER"), mark(LINDT, "PER", MARA)]}
     response = SimpleNamespace(criterion="mentions", value=said, target_id=7)
-    units = dict(Entities().units(question, response))  # type: ignore[arg-type]
+    units = dict(Entities().agreement_units(question, response))  # type: ignore[arg-type]
     assert [units["mention", str(at)] for at in range(10)] == [
         "PER",
         "PER",
@@ -381,9 +381,9 @@ def test_people_agree_or_not_on_words_and_on_what_is_the_same() -> None:
     ]
     assert units["canonical", "43-48"] == "0-10"
     links = SimpleNamespace(criterion="links", value={"0-10": "none"}, target_id=7)
-    assert dict(Entities().units(question, links)) == {("link", "0-10"): "none"}  # type: ignore[arg-type]
+    assert dict(Entities().agreement_units(question, links)) == {("link", "0-10"): "none"}  # type: ignore[arg-type]
     flag = SimpleNamespace(criterion="flag", value={"problem": "text"}, target_id=7)
-    assert dict(Entities().units(question, flag)) == {("flag", ""): "yes"}  # type: ignore[arg-type]
+    assert dict(Entities().agreement_units(question, flag)) == {("flag", ""): "yes"}  # type: ignore[arg-type]
 
 
 def test_nobody_found_anything() -> None:

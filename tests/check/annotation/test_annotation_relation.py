@@ -106,7 +106,7 @@ def test_a_name_that_is_the_only_one_stands_picked_and_people_may_say_that_it_is
     _, linked, _ = Relation().parse(asked, {"none": ["1"], "a_title": ["Ann_Lee"]})
     assert linked.value == {"choice": "0-7", "title": "Ann Lee"}
     rows = [Response(target_id=7, criterion="linking", value=linked.value)]
-    assert list(Relation().units(asked, rows[0])) == [], "there is nothing to agree on"
+    assert list(Relation().agreement_units(asked, rows[0])) == [], "there is nothing to agree on"
     assert "“Ann Lee” in Wikipedia" in Relation().statements(asked, rows)[0].words
     for other in (question(), alone(19, 26)):  # the same words elsewhere may be somebody else's
         with pytest.raises(BadAnswer, match="Step 1 is missing"):

@@ -44,4 +44,4 @@ def test_a_part_of_a_name_stands_for_another_thing(
     glosses: tuple[str, ...], called: list[str]
 ) -> None:
     one = side(*glosses)
-    assert [one.called(value) for value in one.candidates] == called
+    assert [one.candidate_words(value) for value in one.candidates] == called

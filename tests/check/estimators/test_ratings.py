@@ -16,7 +16,7 @@ from estimators.ratings import (
     judgment_variance,
     rating_design,
     rating_error,
-    variances_of_rows,
+    variances_of_outputs,
     verdict_variance,
     with_judges,
     with_rating_noise,
@@ -441,13 +441,13 @@ def test_people_differ_on_the_outputs_of_one_system_and_agree_on_those_of_anothe
     seen = 1.0 / 4  # of one degree of freedom
     of_first, of_second = (0.1 * (w / seen + 6) / (3 + 6) for w in (1.0, 0.5))
     mean = (of_first + of_second) / 2
-    found = variances_of_rows(within, count, member, 0.1)
+    found = variances_of_outputs(within, count, member, 0.1)
     np.testing.assert_allclose(found, [of_first, of_second, mean, of_second, 0.1])
-    alone = variances_of_rows(within, count, np.ones((5, 1)), 0.1)
+    alone = variances_of_outputs(within, count, np.ones((5, 1)), 0.1)
     np.testing.assert_allclose(alone, 0.1)
-    assert variances_of_rows([], [], np.zeros((0, 2)), 0.1).size == 0
+    assert variances_of_outputs([], [], np.zeros((0, 2)), 0.1).size == 0
     with pytest.raises(ValueError, match="as many rows"):
-        variances_of_rows(within, count[:2], member, 0.1)
+        variances_of_outputs(within, count[:2], member, 0.1)
 
 
 def test_a_rating_by_somebody_unknown_has_its_share_of_the_weight_of_an_output():

@@ -19,4 +19,6 @@ def test_a_figure_never_leaves_its_range(value: float | None, printed: float | N
 )
 def test_a_figure_that_could_be_anything_is_not_told(low: float, high: float, tells: bool) -> None:
     figure = Figure(0.4, low80=low, high80=high, low95=0.0, high95=1.0).printed
-    assert (figure.value is not None, not figure.too_few, figure.high95 is not None) == (tells,) * 3
+    assert (figure.value is not None, not figure.is_withheld, figure.high95 is not None) == (
+        tells,
+    ) * 3

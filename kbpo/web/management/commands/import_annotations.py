@@ -75,7 +75,7 @@ class Command(BaseCommand):
                 track,
                 options["gold"],
                 options["mentions"],
-                _documents(track, options),
+                _annotated_documents(track, options),
                 closed=options["closed"],
                 seed=seed,
                 is_public=track.is_study if options["public"] is None else options["public"],
@@ -102,7 +102,7 @@ class Command(BaseCommand):
             )
 
 
-def _documents(track: Track, options: dict[str, Any]) -> list[int]:
+def _annotated_documents(track: Track, options: dict[str, Any]) -> list[int]:
     if options["sample"]:
         return draw_documents(track, options["sample"], options["seed"])
     if options["drawn"]:
