@@ -141,10 +141,10 @@ class Interface(ABC):
     """What it asks for in a whole document: every `NAME`, or every `RELATION` between these
     (kbpo.tracks.recall); empty: it asks about one target alone"""
     criterion: ClassVar[str] = ""
-    """Under which its answers say yes or no to what it asks (`asked_statements`); empty: they are no
-    such answers. Of what was asked about alone, what most deny does not hold, and where two people
-    differ a third can decide; in whole documents what too few marked is missing and never false:
-    people overlook things"""
+    """Under which its answers say yes or no to what it asks (`asked_statements`); empty: they are
+    no such answers. Of what was asked about alone, what most deny does not hold, and where two
+    people differ a third can decide; in whole documents what too few marked is missing and never
+    false: people overlook things"""
 
     def instructions(self, payload: Mapping[str, Any]) -> dict[str, Any]:
         """Return the context of the instructions, from a payload alone."""
