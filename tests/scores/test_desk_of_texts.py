@@ -32,7 +32,10 @@ def test_the_desk_tells_of_inputs_and_offers_nothing_of_documents(world: World) 
     first = checklist_of(world.track)[0]
     assert (first.name, first.done, first.says) == ("Inputs", True, f"{N} of Answers")
     quality = desk.get("/desk/tracks/answers/quality/").content.decode()
-    assert "People rate here" in quality and "No question has two answers" not in quality
+    assert (
+        "People give ratings on this track" in quality
+        and "No question has two answers" not in quality
+    )
     assert ">Experts<" in quality and "Dawid" not in quality
     assert "No question has two answers" not in desk.get("/desk/").content.decode()
     assert f"each {kind_of(world.track).words.item} at most once" in page
@@ -91,4 +94,4 @@ def test_a_question_without_a_variance_between_outputs_is_named_where_others_hav
     Label.objects.bulk_update(labels, ["value"])
     evaluate(studied.track)
     page = Client().get("/tracks/answers/metrics/?criterion=fluency").content.decode()
-    assert "A question is left out where the variance between outputs comes out" in page
+    assert "Questions without variance between outputs are left out" in page

@@ -130,7 +130,7 @@ def test_a_late_judge_works_on_the_judgments_made_since(studied: World) -> None:
     row = late(studied)
     repeats = dict.fromkeys(Label.objects.values_list("target_id", flat=True), 1.0)
     assert LATER not in methods(evaluate(studied.track)), "nothing was judged since"
-    assert "Late judges on later judgments" not in page(PAGE)
+    assert "Judges added late, on judgments made since" not in page(PAGE)
 
     for run in studied.runs.values():  # a second stage of the same draws
         distribution = run.distributions.get()
@@ -163,7 +163,7 @@ def test_a_late_judge_works_on_the_judgments_made_since(studied: World) -> None:
     evaluation = evaluate(studied.track)
     assert LATER in methods(evaluation)
     shown = page(PAGE)
-    assert "Late judges on later judgments" in shown and "With late judges" in shown
+    assert "Judges added late, on judgments made since" in shown and "With late judges" in shown
     view = Client().get(BOARD).context["view"]
     assert view.helped == "all", "the board prints the usual numbers first"
 

@@ -79,7 +79,7 @@ def test_a_token_is_shown_once_works_and_can_be_revoked(toy: Toy, as_user: As) -
     assert secret not in again and "laptop" in again
     ask = {"Authorization": f"Token {secret}"}
     assert Client().get("/api/submissions/", headers=ask).status_code == 200
-    assert '<a href="/api/">What the API does</a>' in page.content.decode(), "no file of YAML"
+    assert '<a href="/api/">API documentation</a>' in page.content.decode(), "no file of YAML"
     token = Token.objects.get()
     assert as_user("Tim").post(reverse("token-revoke", args=[token.pk])).status_code == 404
     rosa.post(reverse("token-revoke", args=[token.pk]))

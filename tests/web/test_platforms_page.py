@@ -178,7 +178,7 @@ def test_a_difference_in_the_balance_is_shown_and_explained_by_name(
         baseline="100.00",
         read_at="2026-11-21T10:00:00Z",
     )
-    assert "off what our payments explain" in admin.get("/desk/platforms/").content.decode()
+    assert "from our records" in admin.get("/desk/platforms/").content.decode()
     admin.post("/desk/platforms/", {"action": "explain", "name": "mturk", "why": " "})
     assert not Audit.objects.filter(what="explain balance").exists()
     admin.post(

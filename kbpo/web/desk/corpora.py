@@ -173,7 +173,7 @@ class AnnotationForm(forms.Form):
     closed = forms.BooleanField(required=False, label="Whatever is not marked is false")
     public = forms.BooleanField(
         required=False,
-        label="Public: everybody may see them; later runs are marked",
+        label="Public: everybody may see them, and runs confirmed later carry a mark that says so",
     )
 
     def clean(self) -> dict[str, Any]:
