@@ -426,7 +426,7 @@ class Assignment(Moving):
 
     @property
     def earned(self) -> Decimal:
-        """What the worker gets for it."""
+        """The worker's pay: the reward of the HIT and the extra."""
         return self.hit.reward + self.extra
 
 
@@ -769,17 +769,17 @@ class Bonus(Moving):
 
     @property
     def purpose(self) -> Purpose:
-        """The purpose of its money, where it has a reservation of its own."""
+        """The purpose of the bonus, if it has a reservation of its own."""
         return Purpose("bonus", self.pk)
 
     @property
     def payer(self) -> Purpose | None:
-        """The purpose whose reservation pays it; None for its own."""
+        """The purpose whose reservation pays the bonus; None if that is its own."""
         return purpose_or_none(self.payer_kind, self.payer_number)
 
     @payer.setter
     def payer(self, payer: Purpose | None) -> None:
-        """The purpose whose reservation pays it; None for its own."""
+        """The purpose whose reservation pays the bonus; None if that is its own."""
         self.payer_kind, self.payer_number = payer or (None, None)
 
 

@@ -102,7 +102,9 @@ class Belief:
         )
 
     def of_systems(self, own: Iterable[tuple[Support, FloatArray]], share: ArrayLike) -> FloatArray:
-        """Return the same of systems of which each is its support and u (n,) at its rows."""
+        """Return the anticipated variance of several systems, each given by its support and u (n,)
+        at its rows.
+        """
         taken = np.asarray(share, dtype=np.float64)
         whole = float(self._odds @ self._target_deviations**2)
         parts = float(self._odds @ np.bincount(self.target, weights=self._pool_deviations**2))
@@ -118,8 +120,8 @@ class Belief:
         return total
 
     def _system_sums(self, support: Support, u: FloatArray, taken: float) -> tuple[float, float]:
-        """Return what a system's own rows add to the sums of squares, of targets and of rows; both
-        infinite where one of them can never be asked.
+        """Return the additions of a system's own rows to the sums of squares over targets and over
+        rows; both infinite if one of its rows can never be asked.
         """
         taken_first = np.empty(u.size)
         together = apart = 0.0
@@ -157,7 +159,9 @@ class Belief:
 
     @cached_property
     def _pool_deviations(self) -> FloatArray:
-        """Return the standard deviation of what each row adds to the true facts of the pool."""
+        """Return the standard deviation of each row's contribution to the number of true facts of
+        the pool.
+        """
         base: FloatArray = self.pool_weight * np.sqrt(self.pool_g * (1 - self.pool_g))
         return base
 

@@ -506,7 +506,7 @@ def required_judgments(
 
 
 def _round_up(number: float) -> int:
-    """Return the next whole number, not bothered by what rounding added."""
+    """Return the number rounded up, ignoring floating-point error."""
     return math.ceil(number * (1 - 1e-12))
 
 
@@ -602,7 +602,7 @@ def _resampled(
     n_resamples: int,
     rng: np.random.Generator | None,
 ) -> tuple[FloatArray, Bootstrap | None]:
-    """Return the statistic of the outputs, and the bootstrap of it if there is to be one."""
+    """Return the statistic of the outputs, and its bootstrap if `n_resamples` is not 0."""
     n = summaries.count.size
     if n == 0:
         return np.full(3, np.nan), None

@@ -115,8 +115,8 @@ class Design:
         return plain(total[0 if left_single else slice(None), 0 if right_single else slice(None)])
 
     def _between(self, a: FloatArray, b: FloatArray, *, diagonal: bool) -> FloatArray:
-        """Return Hájek's variance of the documents' terms, less what the single rows have counted
-        already.
+        """Return Hájek's variance of the documents' terms, less the part that single rows have
+        contributed already.
         """
         assert self.cluster is not None and self.beta is not None
         inside = self.cluster >= 0

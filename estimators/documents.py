@@ -92,9 +92,9 @@ def unseen(
 
 
 def half_a_fact(beta: ArrayLike) -> tuple[float, float]:
-    """Return by how much half a fact more, that annotators found and no system predicted, would
-    change M and its variance: ``½ mean 1/π_d`` and ``½ mean (1 − π_d)/π_d²`` over the documents
-    that were drawn at random.
+    """Return the changes of M and of its variance if annotators had found half a fact more that no
+    system predicted: ``½ mean 1/π_d`` and ``½ mean (1 − π_d)/π_d²`` over the documents that were
+    drawn at random.
 
     A whole one gives twice that variance, whatever the number of documents; so this is the floor
     that half a label is for a mean of labels, and moves nothing where a fact was found.

@@ -265,8 +265,8 @@ def few_left(p: ArrayLike, judged: ArrayLike) -> bool:
 
 
 def half_step(p: ArrayLike, judged: ArrayLike) -> float:
-    """Return half of what one prediction more or less that is right moves the score by, where all
-    but a few are judged; 0 elsewhere.
+    """Return half of the change of the score by one more right prediction, if all but a few
+    predictions are judged; else 0.
 
     ``½ Σ_R p² / Σ_R p`` over the predictions R that are not judged, where these have at most a
     fifth of the weight or are at most five. There a score can only be one of few, and the normal

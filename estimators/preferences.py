@@ -334,7 +334,7 @@ def _check_estimates_exist(judged: _Judgments) -> None:
 
 
 def _parts(judged: _Judgments, theta: FloatArray, has_ties: bool) -> tuple[FloatArray, FloatArray]:
-    """Return the chances of left, tie, right (n, 3), and what each goes with,
+    """Return (n, 3) the probabilities of left, tie and right, and (n, 3) which of them happened,
     for the derivatives.
     """
     half = (theta[judged.left] - theta[judged.right]) / 2

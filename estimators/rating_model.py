@@ -372,7 +372,7 @@ class _Problem:
         self.last: tuple[tuple[float, float], _Inverted] | None = None
 
     def inverted(self, common: float, alike: float) -> _Inverted:
-        """Return what the inputs' blocks come to at the scales of input and text.
+        """Invert the inputs' covariance blocks at the scales of input and text.
 
         The last is kept: most steps of a search are along the other two scales.
         """
@@ -436,7 +436,7 @@ def _levels(y: FloatArray, system: IntArray, m: int) -> tuple[FloatArray, FloatA
 
 
 def _search(problem: _Problem, begin: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the best scales that single steps along one of them lead to."""
+    """Search for the scales of least loss by changing one scale at a time."""
     loss_of: dict[tuple[int, ...], float] = {}
 
     def loss(places: tuple[int, ...]) -> float:
@@ -479,7 +479,7 @@ class _Fit:
     alpha: FloatArray
 
     def guess(self, here: IntArray) -> FloatArray:
-        """Return by how much some rows are guessed to differ from the mean of their system."""
+        """Return the predicted differences of some rows from the mean of their system."""
         outputs = self.outputs
         owner = outputs.system[here]
         if self.beta is None:
@@ -492,7 +492,7 @@ class _Fit:
         return scaled
 
     def _from_the_input(self) -> FloatArray:
-        """Return what the ratings of other outputs for the same inputs add."""
+        """Return the contribution of the ratings of other outputs for the same inputs."""
         outputs = self.outputs
         n_inputs = int(outputs.input.max(initial=-1)) + 1
         scales = SCALES[list(self.places)]

@@ -257,8 +257,8 @@ def judgment_variance(rating: ArrayLike, item: ArrayLike) -> float:
 
 
 def verdict_variance(verdict: ArrayLike, member: ArrayLike) -> FloatArray:
-    """Return what the mean ratings of each system's outputs vary by: an upper bound of the noise in
-    them, for where it is not separable.
+    """Return the variance of the mean ratings of each system's outputs: an upper bound of the
+    annotator noise in them, if that cannot be estimated separately.
 
     ``(Σ (ȳ − mean)² + ¼)/n`` over the n rated outputs of a system, at most ¼: no interval is a
     point because a few outputs were rated alike.

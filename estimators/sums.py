@@ -109,7 +109,7 @@ class Support:
 
     @classmethod
     def of(cls, row: IntArray, target: IntArray) -> Support:
-        """Return the support of some rows, whose targets are codes (N,) of all rows."""
+        """Return the support of some rows, given the target codes (N,) of all rows."""
         code = target[row]
         several = np.flatnonzero(np.bincount(code)[code] > 1) if row.size else np.zeros(0, np.int64)
         several = several[np.argsort(code[several], kind="stable")]
@@ -118,7 +118,7 @@ class Support:
 
     @property
     def n_targets(self) -> int:
-        """Return how many targets the rows have."""
+        """Return the number of distinct targets of the rows."""
         return self.row.size - self.several.size + self.begins.size
 
     def sum_cross_products(self, term: FloatArray, weight: FloatArray | None = None) -> float:

@@ -220,9 +220,7 @@ def parse_span(value: object) -> Span | None:
 
 
 def _mend(sentences: list[Span], tokens: list[Span]) -> list[Span]:
-    """Return our own sentences, joined where a given token lies across the break between two of
-    them.
-    """
+    """Join our own sentences where a given token spans the break between two, and return them."""
     mended: list[Span] = []
     at = 0
     for begin, end in sentences:

@@ -204,9 +204,7 @@ _MENTION_LEVEL = re.compile(r".+:\d+-\d+\t")
 
 
 def sniff(lines: Iterator[str]) -> Door | None:
-    """Return the door that the first lines of a file are made for, or None if they are made for
-    none.
-    """
+    """Recognise the format (door) of a file by its first lines; return None if none fits."""
     for line in lines:
         if not line.strip() or line.startswith("#"):
             continue

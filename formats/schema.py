@@ -512,8 +512,8 @@ def _texts(value: Any) -> list[str]:
 
 
 def _pair(value: Any) -> tuple[str, str]:
-    """Return the types of a subject and an object; a number of relations may follow them. Raises
-    TypeError or ValueError if they are not a pair.
+    """Return the types of a subject and an object from a list of the two, which may end with a
+    count of relations. Raises TypeError or ValueError if they are not a pair.
     """
     if not isinstance(value, list | tuple):
         raise TypeError

@@ -86,7 +86,9 @@ def read_yaml(text: str) -> Node | None:
 
 
 def _refused(yaml: Any, event: Any, depth: int) -> str:
-    """Return why no more is read, as a sentence; nothing if it is."""
+    """Return a sentence on why this part of a text is refused (an alias, a tag, too deep); empty if
+    it is allowed.
+    """
     if isinstance(event, yaml.AliasEvent):  # a few of them unfold to millions
         return "Aliases (*) are not read here. Write it out."
     if getattr(event, "tag", None):  # some end in an error that is no YAMLError

@@ -34,7 +34,7 @@ REGISTRY: dict[str, Setting] = {}
 
 
 def text(name: str, default: str, help: str) -> str:
-    """Return the value as it stands, without surrounding blanks."""
+    """Return the value without surrounding blanks."""
     return _read(name, "text", default, help, str)
 
 
@@ -269,7 +269,7 @@ def _parse_integer(raw: str) -> int:
 
 
 def _finite(raw: str) -> Decimal:
-    """Return the decimal number; NaN and Infinity are none."""
+    """Convert a text to a finite decimal number. Raises ValueError, also for NaN and Infinity."""
     try:
         number = Decimal(raw)
     except InvalidOperation as error:

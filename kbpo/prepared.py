@@ -45,7 +45,7 @@ class Prepared:
         return next(iter(self.rows(**values)), None)
 
     def run(self, **values: Any) -> int:
-        """Return how many rows the statement wrote, which returns none."""
+        """Execute a statement that returns no rows, and return the number of rows that it wrote."""
         connection.ensure_connection()
         self._prepare(connection.connection)
         with connection.cursor() as cursor:
@@ -77,7 +77,9 @@ class Columns(Generic[Row]):
 
     @cached_property
     def _field_converters(self) -> list[tuple[int, Callable[..., Any]]]:
-        """Where a value is not yet what its field holds, and what makes it so."""
+        """Return (index, function) for each function that converts a column's database value to its
+        field's value.
+        """
         found = []
         for at, field in enumerate(self.model._meta.concrete_fields):
             for convert in field.get_db_converters(connection):

@@ -94,7 +94,7 @@ class Computed:
 
     @property
     def printed(self) -> Estimates:
-        """About what the board prints first."""
+        """Return the estimates for the population that the board shows first."""
         return self.like if self.like and self.data.population == LIKE else self.estimates
 
     @property

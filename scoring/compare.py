@@ -77,8 +77,8 @@ def comparisons(
 def compare_private_runs(
     data: Data, estimates: Mapping[Named, Number], scored: set[int], board: set[int]
 ) -> dict[Named, Comparison]:
-    """Return the covariance of all numbers of what is scored, private or not, for teams that
-    compare what is theirs; nothing where all of it is on the board.
+    """Return the covariances of each number of all scored runs, private ones included, for teams
+    that compare their own; empty if all runs are on the board.
     """
     columns = _columns(data, scored)
     if scored <= board or not columns.size:
@@ -192,8 +192,8 @@ def _ranked(
 def overlaps(
     data: Data, criterion: str, scored: set[int]
 ) -> dict[tuple[int, int], tuple[Part, Part, Part]]:
-    """Return, for all pairs of scored systems, how many predictions both share and how many only
-    the first or only the second makes.
+    """Return, for each pair of scored systems, the number and the share right of the predictions
+    that both make, only the first, and only the second.
 
     Every prediction counts the same. What both predict may be right for one and wrong for the
     other, which links its names differently: then it counts half.
@@ -222,7 +222,7 @@ def overlaps(
 
 
 def _sizes(member: Matrix) -> Ids:
-    """Return (m, m) how many predictions each two systems both predict."""
+    """Return (m, m) the number of predictions that each two systems share."""
     sizes = np.zeros((member.shape[1], member.shape[1]))
     for begin in range(0, member.shape[0], BLOCK):
         block = (member[begin : begin + BLOCK].toarray() > 0).astype(np.float32)

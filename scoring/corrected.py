@@ -108,8 +108,8 @@ class _Maker:
                     yield from self._rows(both, "f1", criterion, kind, checked)
 
     def _recall(self, criterion: str) -> tuple[Recall, Recall, Repaired] | None:
-        """Return recall from the crowd's judgments, as experts correct it, and what went into that:
-        `reach` is of recall. None where it cannot be.
+        """Return recall from the crowd's judgments, the corrected recall, and the parts of the
+        correction, whose `reach` is that of recall; None if recall cannot be corrected.
         """
         if criterion not in self.recalls:
             return None

@@ -107,8 +107,8 @@ class Noise:
         return Noise(self.count[rows], self.variance, single, lowers, within, opinions)
 
     def variances(self, member: NDArray[np.bool_], verdict: Floats) -> Floats:
-        """Return (n, m) σ_a² of each instance as each system's. Where noise is not separable: what
-        the mean ratings (n, m) of the system vary by, an upper bound of the noise in each of them.
+        """Return (n, m) σ_a² of each instance as each system's. If noise is not separable: the
+        variance of the system's mean ratings (n, m), an upper bound of the noise in each of them.
         """
         shape = member.shape
         if not self.is_separable:
@@ -125,7 +125,9 @@ class Noise:
         return np.broadcast_to(rows[:, None], shape)
 
     def per_mean(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return how many ratings share the variance that `variances` gives for these instances."""
+        """Return the number of ratings of each of these instances by which the variance of
+        `variances` is divided.
+        """
         count = self.count[rows]
         return count if self.is_separable else np.minimum(count, 1)
 

@@ -129,7 +129,7 @@ class Centred:
 
     @cached_property
     def row_pi(self) -> Floats:
-        """Return (n,) the same of each row."""
+        """Return (n,) π of each judged row."""
         return self.pi[self.row]
 
     @cached_property
@@ -200,8 +200,8 @@ class Centred:
         return np.asarray(~np.isnan(self.verdicts[:, column]))
 
     def _half_step(self, kind: str, column: int) -> float:
-        """Return by how much a system's interval is widened where nearly all of its predictions are
-        judged. Verdicts on a scale have no steps.
+        """Return the continuity correction that widens a system's interval if nearly all of its
+        predictions are judged; 0 for verdicts on a scale, which have no steps.
         """
         if self.criterion in self.data.error:
             return 0.0
@@ -246,8 +246,8 @@ class Centred:
         return np.asarray(np.where(member, f, 0.0).sum(axis=1) / np.maximum(member.sum(axis=1), 1))
 
     def recall(self, criterion: str, *, unit: str = "fact") -> totals.Recall | None:
-        """Return the recall of every system, a fact counted once, or each instance of it, as yet
-        without a floor; None without two annotated documents.
+        """Return the recall of every system before floors are applied, counting each fact once or
+        each of its instances; None with fewer than two annotated documents.
         """
         facts = self.data.facts
         if facts is None or facts.n_annotated < 2:
@@ -295,8 +295,8 @@ class Centred:
 
     @cached_property
     def _of_relation(self) -> Floats:
-        """Return (n,) π of each row under this criterion over that under the base one, whose labels
-        the pool's total takes.
+        """Return (n,) the ratio of each row's π under this criterion to its π under the base
+        criterion, whose labels give the pool's total.
         """
         return np.asarray(self.row_pi / self.for_criterion(self.data.base).row_pi)
 
@@ -321,8 +321,8 @@ class Centred:
         )
 
     def shares_of(self, unit: str) -> Shares:
-        """Return the weight of each instance where a `fact` counts once, or each `mention`
-        of it.
+        """Return the weights of instances if each fact counts once (`fact`), or each mention of it
+        (`mention`).
         """
         assert self.data.facts is not None
         return Shares.of_facts(self.data.pool, self.data.facts, once=unit == "fact")

@@ -169,21 +169,23 @@ class Corrected:
         return np.asarray(self.data.pool.member[self.arranged.row].toarray() > 0)
 
     def answered(self, criterion: str) -> float:
-        """Return the share of what was checked that got an answer: a flag is none."""
+        """Return the share of the checked verdicts for which the expert gave an answer instead of a
+        flag.
+        """
         asked = self.member & self.rows[:, None] & ~np.isnan(self.crowd(criterion))
         is_answered = ~np.isnan(self.expert[criterion])[asked]
         return float(is_answered.mean()) if is_answered.any() else 1.0
 
     def error(self, criterion: str) -> float:
-        """Return how often the expert contradicts the crowd, with half a contradiction added; of
-        ratings how far the two are apart, squared.
+        """Return the rate at which the expert contradicts the crowd, with half a contradiction
+        added; for ratings, the mean squared difference.
         """
         both = ((self.expert[criterion] - self.crowd(criterion)) ** 2)[self.member]
         both, n = both[~np.isnan(both)], int(self.checked.sum())
         return float(((both.mean() if both.size else 0.0) * n + 0.5) / (n + 1))
 
     def checked_of(self, column: int) -> int:
-        """Return how many targets that a system predicts an expert has checked."""
+        """Return the number of targets of a system's predictions that an expert has checked."""
         return int(np.unique(self.arranged.targets[1][self.member[:, column] & self.rows]).size)
 
     def chance_of_check(self, criterion: str) -> Floats:
@@ -194,7 +196,7 @@ class Corrected:
         return np.asarray(e * self.answered(criterion))
 
     def late(self, column: int, criterion: str) -> bool:
-        """Return whether a system predicts what no round could draw when it was judged."""
+        """Return whether a system has judged predictions that no round of checks could draw."""
         weight = np.ones(self.rows.size) * self.member[:, column]
         return self._terms(column, weight, criterion) is None
 
@@ -237,8 +239,8 @@ class Corrected:
     def correct_pool_total(
         self, criterion: str, alone: Estimate, weight: Floats
     ) -> tuple[Estimate, Floats]:
-        """Return the number of true relations of the pool put right, on the design of a criterion;
-        and its reach (t,).
+        """Return the number of true relations of the pool, corrected by the experts' answers, on
+        the design of a criterion; and its reach (t,).
         """
         e, base = self.chance[self.arranged.targets[1]], self.arranged.data.base
         used = e > 0
@@ -262,8 +264,9 @@ class Corrected:
         criterion: str,
         design: str,
     ) -> tuple[Estimate, Floats]:
-        """Return an estimate with what experts add to it, on the design of a criterion; and its
-        reach (t,).
+        """Return an estimate corrected by the experts' answers, on the design of a criterion; and
+        (t,) how much a check of each target that contradicted the crowd would add to its standard
+        error.
         """
         p, pi, e, scale = terms
         code, n = self.arranged.targets[1], self.arranged.targets[0].size
@@ -402,8 +405,8 @@ def _estimate_share(holds: Bools, e: Floats, code: Ids) -> Share:
 
 
 def _mean(apart: Floats, e: Floats, code: Ids) -> Share:
-    """Return a mean over all judgments of what lies between −1 and 1, from the checked ones, with
-    its 80 % interval: as if one judgment more had been checked, of which half was wrong.
+    """Estimate the mean over all judgments of a difference in [−1, 1] that is known for the checked
+    ones, with an 80 % interval as if one more judgment had been checked and was half wrong.
     """
     if not apart.size:
         return Share()

@@ -38,8 +38,8 @@ class Floors:
     arranged: Centred
 
     def recall(self, criterion: str, *, unit: str = "fact") -> totals.Recall | None:
-        """Return the recall of every system, a fact counted once or each instance of it; None
-        without two annotated documents.
+        """Return the recall of every system, counting each fact once or each of its instances; None
+        with fewer than two annotated documents.
         """
         estimated = self.arranged.recall(criterion, unit=unit)
         if estimated is None or not _truth(estimated) > 0:
@@ -49,8 +49,8 @@ class Floors:
         return replace(estimated, recall=totals.with_missed_floor(widened, estimated))
 
     def corrected(self, criterion: str, recall: totals.Recall, share: Estimate) -> Estimate:
-        """Return recall with the facts put in that annotators are reckoned to have missed: `share`
-        is what they find.
+        """Return recall corrected for the facts that annotators are estimated to have missed, given
+        the `share` of facts that they find.
         """
         with_missed = with_misses(recall, share)
         uncounted = self.arranged.shares_of("fact").uncounted
@@ -199,7 +199,7 @@ class _Own:
     """(m,)"""
 
     def of(self, column: int) -> tuple[Support, Floats]:
-        """Return a system's support, and what each of its rows (n,) adds."""
+        """Return the support of a system, and (n,) the contribution of each of its rows."""
         added = self.shares.of(column)
         added *= self.by_share[column]
         if self.kind:

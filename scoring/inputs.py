@@ -77,7 +77,7 @@ def _document_codes(data: Data, documents: Ids) -> Ids:
 
 
 def _own_variance(estimate: Estimate) -> Floats:
-    """Return the variance about what there is, below which that about others does not fall."""
+    """Return the variance for these inputs, a lower bound of that for inputs like these."""
     return np.maximum(estimate.variance, estimate.anticipated)
 
 
@@ -191,7 +191,7 @@ def _by_input(code: Ids, n: int) -> Matrix:
 
 
 def _are_alike(verdict: Floats, known: Bools) -> Bools:
-    """Return (m,) systems all of whose ratings are the same."""
+    """Return (m,) whether all ratings of a system are the same."""
     low = np.where(known, verdict, np.inf).min(axis=0, initial=np.inf)
     high = np.where(known, verdict, -np.inf).max(axis=0, initial=-np.inf)
     return np.asarray(high - low < SAME)
@@ -242,8 +242,8 @@ def remaining_variance(p: Floats, g: Floats, error: Floats) -> float:
 
 
 def expected_variance(data: Data, key: Key, these: Estimate) -> Floats:
-    """Return (m,) the variance that the model expects of each system's mean, which judging is held
-    against: about inputs like these, where there are any.
+    """Return (m,) the variance of each system's mean that the model expects, to compare with the
+    realised one: for inputs like these if the track has inputs.
     """
     _, criterion, kind = key
     anticipated = np.broadcast_to(these.anticipated, np.shape(these.value))

@@ -218,7 +218,7 @@ class Pool:
 
     @property
     def n_targets(self) -> Ids:
-        """Return (m,) how many targets each submission predicts anything of."""
+        """Return (m,) the number of distinct targets of each submission's predictions."""
         return np.array([self.support(column).n_targets for column in range(len(self.systems))])
 
     def by_target(self, kind: str) -> Matrix:

@@ -79,8 +79,8 @@ def bootstrapped(
 
 
 def _terms(data: Data, draws: Draws, criterion: str, method: str) -> tuple[Bools, Floats]:
-    """Return (n,) which draws have a label, and of these (k, m) what each adds to the precision of
-    every system.
+    """Return (n,) whether each draw has a label, and (k, m) the term of each labelled draw in the
+    precision of every system.
     """
     f = data.f[criterion][np.searchsorted(data.judged, draws.row)]
     if method != "simple":

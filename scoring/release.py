@@ -56,7 +56,7 @@ def with_checksum(row: Mapping[str, Any]) -> Row:
 
 
 def is_altered(row: Mapping[str, Any]) -> bool:
-    """Return whether a row is not what was written."""
+    """Return whether a row's checksum does not match its content."""
     return row.get(CHECK) != _check({name: row[name] for name in row if name != CHECK})
 
 

@@ -82,8 +82,8 @@ class Figure:
 
     @property
     def printed(self) -> Figure:
-        """Return the figure as it is shown: within [0, 1], and withheld while it could be
-        anything.
+        """Return the figure for display: limited to [0, 1], and withheld while its interval covers
+        nearly all of [0, 1].
         """
         low, high = self.low80, self.high80
         if low is not None and high is not None and low < LEAVES_OUT and high > 1 - LEAVES_OUT:
@@ -399,13 +399,13 @@ class Report:
     """(criterion, distribution) -> published method -> system -> published 80 % interval"""
 
     def figure(self, *key: Any) -> Figure | None:
-        """Return the figure of a key as it is shown."""
+        """Return the figure of a key for display; None if there is none."""
         figure = self.figures.get(Key(*key))
         return None if figure is None else figure.printed
 
     def of(self, submission: int) -> dict[tuple[str, str, str, str], Figure]:
-        """Return (quantity, criterion, distribution, method) -> figure of a submission, as it is
-        shown.
+        """Return (quantity, criterion, distribution, method) -> figure of a submission, for
+        display.
         """
         return {
             key[1:5]: figure.printed
@@ -421,8 +421,8 @@ class Report:
         )
 
     def reduced(self, columns: Collection[tuple[str, str]], systems: Collection[int]) -> Report:
-        """Return the report without what no board prints: with figures of these (quantity, method)
-        of these systems, and ranks without covariances.
+        """Return a copy of the report with only the contents of a board: the figures of these
+        (quantity, method) of these systems, and ranks without covariances.
         """
         figures = {
             key: figure
@@ -471,8 +471,8 @@ class Details:
     relations: Relations = field(default_factory=Relations)
 
     def parts(self, first: int, second: int) -> tuple[Part, ...]:
-        """Return how many predictions both systems share, and how many only the first or the second
-        makes; empty if unknown.
+        """Return the parts of two systems' predictions: those that both make, only the first, and
+        only the second; empty if unknown.
         """
         if (first, second) in self.overlap:
             return self.overlap[first, second]
@@ -508,7 +508,7 @@ def as_dict(value: Any) -> Any:
 
 
 def load(kind: type[T], told: Any) -> T:
-    """Return the dataclass whose `as_dict` this is."""
+    """Make a dataclass of this kind from its `as_dict`."""
     loaded: T = _load(kind, told)
     return loaded
 

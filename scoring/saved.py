@@ -118,7 +118,7 @@ def count_unjudged(
 
 
 def _missing(data: Data, key: Key) -> np.ndarray:
-    """Return (u, m) what is in a system's sample frame and has no verdict."""
+    """Return (u, m) whether each instance is in a system's sample frame and has no verdict."""
     _, criterion, distribution = key
     missing: np.ndarray = (data.pool.p[distribution] > 0).toarray()
     missing[data.judged] &= np.isnan(data.f[criterion])

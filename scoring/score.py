@@ -79,8 +79,8 @@ def of_populations(
     like: dict[Key, tuple[Estimate, Design]],
     method: str,
 ) -> Iterator[Score]:
-    """Yield the numbers of estimates as they are about what a board prints first, and then about
-    the other population (`ENDINGS`); where a track has no inputs, as they are.
+    """Yield the scores for the population that the board shows first, and then for the other one
+    (`ENDINGS`); for a track without inputs there is only one.
     """
     printed = like if like and data.population == LIKE else estimates
     beside = estimates if printed is like else like
@@ -240,7 +240,7 @@ def rows(
 
 
 def count_targets(data: Data, criterion: str) -> tuple[Ids, Ids]:
-    """Return how many targets each system predicts: those with a judgment, and those that were
+    """Return, for each system, the number of its targets with a judgment, and of those that were
     drawn for any system but have none.
     """
     if criterion not in data.counted:

@@ -55,7 +55,7 @@ class Shares:
         )
 
     def _size(self, counted: Bools) -> Ids:
-        """Return (u,) how many counted instances state the fact of each."""
+        """Return (u,) the number of counted instances that state the same fact as each instance."""
         fact = self.facts.fact
         return np.bincount(fact[counted], minlength=int(fact.max(initial=-1)) + 1)[fact]
 
@@ -66,7 +66,7 @@ class Shares:
         return share
 
     def at(self, rows: Ids) -> Floats:
-        """Return (k, m) the same of some rows of the pool."""
+        """Return (k, m) the weights of some rows of the pool under each system."""
         shares = np.zeros((rows.size, len(self.predictions.systems)))
         for column in range(shares.shape[1]):
             row = self.predictions.support(column).row
@@ -82,8 +82,8 @@ class Shares:
         )
 
     def _counted(self, column: int) -> NDArray[np.unsignedinteger]:
-        """Return (n,) how many of a submission's own rows in the scope state the fact of each; 0
-        outside.
+        """Return (n,) the number of a submission's rows in the scope that state the same fact as
+        each of its rows; 0 for rows outside.
         """
         if column not in self._counts:
             self._counts[column] = self._count(column)

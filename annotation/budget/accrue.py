@@ -155,10 +155,10 @@ def _charges(assignment: Assignment, hit: HIT, questions: Sequence[Question]) ->
 def _costs_by_question(
     assignment: Assignment, hit: HIT, questions: Sequence[Question]
 ) -> list[Decimal]:
-    """Return what an answer to a HIT costs, question by question. A price has the fee of its
-    question alone, rounded up; of several together a marketplace takes less: one fee of their sum,
-    which the first of them bear. Our own pages show one question at a time, and pay what it earned
-    besides with its reward.
+    """Return the cost of an answer to a HIT, question by question. The price of a question includes
+    its own fee, rounded up; for several questions a marketplace takes less, one fee of their sum,
+    which is assigned to the first of them. On our own pages a HIT is one question, and an extra
+    that was earned is paid with the reward.
     """
     if hit.platform in local_names():
         return [
@@ -180,20 +180,20 @@ def total_owed() -> Decimal:
 
 
 def extra_of(question: Question, judgments: Sequence[Judgment]) -> Decimal:
-    """Return what an answer to a question earns besides its reward."""
+    """Return the additional pay of an answer to a question; 0 if it earns none."""
     if question.extra and interface_of(question.interface).earns_extra(judgments):
         return question.extra
     return ZERO
 
 
 def extras_of(answers: Iterable[tuple[Question, Sequence[Judgment]]]) -> Decimal:
-    """Return what an answer to all questions of a HIT earns besides the reward."""
+    """Return the additional pay of an answer to all questions of a HIT."""
     return sum((extra_of(question, judgments) for question, judgments in answers), ZERO)
 
 
 def pay_late(assignment: Assignment, extra: Decimal) -> bool:
-    """Note that the worker of a late answer is owed what it would have earned, once; return False
-    if the track has less left. The caller holds the assignment.
+    """Record once that the worker of a late answer is owed its reward and extra; return False if
+    the track has too little money left. The caller holds the assignment.
     """
     purpose, track = Purpose("late", assignment.pk), assignment.hit.track
     amount = assignment.hit.reward + extra

@@ -50,7 +50,7 @@ def _halt(
 
 
 def _subject(track: Track | None, payer: Purpose | None) -> Purpose | str:
-    """Return the subject of a stop in the log."""
+    """Return what was stopped, as the log names it: a payer, a track or “every track”."""
     return payer or (f"track:{track.slug}" if track else "every track")
 
 

@@ -51,8 +51,8 @@ def payers_of(questions: QuerySet[Question]) -> list[Purpose]:
 
 
 def committed_money(payer: Purpose) -> Decimal:
-    """Return what a payer's published questions may still cost; its reservation must cover this
-    sum.
+    """Return the most that a payer's published questions may still cost; its reservation must cover
+    this sum.
     """
     with connection.cursor() as cursor:
         cursor.execute(COMMITTED.format(which=OF_PAYER), [*payer, local_names(), *payer])
@@ -60,7 +60,7 @@ def committed_money(payer: Purpose) -> Decimal:
 
 
 def unpromised_money(payer: Purpose) -> Decimal:
-    """Return what a payer has reserved and not promised yet."""
+    """Return the money that a payer has reserved and not promised yet."""
     return balance(purpose=payer).open - committed_money(payer)
 
 

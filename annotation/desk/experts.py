@@ -290,7 +290,7 @@ def disputes_closed_with(row: ExpertCheck) -> QuerySet[ExpertCheck]:
 
 
 def store_remark(row: ExpertCheck, who: User, text: str) -> None:
-    """Store what an expert adds after seeing the votes, for all who may see the judgment."""
+    """Store an expert's remark made after seeing the votes, for all who may see the judgment."""
     remark_text = text.replace("\x00", "").strip()[:MOST_NOTE]
     ExpertCheck.objects.filter(pk=row.pk, status="answered").update(remark=remark_text)
     disputes_closed_with(row).update(remark=remark_text)
@@ -373,7 +373,9 @@ class Trail:
 
 
 def trail_of(track: Track, pk: int) -> Trail | None:
-    """Return the trail of an entry; None if there is none or it is open."""
+    """Return the trail of an expert check (votes, answer, disputes); None if there is no such check
+    or it is open.
+    """
     adjudications = ExpertCheck.objects.filter(track=track, pk=pk).exclude(status="open")
     people = ("raised_by", "expert", "submission__team", "round")
     entry = adjudications.select_related("track", "target__document", *people).first()
@@ -410,8 +412,8 @@ def trail_of(track: Track, pk: int) -> Trail | None:
 
 
 def _votes(row: ExpertCheck, asked: Question | None) -> tuple[Counter[str], int]:
-    """Return part -> number of people who said that it holds, and the number of people asked;
-    nothing for texts.
+    """Return part -> number of people who affirmed it, and the number of people asked; empty for
+    texts.
     """
     if recall_of(row.track) is None:
         return Counter(), 0  # people rated a text, whatever its questions are called

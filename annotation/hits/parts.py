@@ -91,7 +91,7 @@ def _remove_unencodable(text: str) -> str:
 
 
 def read_answer(assignment: Assignment) -> list[SideBySide]:
-    """Return what an answer says about each question, for its worker; nothing else is shown."""
+    """Return the statements of an answer to each question, for its worker and without others."""
     own = _judgments_by_question(assignment)
     return [
         side_by_side(interface_of(question.interface), question, judgments)
@@ -100,8 +100,8 @@ def read_answer(assignment: Assignment) -> list[SideBySide]:
 
 
 def compare_answer(assignment: Assignment) -> list[SideBySide]:
-    """Return what an answer says beside the right answer, if known, and beside other answers that
-    count; for admins.
+    """Return the statements of an answer beside those of the right answer, if known, and of other
+    answers that count; for admins.
     """
     own = _judgments_by_question(assignment)
     golds = {

@@ -139,7 +139,7 @@ class _Crowd:
 
 
 def excluded_since(moment: datetime) -> int:
-    """Return how many workers signals excluded since then."""
+    """Return the number of workers whom signals, not admins, excluded after this moment."""
     notes = Audit.objects.filter(what=EXCLUDE, who=None, at__gt=moment)
     return notes.values("about").distinct().count()  # noted again for what is read afterwards
 

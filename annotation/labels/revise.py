@@ -58,12 +58,12 @@ class TargetVotes:
     holds: tuple[str, ...] = ()
 
     def parts_held(self, held: Collection[str]) -> tuple[str, ...]:
-        """Return the parts that hold, given the statements that do."""
+        """Return the shown parts that follow from the statements that hold."""
         parts = set().union(*(self.sentences[one] for one in held if one in self.sentences))
         return tuple(part for part in self.shown if part in parts)
 
     def by_majority(self) -> tuple[str, ...]:
-        """Return the parts that hold by majority."""
+        """Return the parts that a majority affirmed."""
         return self.parts_held(
             {part for part, who in self.yes.items() if 2 * len(who) > len(self.workers)}
         )

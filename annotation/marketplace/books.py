@@ -145,8 +145,8 @@ def read_balance(platform: Platform, seen: Iterable[Seen]) -> None:
 
 
 def total_paid_there(platform: str) -> Decimal:
-    """Return what the platform has taken at the configured endpoint: rewards and bonuses, with
-    fees.
+    """Return the sum that the platform has charged at the configured endpoint: rewards and bonuses,
+    with fees.
     """
     here = endpoint_of(platform_of(platform))
     assignments = Assignment.objects.filter(

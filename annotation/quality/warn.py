@@ -104,5 +104,5 @@ def set_exclude_for(
 
 
 def warned_since(moment: datetime) -> int:
-    """Return how many workers were warned since then."""
+    """Return the number of workers who were warned after this moment."""
     return Audit.objects.filter(what="warn", at__gt=moment).values("about").distinct().count()

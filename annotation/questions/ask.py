@@ -141,8 +141,8 @@ def holds_lock() -> bool:
 
 
 def _first_candidates(track: Track, candidates: Sequence[Candidate]) -> dict[int, Candidate]:
-    """Return target -> the first sample whose submission needs an answer; nobody pays for what only
-    others predict.
+    """Return target -> the first candidate whose submission needs an answer about it. No submission
+    pays for targets that only others predict.
     """
     of: dict[int, list[int]] = defaultdict(list)
     for candidate in candidates:
@@ -306,8 +306,8 @@ def known_answer(question: Question) -> dict[str, Any] | None:
 
 
 def _unasked_targets(track: Track, targets: QuerySet[Target]) -> QuerySet[Target]:
-    """Return those of the targets that the track can ask about, that nobody was asked about there,
-    and that are not gold.
+    """Return the targets among these that the track can ask about, has not asked about yet, and
+    that are not gold.
     """
     asked = Question.objects.filter(
         Q(status__in=[*UNSETTLED, "settled"]) | Q(gold__retired_at=None, status="gold")

@@ -86,7 +86,7 @@ def list_debts() -> list[Owed]:
 
 
 def debt_to(worker: Worker) -> Decimal:
-    """Return what a local annotator is owed."""
+    """Return the sum that is owed to a local annotator."""
     payments = Payment.objects.filter(worker=worker, status="owed")
     return payments.aggregate(sum=Sum("amount"))["sum"] or ZERO
 
@@ -255,7 +255,7 @@ class Earnings:
 
 
 def earnings(worker: Worker) -> Earnings:
-    """Return what a worker earned: sent, approved (owed), paid."""
+    """Return the sums that a worker earned: for answers still being checked, owed, and paid."""
     being_read = Assignment.objects.filter(worker=worker, status__in=["submitted", "accepted"])
     sums = Payment.objects.filter(worker=worker).aggregate(
         owed=Sum("amount", filter=Q(status__in=["owed", "sent", "unknown"])),

@@ -124,7 +124,9 @@ class Quality:
         self._workers: dict[int, FloatArray] = {}
 
     def update(self, worker: int, response: int, posterior: FloatArray) -> None:
-        """Count an answer; ``posterior`` (K,) is p(y) at its position after all answers."""
+        """Add an answer to the counts of its worker and of all workers, weighted by ``posterior``
+        (K,): the probability of each label at its position, given all answers.
+        """
         own = self._workers.setdefault(worker, np.zeros((self.n_labels, self.n_labels)))
         own[:, response] += posterior
         self._anybody[:, response] += posterior

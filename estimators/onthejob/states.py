@@ -112,8 +112,8 @@ class Belief:
         return self._responses[key]
 
     def gain(self, evidence: Evidence, m: int) -> list[float]:
-        """Return by how much m more answers of an average annotator raise the expected number of
-        right labels.
+        """Return the gain in the expected number of right labels from m more answers of an average
+        annotator.
 
         One number for each position, which is taken by itself.
         """

@@ -46,6 +46,8 @@ def forget(about: str, instead: str) -> int:
 
 
 def was_dismissed(kind: str) -> Exists:
-    """Return a condition for rows with a status that were dismissed after they failed."""
+    """Return a condition for querysets: an admin dismissed the row after it entered its current
+    status.
+    """
     about = Concat(Value(f"{kind}:"), Cast(OuterRef("pk"), CharField()), output_field=CharField())
     return Exists(Audit.objects.filter(what=DISMISS, about=about, at__gte=OuterRef("status_since")))

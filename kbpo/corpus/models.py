@@ -194,7 +194,7 @@ class Part(models.TextChoices):
 
 class DocumentQuerySet(models.QuerySet["Document"]):
     def with_words(self, words: str) -> DocumentQuerySet:
-        """Return documents that hold all of some words; "in quotes" one after the other,
+        """Return the documents that contain all of some words; "in quotes" one after the other,
         -without.
         """
         return self._found(words, "websearch")
@@ -240,8 +240,8 @@ class Document(models.Model):
         return list(zip(self.sentence_begin, self.sentence_end, strict=True))
 
     def sentence_of(self, offset: int) -> int:
-        """Return index of the sentence that holds a character, the nearest one before it if none
-        does.
+        """Return the index of the sentence that contains a character, or of the nearest one before
+        it.
         """
         from bisect import bisect_right
 

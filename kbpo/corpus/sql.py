@@ -86,8 +86,8 @@ _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 def copy(
     table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, chunk: int = CHUNK
 ) -> int:
-    """Return how many rows were copied. Between two chunks the rows' iterator may use the same
-    connection.
+    """Copy rows into a table, and return their number. Between two chunks the rows' iterator may
+    use the same connection.
     """
     return copy_lines(table, columns, ("\t".join(map(_field, row)) for row in rows), chunk=chunk)
 
@@ -95,8 +95,8 @@ def copy(
 def copy_lines(
     table: str, columns: Sequence[str], lines: Iterable[str], *, chunk: int = CHUNK
 ) -> int:
-    """Return how many rows were copied, each a line as COPY reads it: for a million rows, whose
-    columns are written faster all at once than one by one. Texts in it have to be `escape_copy`.
+    """Copy lines in the format of COPY into a table, and return their number: for a million rows,
+    whose columns are formatted faster all at once. Texts in them must have passed `escape_copy`.
     """
     source, total = iter(lines), 0
     sql = f"COPY {table} ({', '.join(columns)}) FROM STDIN"

@@ -96,7 +96,7 @@ def database_url() -> str:
 
 
 def stop() -> None:
-    """End what a killed demo left behind, then stop the server."""
+    """End the processes that a killed demo left running, then stop the server."""
     end_recorded(_var())
     with _locked(_var()):
         server = Postgres(_var())

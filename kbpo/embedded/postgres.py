@@ -370,8 +370,8 @@ class Postgres(Server):
         )
 
     def answers(self) -> bool:
-        """Return whether the server accepts a connection to the service's database, or would if it
-        had fewer of them.
+        """Return whether the server accepts a connection to the service's database, or refuses one
+        only because it has too many.
         """
         try:
             self.connect().close()

@@ -29,7 +29,9 @@ def store(evaluation: Evaluation, report: Report, details: Details, began: float
 
 
 def headlines_of(evaluation: Evaluation) -> Iterator[Headline]:
-    """Yield the headline and the mean of each submission, where they are defined."""
+    """Yield a row for the headline figure and one for the mean of each submission, if the report
+    has a value.
+    """
     track, report = evaluation.track, evaluation.report
     kind = kind_of(track)
     names = {kind.measures.headline(track.criterion), kind.measures.mean}

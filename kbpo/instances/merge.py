@@ -68,7 +68,9 @@ def newest_labels(labels: Iterable[tuple[T, int | None]]) -> list[T]:
 
 
 def current_labels(labels: Iterable[Label]) -> list[Label]:
-    """Return those of some labels, of any targets, that were not replaced by another."""
+    """Leave out the labels that another label of their target replaced, and return the others; they
+    may be of any targets.
+    """
     by_target: dict[int, list[tuple[Label, int | None, int | None]]] = {}
     for label in sorted(labels, key=lambda label: (label.created_at, label.pk)):
         of_target = by_target.setdefault(label.target_id, [])
@@ -110,8 +112,8 @@ def merge_by_replacing(said: Sequence[Statement]) -> Value:
 
 def merged_value(labels: Iterable[Label], rule: Rule) -> Value:
     """Return the value of a target, given all its labels and the rule of its kind. Labels of
-    abandoned questions are empty and override nothing; but of a repeated aggregation only the last
-    counts.
+    abandoned questions are empty and override nothing. If the answers to a question were aggregated
+    several times, only its last label counts.
     """
     ordered = sorted(labels, key=lambda label: (-RANK[label.source], label.created_at, label.pk))
     return _merged(current_statements(Statement.of(label) for label in ordered), rule)

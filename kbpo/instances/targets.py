@@ -121,9 +121,7 @@ def make_targets(corpus: Corpus, places: Sequence[Place]) -> dict[Place, int]:
 
 
 def find_targets(corpus: Corpus, places: Sequence[Place]) -> dict[Place, int]:
-    """Return the numbers of the targets at those of these places where there are some; none is
-    made.
-    """
+    """Return the numbers of the existing targets at these places; none is made."""
     return _targets(corpus, places, make=False)
 
 

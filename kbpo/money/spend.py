@@ -87,9 +87,10 @@ def balance(purpose: Purpose | None = None, **where: object) -> Balance:
 
 
 def ledger_by_day(kind: str, team: Team, purpose: Purpose | None = None) -> QuerySet[Any, Any]:
-    """Return what moved for a team by day, purpose and direction, the latest first: for one purpose
-    or for all of a kind. Each has the number of its purpose (`purpose_number`), `kind`, the day
-    (`on`), the `amount` and of how many movements it is the sum (`n`).
+    """Return the movements of a team's money summed by day, purpose and direction, the latest
+    first: for one purpose or for all of a kind. Each row has the number of its purpose
+    (`purpose_number`), `kind`, the day (`on`), the `amount` and of how many movements it is the sum
+    (`n`).
     """
     where = purpose.at("purpose") if purpose else {"purpose_kind": kind}
     return (
@@ -273,7 +274,7 @@ def release(
 
 
 def given_back_since(purpose: Purpose, when: datetime) -> Decimal:
-    """Return what was released from a purpose since a moment."""
+    """Return the sum that was released from a purpose since a moment."""
     released = Ledger.objects.filter(
         kind="release", created_at__gte=when, **purpose.at("purpose")
     ).exclude(state=Ledger.State.FAILED)
@@ -287,8 +288,8 @@ def open_purposes(kind: str) -> list[int]:
 
 
 def close(purpose: Purpose) -> None:
-    """Close a purpose without open money. A new reservation, or a spending that is undone, opens it
-    again.
+    """Mark the reservations of a purpose as closed, once all their money is spent or released. A
+    new reservation, or a spending that is undone, opens it again.
     """
     movements = Ledger.objects.filter(kind="reserve", closed_at=None, **purpose.at("purpose"))
     movements.update(closed_at=clock.now())
@@ -325,8 +326,8 @@ def _team(purpose: Purpose) -> Team | None:
 
 
 def _budgets(track: Track, team: Team | None, purpose: Purpose) -> list[Budget]:
-    """Return the caps that hold for a purpose: those of submissions and teams do not for what the
-    track itself pays.
+    """Return the caps that apply to a purpose: caps of submissions and teams apply to submissions
+    only.
     """
     budgets = Budget.objects.filter(track=track).filter(Q(team=None) | Q(team=team))
     if purpose.kind != "submission":
@@ -369,7 +370,7 @@ def _reserved_today(track_id: int) -> Decimal:
 
 
 def over(track: Track) -> Decimal:
-    """Return by how much the reservations of a track exceed a cap that was lowered."""
+    """Return the amount by which the reservations of a track exceed its cap; 0 if they do not."""
     cap = Budget.objects.filter(track=track, scope=Budget.Scope.TRACK).first()
     return max(ZERO, committed_under(cap, None, None) - cap.cap) if cap is not None else ZERO
 
@@ -390,7 +391,7 @@ class Cap:
 
     @property
     def name(self) -> str:
-        """Return what the cap limits, for people."""
+        """Return the scope of the cap in words."""
         if self.budget.scope == Budget.Scope.TEAM:
             return f"team {self.budget.team.name}" if self.budget.team else "every team"
         return {"track": "in all", "day": "a day", "submission": "one submission"}[

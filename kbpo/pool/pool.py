@@ -148,9 +148,9 @@ def _types(kind: Kind, hashed: Ids, instance: Ids, submission: Ids) -> Ids:
 def _rows(
     kind: Kind, distributions: Sequence[str], submissions: Sequence[int]
 ) -> tuple[Ids, dict[str, NDArray[Any]]]:
-    """Return the column of each prediction of some submissions, and what is read of it by name;
-    those of the submission with the least number first, each in the order of its predictions: rows
-    in the order of a plan of PostgreSQL would change what is learned and drawn.
+    """Return, for each prediction of some submissions, the position of its submission, and its
+    values by name. Submissions are ordered by number, their predictions too: the order of a query
+    plan of PostgreSQL would change what is learned and drawn.
 
     A submission at a time, so that what is read of only one is held twice.
     """

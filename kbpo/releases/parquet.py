@@ -22,7 +22,7 @@ WITHOUT = (
 
 
 def writer() -> str | None:
-    """Return the version of what writes Parquet; None where it is not installed."""
+    """Return the version of pyarrow, which writes Parquet; None if it is not installed."""
     return version("pyarrow") if find_spec("pyarrow") else None
 
 

@@ -119,7 +119,7 @@ class LeftOut:
                 yield self._remove_withdrawn_runs(row)
 
     def _remove_withdrawn_runs(self, row: Row) -> Row:
-        """Return the row of what was not judged, without the withdrawn runs that predict it."""
+        """Return the row of an unjudged target without the withdrawn runs that predict it."""
         if "predicted_by" not in row:
             return row
         others = [system for system in row["predicted_by"] if system not in self.withdrawn]
@@ -241,7 +241,7 @@ def check(track: Track) -> None:
 
 
 def _table(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
-    """Return how many rows were written."""
+    """Write the rows as JSON Lines with checksums, and return their number."""
     n = 0
     with path.open("w", encoding="utf-8") as file:
         for row in rows:
@@ -254,7 +254,7 @@ def _table(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
 
 
 def _dates_as_text(row: Mapping[str, Any]) -> Row:
-    """Return the row as it is read back: JSON has no dates."""
+    """Return the row with dates as texts, since JSON has no dates."""
     return {
         name: value.isoformat() if isinstance(value, datetime) else value
         for name, value in row.items()

@@ -47,8 +47,8 @@ def add_deadline(draft: Submission, sentence: str) -> str:
 
 
 def refusal_of_plan(submission: Submission) -> str:
-    """Return why a confirmation of what its plan has chosen would be refused now: a sentence; empty
-    if it would not.
+    """Return a sentence on why confirming the chosen option of the plan would be refused now; empty
+    if it would be accepted.
     """
     if refusal := refusal_of(submission):
         return refusal
@@ -175,8 +175,8 @@ def order_judgments(
     made_at: datetime | None = None,
     at_most: Decimal | None = None,
 ) -> Submission:
-    """Return the submission, with the price of what is ordered reserved: scored, it goes back to be
-    judged further; while it is judged, it goes on for longer.
+    """Reserve the price of a narrower interval, and return the submission: a scored one is judged
+    further, one that is being judged is judged until the new width is reached.
 
     `number` says which order this is, from 1: a second call with the same number changes nothing.
     `made_at` says which offer was looked at: another one is refused, and so is a higher price than

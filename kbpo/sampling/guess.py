@@ -87,8 +87,8 @@ def _is_nearly_binary(rating: Floats) -> bool:
 
 
 def _doubt(g: Floats, system: Ids) -> Floats:
-    """Return (n,) by how much more than on average of its system the guess of a rating of 0 or 1 is
-    in doubt: g (1 − g) over its mean. What is in doubt is asked more often.
+    """Return (n,) the relative uncertainty of the guess of a rating of 0 or 1: g (1 − g) over its
+    mean of the system. Uncertain outputs are asked about more often.
     """
     doubt = np.maximum(g * (1 - g), LEAST_DOUBT)
     mean = np.bincount(system, doubt) / np.maximum(np.bincount(system), 1)
@@ -120,7 +120,7 @@ class Lesson:
 
     @cached_property
     def unaided(self) -> Lesson:
-        """Return the features without those of metrics and judges."""
+        """Return the same lesson without the scores of metrics and judges."""
         return Lesson(replace(self.pool, scorers=[], scores=np.zeros((0, 0))), self.key)
 
     @cached_property
@@ -203,8 +203,8 @@ def _codes(values: NDArray[np.generic]) -> Ids:
 
 
 def _error_of_half(label: Floats, member: sparse.csr_array) -> Floats:
-    """Return (u,) the squared error that is expected of ½, as the judgments show of what the same
-    systems (u, m) predict; few of them are drawn to the most that it can be.
+    """Return (u,) the expected squared error of the guess ½, estimated from judged instances that
+    the same systems (u, m) predict, and drawn towards its maximum if there are few.
     """
     who = np.unique(member.toarray() > 0, axis=0, return_inverse=True)[1].ravel()
     known = np.flatnonzero(~np.isnan(label))

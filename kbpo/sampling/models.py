@@ -265,7 +265,7 @@ class AnnotationUpload(Upload):
 
     @property
     def unmarked(self) -> int:
-        """Return in how many documents its files mark nothing: these, too, count as annotated."""
+        """Return the number of documents without marks in the files; they are annotated, too."""
         return int(self.found.get(self.UNMARKED, 0))
 
     @property

@@ -73,7 +73,7 @@ class SubmissionQuerySet(MovingQuerySet["Submission"]):
         return self.filter(DISCARD, deleted_at=None)
 
     def named(self, name: str) -> SubmissionQuerySet:
-        """Return those that hold this name, in capital letters or not."""
+        """Return the submissions with this name, ignoring case, without discarded ones."""
         lower = Lower(models.Value(name))
         return self.exclude(DISCARD).alias(lower=Lower("name")).filter(lower=lower)
 
@@ -398,8 +398,8 @@ class Submission(Moving):
 
     @property
     def n_items(self) -> int | None:
-        """Return how many of the things that its kind of track judges it predicts; None before it
-        is read.
+        """Return the number of items (as its kind of track names them) that the submission
+        predicts; None before its file is read.
         """
         n: int | None = self.counts.get(kind_of(self.track).words.items)
         return n
@@ -530,11 +530,11 @@ class Problem(models.Model):
 
 
 def state_of(submissions: Sequence[int]) -> tuple[object, ...] | None:
-    """Return a value that identifies the stored predictions of some submissions, in their order;
-    None if one of them was never sampled, since its file may still be replaced. A sampled
-    submission's predictions are fixed, except for kinds whose systems gain predictions as others
-    come: then their number grows, which the distributions contain. A submission that is sampled
-    again after a restore of the database has other rows.
+    """Return a key for caches of the stored predictions of these submissions, which changes when
+    any of them do; None if a submission was never sampled, since its file may still be replaced. A
+    sampled submission's predictions are fixed, except for kinds whose systems gain predictions as
+    others come: then their number grows, which the distributions contain. A submission that is
+    sampled again after a restore of the database has other rows.
     """
     sampled = Submission.objects.filter(pk__in=submissions, sampled_at__isnull=False)
     facts = sampled.values_list(

@@ -178,8 +178,8 @@ def _check_quota(team: Team, size: int) -> None:
 
 
 def items_since(team: Team, moment: datetime, *, but: int = 0) -> int:
-    """Return how much the files predict that a team uploaded since then, those that are read, but
-    for one.
+    """Return the number of items in the files that a team uploaded after a moment, without the
+    submission `but`; files that are not read yet count 0.
     """
     rows = Submission.objects.filter(team=team, received_at__gt=moment).exclude(pk=but)
     told = rows.select_related("track").only("counts", "track")

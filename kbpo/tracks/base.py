@@ -282,7 +282,7 @@ class Verdicts:
     """
 
     def of(self, mask: NDArray[np.bool_]) -> Verdicts:
-        """Return those of some predictions."""
+        """Return the verdicts of the predictions that the mask selects."""
         return Verdicts(
             [one for one, is_in in zip(self.prediction, mask, strict=True) if is_in],
             self.value[mask],
@@ -387,8 +387,8 @@ class Track(ABC):
         return self.track.corpus
 
     def count_second_opinions(self, new: int, before: int = 0) -> int:
-        """Return of how many of `new` questions, drawn at random, one more person is asked, if that
-        was done for `before` questions of the track already.
+        """Return the number of `new` questions, drawn at random, for which one more person is
+        asked, given that `before` earlier questions of the track were treated so.
         """
         return 0
 
@@ -482,9 +482,9 @@ class Track(ABC):
     def compare_references(
         self, target: Target, now: Value, says: Value
     ) -> tuple[str, str, bool] | None:
-        """Return what a mention refers to by its current value (`now`) and by the answer of an
-        expert (`says`), both as texts for pages, and whether they are the same. Return None if one
-        of them is missing, or if this kind of track has no references.
+        """Return the referent of a mention by its current value (`now`) and by an expert's answer
+        (`says`), as texts for pages, and whether both are the same. Return None if one of them is
+        missing, or if this kind of track has no references.
         """
         return None
 
@@ -519,7 +519,7 @@ class Track(ABC):
         return {}
 
     def example(self) -> Iterable[str]:
-        """Yield the lines of a file that the track accepts, for people who have none yet."""
+        """Yield the lines of an example file that the track accepts."""
         return ()
 
     def find_obstacles(self) -> dict[str, str]:
@@ -555,8 +555,8 @@ class Track(ABC):
     def find(
         self, submission_id: int, most: int, *, words: str = "", key: str = "", entity: str = ""
     ) -> tuple[list[int], bool]:
-        """Return the predictions of a submission whose text has these words, about one input by its
-        key, or about an entity of that name; those of at most so many inputs, and whether these are
+        """Return the predictions of a submission whose text has these words, about the input with
+        this key, or about an entity of this name; from at most `most` inputs, and whether these are
         all.
         """
         return [], True

@@ -114,13 +114,13 @@ class TrackWithRecall(Track):
 
     @abstractmethod
     def in_scope(self, target_ids: Sequence[int]) -> set[int]:
-        """Return those of some targets that are in the scope of recall."""
+        """Return the targets among these that are in the scope of recall."""
 
     @abstractmethod
     def read_marks(self, gold: Path, mentions: Path, documents: Collection[int]) -> Marks:
-        """Return the marks of annotation files in these documents; the files may cover more of
-        them. Raises CannotLoad (kbpo.corpus.load), in part only while values are read: then none
-        may be stored.
+        """Read the annotations of these documents from the two files, which may cover more
+        documents, and return them. Raises CannotLoad (kbpo.corpus.load), in part only while values
+        are read: then none may be stored.
         """
 
     @abstractmethod

@@ -55,7 +55,7 @@ def n_inputs_of(tracks: Sequence[TrackRow]) -> dict[int, int]:
 
 
 def n_inputs(track: TrackRow, *, test: bool = False) -> int:
-    """Return how many inputs systems are run on, or how many of them are of the test part."""
+    """Return the number of inputs on which systems are run, or of those in the test part."""
     return class_of(track.kind).n_inputs_of([track.corpus], test=test)[track.corpus_id]
 
 

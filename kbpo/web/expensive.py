@@ -52,7 +52,7 @@ def hold_slot(seconds: float) -> Iterator[None]:
 
 
 def expensive(view: View[P]) -> View[P]:
-    """Return the view, which holds a slot while it computes its response."""
+    """Wrap a view so that it occupies a slot while it computes its response."""
 
     @wraps(view)
     def limited(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:

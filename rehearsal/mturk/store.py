@@ -272,7 +272,7 @@ def switch_on(
 
 
 def switch_off(books: Books) -> int:
-    """Return how many faults were taken back."""
+    """Delete all faults, and return their number."""
     return books.run("DELETE FROM fault")
 
 

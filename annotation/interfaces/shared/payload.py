@@ -82,7 +82,9 @@ class RelationPayload(TypedDict):
 
 
 def parts_of(predicate: PredicatePayload) -> list[str]:
-    """Return the directed predicates of one sentence."""
+    """Return the directed predicates that one sentence states: its own, and any others that it
+    stands for as well.
+    """
     return [predicate["part"], *predicate.get("also", [])]
 
 
@@ -92,7 +94,7 @@ def sentences_in(predicates: Sequence[PredicatePayload]) -> dict[str, list[str]]
 
 
 def meaning_of(predicate: PredicatePayload, meanings: Meanings) -> dict[str, str]:
-    """Return what the schema says about a sentence; empty without an entry."""
+    """Return the schema's definition and examples of a sentence; empty without an entry."""
     return meanings.get(predicate["part"][:-1], {})
 
 
@@ -143,8 +145,9 @@ class Side:
 
     @cached_property
     def longer_names(self) -> dict[str, list[str]]:
-        """For each candidate whose words are part of another candidate, or its initials: these
-        longer names. Each entity is called by its longest name, so they are different entities.
+        """Return form value -> longer names, for each candidate whose words are part of another
+        candidate, or its initials. Each entity is called by its longest name, so they are different
+        entities.
         """
         fuller_of: dict[str, list[str]] = {}
         for value, own in self.candidates.items():

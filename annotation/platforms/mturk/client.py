@@ -68,8 +68,8 @@ HIT_ID_IN_TEXT = re.compile(r"\b[A-Z0-9]{20,64}\b")
 
 
 def call(operation: str, **request: Any) -> dict[str, Any]:
-    """Return what the platform answers. Raises PlatformDown if nothing happened, UnknownOutcome if
-    nobody knows, Refused.
+    """Call an operation of the platform, and return its response. Raises PlatformDown if nothing
+    happened, UnknownOutcome if nobody knows, Refused.
     """
     keys = settings.MTURK_ACCESS_KEY_ID, settings.MTURK_SECRET_ACCESS_KEY
     try:

@@ -58,7 +58,7 @@ def subscribe(hit_type: str, topic: str) -> bool:
 def type_of_hit(
     title: str, description: str, reward: str, duration: int, keywords: str, needs: list[Any]
 ) -> dict[str, Any]:
-    """Return the properties of a type of HIT, as it is asked for."""
+    """Return the properties of a type of HIT as parameters of a request to Mechanical Turk."""
     return {
         "Title": title,
         "Description": description,

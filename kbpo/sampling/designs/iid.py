@@ -249,8 +249,8 @@ def _option_of_more_draws(
 
 
 def _required_more(submission: Submission, half_width: Decimal, state: State) -> int:
-    """Return the fewest further draws with which the variance that the board's estimator expects
-    meets the half-width, by as much less than what it expects now as the realised one asks for.
+    """Return the fewest further draws that meet the half-width: the variance that the board's
+    estimator expects must fall by the same ratio as the realised one.
     """
     target, realised = target_variance(submission, half_width), Realised.of(last_batch(submission))
     now, draw_chance = state.chance, np.bincount(state.row, weights=state.p)
@@ -275,8 +275,8 @@ def _required(
     own: tuple[Ids, Ids, Floats],
     existing: dict[str, Any],
 ) -> int:
-    """Return the draws that the joint estimator needs for the half-width, given what the draws of
-    other runs contribute already.
+    """Return the number of draws that the joint estimator needs for the half-width, given the draws
+    of other runs.
     """
     instance, _, p = own
     track = submission.track

@@ -366,8 +366,8 @@ def _adds(submission: Submission, state: State, pi: Floats) -> bool:
 
 
 def _stands_still(submission: Submission, state: State, pi: Floats) -> bool:
-    """Return whether thresholds add nothing to the sample, and none is higher than before, or the
-    two stages before added nothing either.
+    """Return whether sampling has stalled: the thresholds add no target, and either none of them
+    rose or the two stages before added no target either.
     """
     if _adds(submission, state, pi):
         return False

@@ -103,8 +103,8 @@ class State:
         return np.asarray(np.sqrt(np.bincount(self.row, weights=self.p**2 * self.v)))
 
     def multiplier(self, goal: float) -> float:
-        """Return λ of those thresholds: a target's probability is raised to min(1, λ s), s² = Σ p²
-        v; 0 if nothing is raised.
+        """Return the multiplier λ of the thresholds that reach the variance `goal`: a target's
+        probability is raised to min(1, λ s), s² = Σ p² v. 0 if none is raised.
         """
         left = self.left(goal)
         return multiplier(
@@ -130,7 +130,7 @@ class State:
         return np.asarray(self.target_id[self.u < pi])
 
     def new(self, targets: Ids) -> set[int]:
-        """Return those of some targets that have no answer and that no submission is paying for
+        """Return the targets among these that have no answer and that no submission is paying for
         already, as of the first call for each: the search for affordable thresholds calls this
         again and again.
         """
@@ -142,7 +142,7 @@ class State:
 
 
 def to_be_paid(submission: Submission, targets: Collection[int]) -> set[int]:
-    """Return those of some targets that have no answer and that no submission is paying for
+    """Return the targets among these that have no answer and that no submission is paying for
     already.
     """
     mine = submission.pk

@@ -313,7 +313,7 @@ def annotated_documents(track: Track) -> Annotated:
 
 
 def abandoned_documents(documents: Iterable[int]) -> set[int]:
-    """Return those of some documents whose annotation was abandoned: their label is empty."""
+    """Return the documents among these whose annotation was abandoned: their label is empty."""
     labels = Label.objects.filter(
         target__document__in=list(documents), target__kind="document", value={}
     )

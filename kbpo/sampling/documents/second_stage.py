@@ -126,7 +126,9 @@ def weights(corpus: Corpus, names: dict[str, int], documents: Sequence[int]) -> 
 def _probabilities(
     track: Track, before: set[int], size: int, when: datetime, uniform: float
 ) -> tuple[list[int], Floats, dict[str, Any]]:
-    """Return the documents that are left, the probability of each, and what that was made of."""
+    """Return the documents that are not drawn yet, the probability of each, and the numbers from
+    which these were computed.
+    """
     test = Document.objects.filter(corpus=track.corpus_id, part=Part.TEST)
     left = test.exclude(pk__in=before).order_by("key")
     documents = list(left.values_list("pk", flat=True))

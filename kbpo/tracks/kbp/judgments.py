@@ -321,7 +321,7 @@ def _first_predictions(submissions: Sequence[int]) -> dict[str, Ids]:
 
 
 def _named(codes: Ids, name_of: Mapping[int, str]) -> tuple[NDArray[np.str_], Ids]:
-    """Return the names of some codes, and (n,) which of them each row has."""
+    """Return the distinct names of some codes, and (n,) the index of each row's name."""
     known, place = np.unique(codes, return_inverse=True)
     return np.array([name_of[code] for code in known.tolist()], dtype=np.str_), place
 

@@ -304,8 +304,9 @@ Named = dict[tuple[int, Span], int]
 
 
 def read_marks(corpus: Corpus, gold: Path, mentions: Path, documents: Collection[int]) -> Marks:
-    """Return the marks of the files in these documents, mentions before pairs. A mention of a
-    relation that the file of mentions lacks is `lacking`: its reference is unknown.
+    """Read the annotations of these documents from the two files, and return them, mentions before
+    pairs. A mention of a relation that the file of mentions lacks is `lacking`: its reference is
+    unknown.
     """
     lookup, wanted = DatabaseCorpus(corpus), set(documents)
     holds, named = _read_pairs(gold, corpus, lookup, wanted)

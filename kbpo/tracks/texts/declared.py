@@ -226,7 +226,9 @@ class PreferenceTrack(TextTrack):
     def _pairs(
         self, submission_id: int, opponents: Sequence[int], *, with_references: bool = False
     ) -> Iterator[Claim]:
-        """Yield its pairs with these systems, and with what people wrote for the inputs."""
+        """Yield the pairs of a submission's texts with those of its opponents, and with the
+        reference texts of the inputs.
+        """
         own = list(Written.objects.filter(submission=submission_id).order_by("line"))
         keys = [written.key for written in own]
         texts: dict[str, list[str]] = {key: [] for key in keys}

@@ -206,7 +206,7 @@ def _step_2(word: str) -> str:
 
 
 def _replace_suffix(word: str, rules: Sequence[tuple[str, str]]) -> str:
-    """Return the word with the first suffix that fits replaced, if enough of it is left."""
+    """Return the word with its first matching suffix replaced, if the rest is long enough."""
     for suffix, replacement in rules:
         if word.endswith(suffix):
             left = word.removesuffix(suffix)
@@ -360,7 +360,7 @@ def _rouge_metric(name: str, label: str, kind: str, part: str) -> Metric:
 
 
 def _optional() -> Iterator[Metric]:
-    """Yield the metrics whose libraries need not be installed."""
+    """Yield the metrics whose optional libraries are installed."""
     if find_spec("wordllama"):
         model = _version("wordllama", "l2_supercat 256, cosine, best reference")
         label = "Similarity of vectors"

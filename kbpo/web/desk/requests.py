@@ -298,8 +298,8 @@ def set_intake(request: HttpRequest) -> HttpResponse:
 
 @for_admins
 def show_payouts(request: HttpRequest) -> HttpResponseBase:
-    """Return what annotators are owed, and the payouts; with `?format=csv` what is to be paid now,
-    for the bank. A POST marks a payout as paid, or undoes it.
+    """Return the sums owed to annotators, and the payouts; with `?format=csv` the payments that are
+    due, for the bank. A POST marks a payout as paid, or undoes it.
     """
     if "format" in request.GET:
         return Table("owed", OWED, [row for row in payout.list_debts() if row.due]).file(request)

@@ -528,8 +528,9 @@ def has_expert(kind: Kind, rows: Iterable[Row]) -> bool:
 
 
 def board_facts(track: Track, shown: Board) -> dict[str, Any]:
-    """Return the four facts beside the board. Judgments of the texts are shared by all tracks of
-    the corpus; `judged_elsewhere` counts those that were ordered on other tracks only.
+    """Return the four facts beside the board: systems and teams, inputs (and those read in full),
+    judgments, and money spent. Judgments of the texts are shared by all tracks of the corpus;
+    `judged_elsewhere` counts those that were ordered on other tracks only.
     """
     money = balance(track=track)
     kind = kind_of(track)

@@ -100,8 +100,8 @@ def add_disputes(
     own: bool,
     disputes: Mapping[int, ExpertCheck],
 ) -> list[Judged]:
-    """Return the rows, for their own team with disputes (by target) and whether they can be
-    disputed.
+    """Return the rows with their disputes (by target) and, for the run's own team, whether each row
+    can be disputed.
     """
     unchecked = kind_of(submission.track).words.unchecked
     return [

@@ -72,7 +72,7 @@ class Run:
 
     @property
     def is_rated(self) -> bool:
-        """Return whether people rate its predictions, so that none is wrong."""
+        """Return whether people rate the run's predictions instead of judging them right."""
         return kind_of(self.submission.track).rates
 
     def is_drawn_as(self, kind: drawing.Kind) -> bool:
