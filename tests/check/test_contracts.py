@@ -10,6 +10,7 @@ import pytest
 from annotation.interfaces.base import Interface
 from annotation.platforms.base import Platform, Refused
 from annotation.platforms.pool.platform import Pool
+from annotation.platforms.registry import names, platform_of
 from kbpo.tracks.base import Track
 
 
@@ -31,3 +32,14 @@ def test_our_own_pages_refuse_in_a_sentence_what_only_a_marketplace_can_do(name:
 @pytest.mark.parametrize(("contract", "most"), [(Track, 40), (Interface, 20), (Platform, 16)])
 def test_contracts_stay_small(contract: type[Any], most: int) -> None:
     assert len(public(contract)) <= most, sorted(public(contract))
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_platform_has_the_name_and_the_methods_of_the_contract(name: str) -> None:
+    platform = platform_of(name)
+    assert platform.name == name
+    for method in public(type(platform)) & public(Platform) - {"name", "capabilities"}:
+        ours, theirs = (list(signature(getattr(one, method)).parameters)
+                        for one in (type(platform), Platform))  # fmt: skip
+        assert ours == theirs, method
+    assert public(type(platform)) <= public(Platform)

@@ -59,18 +59,18 @@ means of two or three judgments, which contains annotator noise a second time; h
 def _rating_criterion(name: str) -> Criterion:
     """Return the criterion that is the ratings of one facet of a text."""
     question = next(one for one in LANGUAGE_QUALITY.questions if one.name == name)
-    return replace(criterion_of(question), prior=PRIORS[name])
+    return replace(criterion_of(question), prior=PRIORS.get(name))
 
 
 def _edit_criterion(name: str, label: str) -> Criterion:
     """Return a criterion that is the share of a text that was changed."""
     criterion = Criterion(name, label, higher_is_better=False, single="mean", liked_from=0.3)
-    return replace(criterion, prior=PRIORS[name])
+    return replace(criterion, prior=PRIORS.get(name))
 
 
 def _passage_criterion(name: str, label: str) -> Criterion:
     """Return a criterion of what passages show."""
-    return Criterion(name, label, single="mean", prior=PRIORS[name])
+    return Criterion(name, label, single="mean", prior=PRIORS.get(name))
 
 
 class GenerationTrack(TextTrack):
