@@ -202,7 +202,7 @@ def test_a_run_is_listed_by_the_name_of_an_entity(
     for name, value in said.items():
         kept = rf'<input (id="{name}" )?(type="hidden" )?name="{name}"[^>]* value="{value}"'
         assert re.search(kept, form), f"the form keeps {name}"
-    assert f"In <b>{document.key}</b> alone" in form and "About <b>Anna</b> alone" in form
+    assert f"In <b>{document.key}</b> alone" in form and "predictions about <b>Anna</b>:" in form
     opened = client.get(address, {"p": anna[0].pk}).content.decode()
     assert 'href="?entity=Anna"' in opened, "a name leads to all that is said about it"
     file: Any = client.get(
