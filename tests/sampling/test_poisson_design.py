@@ -87,7 +87,9 @@ def test_a_stage_that_fell_short_makes_the_next_one_plan_for_less(toy: Toy) -> N
     state = State(row)
     assert row.batches.count() > 1
     assert _goal(row, state) == pytest.approx(0.995 * state.planned / 2)
-    assert len(state.new(state.asked(state.raised(_goal(row, state))))) > 0
+    assert (
+        len(state.unpaid_targets(state.targets_below(state.thresholds_for(_goal(row, state))))) > 0
+    )
 
 
 def test_errors_that_do_not_go_together_narrow_what_is_anticipated(toy: Toy) -> None:
@@ -135,8 +137,15 @@ def standing_still(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> Submission:
     _, row = Replay.judged(toy, 60, 0.5)
     each = Decimal(row.plan["options"][row.plan["chosen"]]["each"])
     monkeypatch.setattr(poisson, "balance", lambda **_: SimpleNamespace(open=60 * each))
-    monkeypatch.setattr(State, "_noise", lambda *_: 1.0)
+    fixed = property(lambda _: 1.0, lambda *_: None)  # whatever is set
+    monkeypatch.setattr(State, "noise", fixed, raising=False)
     return row
+
+
+def _not_drawn(row: Submission) -> set[int]:
+    """Return the targets that count in the guaranteed number and are not drawn yet."""
+    _, target, p = poisson.support(row, row.track.distribution)
+    return set(target[p > 0].tolist()) - poisson._drawn_targets(row)
 
 
 def _falls_short(row: Submission) -> Realised:
@@ -150,13 +159,15 @@ def test_a_stage_that_would_ask_nothing_goes_further_until_all_is_asked(
 ) -> None:
     """Stages of nothing followed each other, up to the twelfth, with things and money left."""
     row, design = standing_still, design_of(standing_still.track)
-    before, left = row.batches.count(), poisson._not_drawn(row)
+    before, left = row.batches.count(), _not_drawn(row)
     assert left
     while not (why := design.reason_to_stop(row, _falls_short(row))):
         state = State(row)
-        assert not state.new(state.asked(state.raised(_goal(row, state)))), "it stands still"
-        assert design.sample(row) > 0 or not poisson._not_drawn(row)
-    assert why == "all" and poisson._not_drawn(row) == set()
+        assert not state.unpaid_targets(
+            state.targets_below(state.thresholds_for(_goal(row, state)))
+        ), "it stands still"
+        assert design.sample(row) > 0 or not _not_drawn(row)
+    assert why == "all" and _not_drawn(row) == set()
     further = [one.settings for one in row.batches.order_by("stage")[before:]]
     assert 0 < len(further) <= len(left) + 1 and {one["why"] for one in further} == {"further"}
     assert all(one["planned_variance"] >= 1.0 for one in further), "no less than people differ by"
@@ -180,7 +191,8 @@ def test_judging_ends_at_once_where_no_stage_could_ask_anything(
     assert design.reason_to_stop(row, short) == "exhausted", (
         "a stage added nothing: the next would neither"
     )
-    monkeypatch.setattr(poisson, "_not_drawn", lambda _: set())
+    nothing = np.zeros(0, dtype=np.int64)
+    monkeypatch.setattr(poisson, "support", lambda *_: (nothing, nothing, nothing))
     assert design.reason_to_stop(row, short) == "all", "nothing is left that money could ask about"
 
 
@@ -199,12 +211,13 @@ def test_runs_that_wait_at_the_same_time_are_planned_together(
     what is its own: where both would have done with less of what they share. Either way thresholds
     bring down what people do not differ by.
     """
-    monkeypatch.setattr(State, "_noise", lambda *_: noise)
+    fixed = property(lambda _: noise, lambda *_: None)  # whatever is set
+    monkeypatch.setattr(State, "noise", fixed, raising=False)
     world = Replay.of(toy, N, 0.5)
     rows = _confirmed(world, ("Patterns", range(200)), ("Neural", range(100, N)))
     plans = [Plan.of(row) for row in rows]
     first, second = (plan.state for plan in plans)
-    sequential = first.raised(plans[0].goal)
+    sequential = first.thresholds_for(plans[0].goal)
     after = np.maximum(np.r_[sequential[100:], np.zeros(100)], 0.0)
     left = [plan.goal - noise for plan in plans]
     by_itself = water_fill(second.p, after, second.v, target_variance=left[1])
