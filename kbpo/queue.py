@@ -155,10 +155,10 @@ def work_in_batch(
         more = len(pks) == limit and tried.isdisjoint(pks)
         tried.update(pks)
 
-    def alone(row: Row) -> None:
+    def handle_one(row: Row) -> None:
         handle([row])
 
-    return done + work(model, status, alone, limit=limit, where={"attempts__gt": 0})
+    return done + work(model, status, handle_one, limit=limit, where={"attempts__gt": 0})
 
 
 def _any_due(model: type[Row], status: str) -> bool:

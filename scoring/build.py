@@ -98,7 +98,7 @@ class Computed:
         return self.like if self.like and self.data.population == LIKE else self.estimates
 
     @property
-    def compared(self) -> dict[Named, tuple[Estimate, Design]]:
+    def estimates_to_compare(self) -> dict[Named, tuple[Estimate, Design]]:
         """Return the numbers used to compare systems, each with its design. Numbers about the
         population that is printed first keep their key; in the keys of numbers about the other
         population its name is appended.

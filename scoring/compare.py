@@ -42,7 +42,7 @@ class Order:
     is_better: Callable[[str, str], bool]
     """Whether more of a quantity is better under a criterion"""
 
-    def chosen(self, keys: Collection[Named]) -> set[Named]:
+    def ranking_keys(self, keys: Collection[Named]) -> set[Named]:
         """Return the keys by which systems are ranked: one of each criterion and distribution."""
         best: dict[Named, Named] = {}
         weighed = [key for key in keys if key[0] in self.quantities]
@@ -69,7 +69,7 @@ def comparisons(
     if not columns.size:
         return {}
     compared = {key: _joint(data, number, columns) for key, number in estimates.items()}
-    for key in order.chosen(estimates):
+    for key in order.ranking_keys(estimates):
         compared[key] = _ranked(compared[key], estimates[key], columns, order.sign(key), references)
     return compared
 
@@ -266,7 +266,7 @@ class Errors:
         columns = _columns(data, scored)
         return cls([data.systems[column] for column in columns], columns)
 
-    def take(self, cut: Cut, estimate: Estimate, design: Design) -> None:
+    def add_errors(self, cut: Cut, estimate: Estimate, design: Design) -> None:
         """Store the errors of a slice, if it is one whole stratum."""
         if cut.stratum is None or not 2 <= self.columns.size <= MOST:
             return

@@ -117,7 +117,7 @@ class _Maker:
         if plain is None:
             return None
         under, row = self.arranged.for_criterion(criterion), self.arranged.row
-        share = self.arranged.shares_of("fact").at(row)
+        share = self.arranged.shares_of("fact").shares_of_rows(row)
         systems = self.found.correct_estimate(criterion, plain.totals.systems, share)
         pool, pool_reach = self.found.correct_pool_total(
             criterion, plain.totals.pool, under.pool_weight("fact")

@@ -220,7 +220,7 @@ class Centred:
             return np.asarray(anticipated_rating_variance(p, pi, error))
         g, f = self.data.g[criterion], self.verdicts
         return horvitz_thompson.anticipated_of_systems(
-            [pool.weighed(kind, column) for column in columns],
+            [pool.weighted_rows(kind, column) for column in columns],
             pi,
             g,
             self.one_verdict(f),
@@ -260,7 +260,7 @@ class Centred:
         own = self.verdicts if criterion != data.base else None
         own_g = data.g[criterion]
         total = share.total(own_g)
-        weight = share.at(row)
+        weight = share.shares_of_rows(row)
         missed = (
             np.bincount(facts.document[~facts.found], minlength=facts.n_annotated)
             if unit == "fact"

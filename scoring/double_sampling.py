@@ -138,7 +138,7 @@ class Corrected:
         )
 
     @cached_property
-    def framed(self) -> Bools:
+    def could_be_drawn(self) -> Bools:
         """Return (t,) whether a round of expert checks that counts could have drawn the target."""
         return np.asarray(self.checks.e[:, self._check_positions].max(axis=0) > 0)
 
@@ -168,7 +168,7 @@ class Corrected:
         """Return (n, m) whether the system predicts the row."""
         return np.asarray(self.data.pool.member[self.arranged.row].toarray() > 0)
 
-    def answered(self, criterion: str) -> float:
+    def answered_share(self, criterion: str) -> float:
         """Return the share of the checked verdicts for which the expert gave an answer instead of a
         flag.
         """
@@ -193,9 +193,9 @@ class Corrected:
         draw it does not matter.
         """
         e = np.where(self.checked & (self.chance > 0), self.chance, 0.5)
-        return np.asarray(e * self.answered(criterion))
+        return np.asarray(e * self.answered_share(criterion))
 
-    def late(self, column: int, criterion: str) -> bool:
+    def has_undrawable_predictions(self, column: int, criterion: str) -> bool:
         """Return whether a system has judged predictions that no round of checks could draw."""
         weight = np.ones(self.rows.size) * self.member[:, column]
         return self._terms(column, weight, criterion) is None
@@ -270,7 +270,7 @@ class Corrected:
         """
         p, pi, e, scale = terms
         code, n = self.arranged.targets[1], self.arranged.targets[0].size
-        e = np.where(self.rows, e * self.answered(criterion), 1.0)
+        e = np.where(self.rows, e * self.answered_share(criterion), 1.0)
         repaired = corrected(
             alone,
             self.arranged.for_criterion(design).design,
@@ -315,7 +315,7 @@ class Corrected:
             > 0
         )
         row, code = self.arranged.row, self.arranged.targets[1]
-        left = inside[row] & ~standing[row] & ~self.framed[code]
+        left = inside[row] & ~standing[row] & ~self.could_be_drawn[code]
         return not np.any(left & self.by_crowd[code])
 
     def _terms(self, column: int, weight: Floats, criterion: str) -> Terms | None:
@@ -325,7 +325,7 @@ class Corrected:
         arranged, target = self.arranged.for_criterion(criterion), self.arranged.targets[1]
         if not self.data.shown[column]:
             return None
-        judged = (weight > 0) & ~self.framed[target]
+        judged = (weight > 0) & ~self.could_be_drawn[target]
         if criterion in self.data.noise:  # who rated a text need not have rated this of it
             judged &= ~np.isnan(self.crowd(criterion)[:, column])
         e = self.chance[target]
@@ -355,7 +355,7 @@ class Corrected:
             self.crowd(criterion)[row, first_system],
             self.expert[criterion][row, first_system],
         )
-        e = self.chance[self.arranged.targets[1]] * self.answered(criterion)
+        e = self.chance[self.arranged.targets[1]] * self.answered_share(criterion)
         kept = self.rows & (e > 0) & ~np.isnan(crowd + expert)
         crowd, expert, e = crowd[kept], expert[kept], e[kept]
         code = np.unique(self.arranged.targets[1][kept], return_inverse=True)[1]

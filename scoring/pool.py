@@ -139,7 +139,7 @@ class Pool:
         rows, p = self.of(kind, column)
         return p if self.is_even else spread(rows, p, self.support(column).row)
 
-    def weighed(self, kind: str, column: int) -> tuple[Support, Floats]:
+    def weighted_rows(self, kind: str, column: int) -> tuple[Support, Floats]:
         """Return the rows to which a distribution gives a weight, and their probabilities."""
         rows, p = self.of(kind, column)
         if self.is_even:

@@ -420,7 +420,7 @@ class Report:
             for key, figure in self.figures.items()
         )
 
-    def reduced(self, columns: Collection[tuple[str, str]], systems: Collection[int]) -> Report:
+    def reduce_to(self, columns: Collection[tuple[str, str]], systems: Collection[int]) -> Report:
         """Return a copy of the report with only the contents of a board: the figures of these
         (quantity, method) of these systems, and ranks without covariances.
         """

@@ -65,7 +65,7 @@ class Shares:
         share: Floats = np.divide(1.0, n, out=np.zeros(n.size), where=n > 0)
         return share
 
-    def at(self, rows: Ids) -> Floats:
+    def shares_of_rows(self, rows: Ids) -> Floats:
         """Return (k, m) the weights of some rows of the pool under each system."""
         shares = np.zeros((rows.size, len(self.predictions.systems)))
         for column in range(shares.shape[1]):

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from annotation.models import Question
 from annotation.platforms.registry import local_names
 from kbpo.money.models import Budget, Purpose
-from kbpo.money.spend import balance, over
+from kbpo.money.spend import amount_over_cap, balance
 from kbpo.tracks.models import Track
 
 COMMITTED = """
@@ -69,7 +69,7 @@ def money_left_to_publish(track: Track) -> Decimal | None:
     None on other tracks.
     """
     cap = Budget.objects.filter(track=track, scope=Budget.Scope.TRACK).first()
-    if cap is None or not over(track):
+    if cap is None or not amount_over_cap(track):
         return None
     with connection.cursor() as cursor:
         cursor.execute(

@@ -197,13 +197,13 @@ class DocumentQuerySet(models.QuerySet["Document"]):
         """Return the documents that contain all of some words; "in quotes" one after the other,
         -without.
         """
-        return self._found(words, "websearch")
+        return self._matching(words, "websearch")
 
     def with_all_of(self, name: str) -> DocumentQuerySet:
         """Return documents that contain all words of a name, with any punctuation between them."""
-        return self._found(name, "plain")
+        return self._matching(name, "plain")
 
-    def _found(self, words: str, how: str) -> DocumentQuerySet:
+    def _matching(self, words: str, how: str) -> DocumentQuerySet:
         query = SearchQuery(words.replace("\0", ""), config="simple", search_type=how)
         return self.alias(words=WORDS).filter(words=query)
 

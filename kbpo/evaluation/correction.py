@@ -241,7 +241,7 @@ def _uncorrected_reasons(
     kind = kind_of(track)
     printed = _guaranteed_quantities(track, made.scores, column)
     too_wide = _guaranteed_quantities(track, made.too_wide, column) - printed
-    if corrected.late(column, track.criterion):
+    if corrected.has_undrawable_predictions(column, track.criterion):
         return [BROUGHT if corrected.checks.since[column] and corrected.data.noise else LATE]
     if kind.measures.mean not in printed | too_wide:
         n = corrected.checked_of(column)

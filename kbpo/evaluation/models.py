@@ -19,7 +19,7 @@ from scoring.report import HEADLINE, LEAVES_OUT, Details, Figure, Report, pack, 
 
 
 class EvaluationQuerySet(models.QuerySet["Evaluation"]):
-    def whole(self) -> EvaluationQuerySet:
+    def with_full_report(self) -> EvaluationQuerySet:
         """Return the evaluations whose full report is stored."""
         return self.filter(is_reduced=False)
 
@@ -33,7 +33,7 @@ class EvaluationQuerySet(models.QuerySet["Evaluation"]):
         """
         day = TruncDate("made_at", tzinfo=UTC)
         return (
-            self.whole()
+            self.with_full_report()
             .annotate(
                 runs=Cast("standing", TextField()),
                 before=Window(Lag("runs", default=Value("[]")), order_by="number"),

@@ -77,8 +77,10 @@ def report_of(track: Track, computed: Computed, standing: set[int]) -> Report:
     used, best = _scorers(kind, data, computed.criteria)
     return replace(
         report,
-        comparisons=comparisons(order_of(kind), data, computed.compared, standing, references),
-        private=compare_private_runs(data, computed.compared, scored, standing),
+        comparisons=comparisons(
+            order_of(kind), data, computed.estimates_to_compare, standing, references
+        ),
+        private=compare_private_runs(data, computed.estimates_to_compare, scored, standing),
         # Where systems are judged against each other nothing is guessed.
         saved={} if kind.opposes else savings_by_run(computed.estimates, alone, data),
         by_each=savings_by_scorer(alone, data),
@@ -102,7 +104,7 @@ def details_of(track: Track, computed: Computed, standing: set[int]) -> Details:
     # Those that many pairs would be too many of are told of the board alone.
     paired = scored if len(scored) <= MOST else standing
     errors = Errors.of(data, paired)
-    sliced = slice_figures(data, slice_scores(track, data, errors.take), scored_of(track))
+    sliced = slice_figures(data, slice_scores(track, data, errors.add_errors), scored_of(track))
     overlap = overlaps(data, track.criterion, paired)
     return Details(sliced, overlap, track.criterion if overlap else "", errors.relations)
 
@@ -124,7 +126,9 @@ def _public_report(track: Track, computed: Computed, standing: set[int], report:
     """Return the part of a report that is public while the test part is hidden: the guaranteed
     numbers, rounded, with ranks and tie groups.
     """
-    compared = {key: one for key, one in computed.compared.items() if _is_guaranteed(track, key)}
+    compared = {
+        key: one for key, one in computed.estimates_to_compare.items() if _is_guaranteed(track, key)
+    }
     order = order_of(kind_of(track))
     ranked = comparisons(order, computed.data, compared, standing, references_of(track))
     return replace(

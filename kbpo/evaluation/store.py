@@ -47,7 +47,9 @@ def headlines_of(evaluation: Evaluation) -> Iterator[Headline]:
 
 def drop_details_since(track: Track, moment: datetime) -> None:
     """Reduce the evaluations since a moment that ended no stage to what the board printed."""
-    for evaluation in track.evaluations.whole().filter(stage_end=False, made_at__gte=moment):
+    for evaluation in track.evaluations.with_full_report().filter(
+        stage_end=False, made_at__gte=moment
+    ):
         drop_details(evaluation)
         evaluation.save()
         evaluation.headlines.all().delete()
@@ -60,5 +62,5 @@ def drop_details(evaluation: Evaluation) -> None:
         for column in kind_of(evaluation.track).measures.columns
         for population in ("", *ENDINGS.values())
     }
-    evaluation.take(evaluation.report.reduced(columns, evaluation.standing), Details())
+    evaluation.take(evaluation.report.reduce_to(columns, evaluation.standing), Details())
     evaluation.is_reduced = True

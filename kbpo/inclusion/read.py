@@ -82,7 +82,7 @@ class Thresholds:
         """
         return np.maximum(self.settled, np.asarray(self._stored["open"]) * self.released)
 
-    def realised(self) -> Bools:
+    def is_drawn(self) -> Bools:
         """Return (t,) whether each target lies below that threshold."""
         return np.asarray(self.pool.u < self.chance())
 
@@ -126,7 +126,7 @@ class Draws:
         gaps = self.pool.u[self.waiting & self._drawn(self._open_batches)]
         return float(gaps.min()) if gaps.size else 1.0
 
-    def realised(self) -> Bools:
+    def is_drawn(self) -> Bools:
         """Return (t,) whether such a draw contains the target."""
         still = self._drawn(self._open_batches) & (self.pool.u < self.released)
         return np.asarray(self._drawn(self._settled_batches) | still)
@@ -179,7 +179,7 @@ def read_inclusion(track: Track, pool: Pool, waiting: Collection[int] = ()) -> I
     draws = Draws(track, pool, lacks_answer)
     return Inclusion(
         asked=union_probability(thresholds.chance(), draws.chance()),
-        drawn=(thresholds.realised() | draws.realised()) & ~lacks_answer,
+        drawn=(thresholds.is_drawn() | draws.is_drawn()) & ~lacks_answer,
         threshold=thresholds.highest,
         released=min(thresholds.released, draws.released),
     )

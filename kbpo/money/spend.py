@@ -369,7 +369,7 @@ def _reserved_today(track_id: int) -> Decimal:
     )
 
 
-def over(track: Track) -> Decimal:
+def amount_over_cap(track: Track) -> Decimal:
     """Return the amount by which the reservations of a track exceed its cap; 0 if they do not."""
     cap = Budget.objects.filter(track=track, scope=Budget.Scope.TRACK).first()
     return max(ZERO, committed_under(cap, None, None) - cap.cap) if cap is not None else ZERO

@@ -109,7 +109,7 @@ class LeftOut:
             target_of=dict(zip(pool.instance.tolist(), targets.tolist(), strict=True)),
         )
 
-    def kept(self, rows: Iterable[Row]) -> Iterator[Row]:
+    def without_left_out(self, rows: Iterable[Row]) -> Iterator[Row]:
         """Yield the rows of a table that stay: of withdrawn runs those of what was judged."""
         for row in rows:
             target = row["target"] if "target" in row else self.target_of[row["instance"]]
@@ -189,11 +189,11 @@ def _write(track: Track, place: Path) -> Row:
     }
     written["instances"] = add_slices(written["instances"], slices)
     for name in OF_TARGETS:
-        written[name] = left_out.kept(written[name])
+        written[name] = left_out.without_left_out(written[name])
     written["targets"] = _add_positions(written["targets"], left_out.told)
     written["instances"] = _with_statements(kind_of(track), written["instances"], left_out.told)
     linked = _Linked(data, codes.unlinked)
-    written["ratings"] = linked.recoded(written["ratings"])
+    written["ratings"] = linked.replace_codes(written["ratings"])
     rows = {name: _table(place / f"{name}.jsonl", table) for name, table in written.items()}
     manifest = _about(track, evaluation, rows, release_metadata(data, checks))
     if linked.unlinked:  # intervals rest on who gave which rating
@@ -449,7 +449,7 @@ class _Linked:
             if name in unlinked
         }
 
-    def recoded(self, ratings: Iterable[Row]) -> Iterator[Row]:
+    def replace_codes(self, ratings: Iterable[Row]) -> Iterator[Row]:
         """Yield the rows under their new codes."""
         rows = list(ratings)
         people = [self._person(row, index) for index, row in enumerate(rows)]

@@ -140,14 +140,14 @@ class Draft:
         study, people = study_of_track(track), track.workers_per_question
         if study is None:
             return replace(draft, left=NOBODY_KNOWS * float(p @ p))
-        return draft.by(study, people=people)
+        return draft.with_study(study, people=people)
 
     @classmethod
-    def even(cls, n: int) -> Draft:
+    def with_equal_weights(cls, n: int) -> Draft:
         """Return a draft of one output for each of n inputs, which all count the same."""
         return cls(np.full(n, 1 / n), np.arange(n), n)
 
-    def by(self, study: Study, *, people: int = 1, aided: bool = True) -> Draft:
+    def with_study(self, study: Study, *, people: int = 1, aided: bool = True) -> Draft:
         """Return the draft with the error and the remaining variance that a study predicts for
         inputs like these.
         """

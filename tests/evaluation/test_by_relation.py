@@ -115,7 +115,7 @@ def test_all_intervals_hold_at_once_as_often_as_they_say(toy: Toy) -> None:
         for cut in relations:
             arranged = Centred(restrict_data(some, cut))
             estimate = arranged.precision("instance", "relation")
-            errors.take(cut, estimate, arranged.design)
+            errors.add_errors(cut, estimate, arranged.design)
             found[cut.name] = float(estimate.value[0] - estimate.value[1])
         return found
 

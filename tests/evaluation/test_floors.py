@@ -61,7 +61,7 @@ def by_hand(data: Data, own: np.ndarray, taken: np.ndarray) -> np.ndarray:
 
 def every_share(arranged: Centred) -> np.ndarray:
     """(u, m) the share of a fact of its system that each prediction of the pool stands for."""
-    return arranged.shares_of("fact").at(np.arange(arranged.data.pool.instance.size))
+    return arranged.shares_of("fact").shares_of_rows(np.arange(arranged.data.pool.instance.size))
 
 
 def test_the_floors_are_those_of_the_formula(world: World) -> None:

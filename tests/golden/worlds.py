@@ -99,7 +99,9 @@ def _names() -> dict[int, str]:
 def _estimates(world: FixedWorld) -> Lines:
     """Every figure of the last evaluation, and those of ends of stages but for slices."""
     names, last = _names(), world.track.evaluations.order_by("number").last()
-    for stage, evaluation in enumerate(world.track.evaluations.whole().order_by("number"), start=1):
+    for stage, evaluation in enumerate(
+        world.track.evaluations.with_full_report().order_by("number"), start=1
+    ):
         title = "last" if evaluation == last else f"stage end {stage}"
         figures = dict(evaluation.report.figures)
         if evaluation == last:

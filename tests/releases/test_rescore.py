@@ -370,7 +370,7 @@ def test_nothing_links_the_ratings_of_somebody_who_is_not_to_be_known(studied: W
     _name_who_rated()
     data = load_data(studied.track)
     rows = list(data_tables(data)["ratings"])
-    said = list(_Linked(data, {"person 3"}).recoded(rows))
+    said = list(_Linked(data, {"person 3"}).replace_codes(rows))
     codes: dict[tuple[str, str], list[int]] = {}
     for row, coded in zip(rows, said, strict=True):
         name = data.noise[row["criterion"]].single.who[row["judge"]]

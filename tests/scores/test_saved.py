@@ -288,8 +288,10 @@ def test_a_plan_asks_for_less_where_a_judge_helps_and_counts_what_people_differ_
     assert aided.v.mean() < 0.7 * alone.v.mean()
     assert aided.noise > 0 and aided.planned > aided.noise
     goal = aided.planned / 2
-    assert aided.raised(goal).sum() < alone.raised(goal).sum()
-    assert (aided.raised(aided.noise / 2) > 0.9).all(), "what people differ by cannot be asked away"
+    assert aided.thresholds_for(goal).sum() < alone.thresholds_for(goal).sum()
+    assert (aided.thresholds_for(aided.noise / 2) > 0.9).all(), (
+        "what people differ by cannot be asked away"
+    )
 
 
 def test_a_run_ends_when_its_rank_is_decided_and_only_where_the_track_says_so(
@@ -361,7 +363,7 @@ def test_only_an_admin_says_what_is_a_reference(studied: World) -> None:
 
 def asked(study: Study, half_width: float, **by: Any) -> int:
     """How many of 100,000 outputs are judged, so that there might as well be no end of them."""
-    plan = Draft.even(100_000).by(study, **by)
+    plan = Draft.with_equal_weights(100_000).with_study(study, **by)
     return plan.questions(plan.thresholds((half_width / norm.ppf(0.9)) ** 2))
 
 

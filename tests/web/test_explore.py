@@ -97,7 +97,7 @@ def listed(explorer: Explorer, size: int = 7, **said: str) -> list[int]:
     assert page.n in (None, len(found)), (said, len(found), page.n)
     chosen = counts["verdict"].get(choice["verdict"], 0)
     assert choice["who"] or chosen in (None, len(found)), (said, len(found), chosen)
-    assert [pk for pks in explorer.everything(choice) for pk in pks] == found
+    assert [pk for pks in explorer.iterate_ids(choice) for pk in pks] == found
     return found
 
 

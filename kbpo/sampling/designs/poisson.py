@@ -88,9 +88,14 @@ class Poisson(Design):
         return {width: self._option(submission, state, width) for width in half_widths}
 
     def _option(self, submission: Submission, state: State, width: str) -> dict[str, Any]:
-        goal = state.aim(target_variance(submission, width), Realised.of(last_batch(submission)))
-        likely, most = state.asked(state.raised(goal)), state.asked(state.raised(PRICED_AIM * goal))
-        new, bound = len(state.new(likely)), len(state.new(most))
+        goal = state.variance_to_plan(
+            target_variance(submission, width), Realised.of(last_batch(submission))
+        )
+        likely, most = (
+            state.targets_below(state.thresholds_for(goal)),
+            state.targets_below(state.thresholds_for(PRICED_AIM * goal)),
+        )
+        new, bound = len(state.unpaid_targets(likely)), len(state.unpaid_targets(most))
         return make_option(submission, width, likely.size, new, bound)
 
     def sample(self, submission: Submission) -> int:
@@ -166,7 +171,7 @@ def _goal(submission: Submission, state: State) -> float:
     realised = Realised.of(last)
     if not submission.orders and not done:
         return target if state.planned <= target else FIRST * target
-    return state.aim(target, realised, most=FIRST if done else BOLD)
+    return state.variance_to_plan(target, realised, most=FIRST if done else BOLD)
 
 
 def _stages(submission: Submission) -> int:
@@ -217,7 +222,7 @@ class Plan:
         pi, goal, why = _affordable_thresholds(submission, state, _goal(submission, state))
         if why == "target" and _stands_still(submission, state, pi) and _is_short(submission):
             pi, goal, why = _lower_until_something_is_added(submission, state, goal)
-        pays = state.new(state.asked(pi))
+        pays = state.unpaid_targets(state.targets_below(pi))
         return cls(submission, state, goal, state.multiplier(goal), pi, pays, why)
 
     @property
@@ -296,7 +301,7 @@ def fill_together(plans: Sequence[Plan]) -> None:
         return np.asarray((squares * odds).sum(axis=1))
 
     goals = [_goal(plan.submission, plan.state) for plan in plans]
-    left = [plan.state.left(goal) for plan, goal in zip(plans, goals, strict=True)]
+    left = [plan.state.variance_to_control(goal) for plan, goal in zip(plans, goals, strict=True)]
     alone = [plan.state.multiplier(goal) for plan, goal in zip(plans, goals, strict=True)]
     jointly = multipliers_together(variances, left, alone, squares.sum(axis=1))
     wanted, highest = raised(jointly), np.zeros(target_ids.size)
@@ -307,7 +312,7 @@ def fill_together(plans: Sequence[Plan]) -> None:
     for row, (plan, place) in enumerate(zip(plans, places, strict=True)):
         plan.pi, plan.goal, plan.multiplier = highest[place], goals[row], float(jointly[row])
         plan.why, plan.together = "target", len(plans)
-        new = plan.state.new(plan.state.asked(plan.pi))
+        new = plan.state.unpaid_targets(plan.state.targets_below(plan.pi))
         needs[row, np.searchsorted(target_ids, sorted(new))] = 1.0
     weight = jointly[:, None] ** 2 * squares
     stage = plans[0].submission.batches.test_part().count() + 1
@@ -348,21 +353,21 @@ def _affordable_thresholds(
     can = _questions_paid_for(submission)
 
     def reaches(pi: Floats) -> bool:
-        return len(state.new(state.asked(pi))) <= can
+        return len(state.unpaid_targets(state.targets_below(pi))) <= can
 
-    pi = state.raised(goal)
+    pi = state.thresholds_for(goal)
     if reaches(pi):
         return pi, goal, "target"
     low, high = goal, max(goal * 1e4, 1.0)
     for _ in range(24):
         middle = float(np.sqrt(low * high))
-        low, high = (low, middle) if reaches(state.raised(middle)) else (middle, high)
-    return state.raised(high), high, "budget"
+        low, high = (low, middle) if reaches(state.thresholds_for(middle)) else (middle, high)
+    return state.thresholds_for(high), high, "budget"
 
 
 def _adds(submission: Submission, state: State, pi: Floats) -> bool:
     """Return whether thresholds add anything to the submission's sample."""
-    return bool(set(state.asked(pi).tolist()) - _drawn_targets(submission))
+    return bool(set(state.targets_below(pi).tolist()) - _drawn_targets(submission))
 
 
 def _stands_still(submission: Submission, state: State, pi: Floats) -> bool:
@@ -399,7 +404,7 @@ def _lower_until_something_is_added(
         low, high = goal * LOWEST, goal
         for _ in range(24):
             middle = float(np.sqrt(low * high))
-            added = (state.raised(middle)[left] - before) / (1 - before)
+            added = (state.thresholds_for(middle)[left] - before) / (1 - before)
             low, high = (middle, high) if added.sum() >= wanted else (low, middle)
         pi, reached, why = _affordable_thresholds(submission, state, low)
         if why == "budget" or wanted >= left.sum() or _adds(submission, state, pi):
@@ -420,7 +425,7 @@ def _store(batch: SampleBatch, plan: Plan) -> int:
             probability=probability_of[target],
             pays=target in plan.pays,
         )
-        for target in state.asked(plan.pi).tolist()
+        for target in state.targets_below(plan.pi).tolist()
         if target not in earlier
     ]
     Sample.objects.bulk_create(samples, batch_size=2000)

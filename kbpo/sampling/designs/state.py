@@ -74,7 +74,7 @@ class State:
         self.submission = submission
         self._is_new: dict[int, bool] = {}
 
-    def left(self, goal: float) -> float:
+    def variance_to_control(self, goal: float) -> float:
         """Return the part of a planned variance that thresholds control."""
         return max(goal - self.noise, LEAST_LEFT * goal)
 
@@ -82,15 +82,15 @@ class State:
         """Return the variance that thresholds raised for a goal plan for: not less than what is
         left once all is judged.
         """
-        return self.noise + self.left(goal) if self.noise else goal
+        return self.noise + self.variance_to_control(goal) if self.noise else goal
 
-    def raised(self, goal: float) -> Floats:
+    def thresholds_for(self, goal: float) -> Floats:
         """Return the thresholds (t,) that plan for a variance."""
         pi = water_fill(
             self.p,
             self.chance[self.row],
             self.v,
-            target_variance=self.left(goal),
+            target_variance=self.variance_to_control(goal),
             target=self.row,
         )
         by_target = self.chance.copy()
@@ -106,7 +106,7 @@ class State:
         """Return the multiplier λ of the thresholds that reach the variance `goal`: a target's
         probability is raised to min(1, λ s), s² = Σ p² v. 0 if none is raised.
         """
-        left = self.left(goal)
+        left = self.variance_to_control(goal)
         return multiplier(
             self.p, self.chance[self.row], self.v, target_variance=left, target=self.row
         )
@@ -116,7 +116,9 @@ class State:
         """Return the variance of the estimate that the current thresholds are expected to give."""
         return self.noise + planned_variance(self.p, self.chance[self.row], self.v, target=self.row)
 
-    def aim(self, target: float, realised: Realised | None, *, most: float = BOLD) -> float:
+    def variance_to_plan(
+        self, target: float, realised: Realised | None, *, most: float = BOLD
+    ) -> float:
         """Return the variance to plan for, so that the model expects the target after what it
         expected of the judgments so far.
         """
@@ -125,11 +127,11 @@ class State:
             return target
         return next_goal(planned, realised.anticipated, target_variance=target, most=most)
 
-    def asked(self, pi: Floats) -> Ids:
+    def targets_below(self, pi: Floats) -> Ids:
         """Return targets below their thresholds."""
         return np.asarray(self.target_id[self.u < pi])
 
-    def new(self, targets: Ids) -> set[int]:
+    def unpaid_targets(self, targets: Ids) -> set[int]:
         """Return the targets among these that have no answer and that no submission is paying for
         already, as of the first call for each: the search for affordable thresholds calls this
         again and again.

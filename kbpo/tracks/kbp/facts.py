@@ -436,7 +436,7 @@ class _Names:
             return None
         known = clusters.cluster_of(span)
         if known is None:
-            other = self.overlapping[document].most(span)
+            other = self.overlapping[document].closest_mention(span)
             known = clusters.cluster_of(other) if other else None
         return known
 
@@ -463,7 +463,7 @@ class _Overlapping:
         self.begins = [begin for begin, _ in self.spans]
         self.longest = max((end - begin for begin, end in self.spans), default=0)
 
-    def most(self, span: Span) -> Span | None:
+    def closest_mention(self, span: Span) -> Span | None:
         """Return the settled mention that shares most characters with the span, the shortest of
         several; None if none does.
         """

@@ -479,15 +479,15 @@ def width_curve(kind: Kind, study: Study | None) -> Records:
     inputs = n_inputs(kind.track, test=True)
     if study is None or not inputs:
         return
-    plan = Draft.even(inputs)
+    plan = Draft.with_equal_weights(inputs)
     noiseless = replace(
         plan, error=study.error(rho=0.0, noise=False), left=study.spread(noise=False) / inputs
     )
     plans = {
-        "people_alone": plan.by(study, aided=False),
-        "with_metrics": plan.by(study),
+        "people_alone": plan.with_study(study, aided=False),
+        "with_metrics": plan.with_study(study),
         "noiseless_people": noiseless,
-        "perfect_metric": replace(plan.by(study), error=study.error(rho=1.0)),
+        "perfect_metric": replace(plan.with_study(study), error=study.error(rho=1.0)),
     }
     for n in [*(n for n in CURVE if n < inputs), inputs]:
         widths = {name: half_width_of(kind.track, one.variance(n)) for name, one in plans.items()}
@@ -500,11 +500,11 @@ def judgments_by_width(kind: Kind, study: Study | None) -> Records:
     """
     if study is None:
         return
-    plan = Draft.even(max(1, n_inputs(kind.track, test=True)))
+    plan = Draft.with_equal_weights(max(1, n_inputs(kind.track, test=True)))
     plans = {
-        "people_alone": (plan.by(study, aided=False), 1),
-        "with_metrics": (plan.by(study), 1),
-        "two_people": (plan.by(study, people=2, aided=False), 2),
+        "people_alone": (plan.with_study(study, aided=False), 1),
+        "with_metrics": (plan.with_study(study), 1),
+        "two_people": (plan.with_study(study, people=2, aided=False), 2),
     }
     for width in WIDTHS:
         goal, row = variance_at(kind.track, width), dict[str, Any](half_width=width)

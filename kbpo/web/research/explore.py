@@ -297,7 +297,7 @@ def _explorer_file(request: HttpRequest, pk: int) -> HttpResponseBase:
         return HttpResponse(str(wrong), status=400, content_type="text/plain; charset=utf-8")
     records = (
         prediction_record(row)
-        for ids in explorer.everything(choice)
+        for ids in explorer.iterate_ids(choice)
         for row in prediction_rows(explorer, ids)
     )
     first = next(records, None)
@@ -389,7 +389,7 @@ def find_missed(
     kept = _matching_facts(facts, choice)
     values = {}
     for facet in kind.found_facets:
-        of_facet = _matching_facts(facts, choice.without(facet))[choice["who"] or "missed"]
+        of_facet = _matching_facts(facts, choice.without_filter(facet))[choice["who"] or "missed"]
         values[facet] = Counter(fact.facets[facet] for fact, _ in of_facet)
     return Missed(choice, kept, values)
 

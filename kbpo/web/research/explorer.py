@@ -114,7 +114,7 @@ class Choice:
         """Return the value of a filter that is a prediction's number; 0 without one."""
         return int(self.said.get(name, 0))
 
-    def without(self, name: str) -> Choice:
+    def without_filter(self, name: str) -> Choice:
         """Return the selection without one filter."""
         return replace(self, said={key: value for key, value in self.said.items() if key != name})
 
@@ -420,7 +420,7 @@ class Explorer:
         after = here[-1] if here and start + size < ids.size else 0
         return Page(here, ids.size, after), counts
 
-    def everything(self, choice: Choice) -> Iterator[list[int]]:
+    def iterate_ids(self, choice: Choice) -> Iterator[list[int]]:
         """Yield the numbers of all selected predictions in blocks."""
         size = 10 * PAGE
         rows = self._rows_unless_whole_run(choice)
@@ -429,7 +429,7 @@ class Explorer:
             yield from (ids[start : start + size] for start in range(0, len(ids), size))
             return
         after = 0
-        while ids := self._page_of_whole(choice.without("p"), size, after=after):
+        while ids := self._page_of_whole(choice.without_filter("p"), size, after=after):
             yield ids[:size]
             after = ids[:size][-1]
 

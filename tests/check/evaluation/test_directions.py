@@ -63,4 +63,4 @@ def test_relations_are_ranked_by_f1_and_where_there_is_none_by_precision() -> No
     keys = [("precision", "correct", "instance"), ("f1", "correct", "instance")]
     keys += [("recall", "correct", "instance"), ("precision", "linking", "instance")]
     order = Order(["f1", "precision"], KbpTrack.measures.higher_is_better)
-    assert order.chosen(keys) == {keys[1], keys[3]}
+    assert order.ranking_keys(keys) == {keys[1], keys[3]}
