@@ -228,7 +228,7 @@ def combine_variances(anticipated: ArrayLike, influence: ArrayLike, pi: ArrayLik
     --------
     >>> import numpy as np
     >>> z = np.sqrt(np.full((50, 1), 0.04))  # 50 equal terms: V = 1, d = 50
-    >>> combine_variances([2.0], z, np.full(50, 0.5)).tolist()
+    >>> combine_variances([2.0], z, np.full(50, 0.5)).round(9).tolist()
     [1.5]
     """
     expected = np.asarray(anticipated, dtype=np.float64)

@@ -33,7 +33,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         return cached_arrays(name, state, make_it, **options)
 
-    for room in ("inclusion.thresholds", "pool.pool", "sampling.guess", "tracks.kbp.facts"):
+    for room in ("inclusion.read", "pool.pool", "sampling.guess", "tracks.kbp.facts"):
         monkeypatch.setattr(import_module(f"kbpo.{room}"), "cached_arrays", noting)
     return names
 

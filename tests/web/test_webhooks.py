@@ -319,7 +319,7 @@ def test_a_slow_webhook_is_paused_until_its_owner_tests_it(
         assert send() == 1
         hook.refresh_from_db()
     rosa = as_user("Rosa")
-    assert "3 calls in a row were slow" in rosa.get(reverse("notices")).content.decode()
+    assert "after 3 slow calls" in rosa.get(reverse("notices")).content.decode()
     waiting = notices.queue_test_call(hook)
     notices.queue_test_call(other)
     assert send() == 1, "others are called"

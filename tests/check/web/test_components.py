@@ -116,3 +116,10 @@ def test_a_verdict_is_told_with_a_sign_and_a_word_also_in_part() -> None:
     for values, words in said.items():
         html = Template(f"{{% load kbpo %}}{{% verdict {values} %}}").render(Context())
         assert re.sub(r"<[^>]*>", "", html).strip() == words
+
+
+def test_no_tag_of_a_template_is_broken_over_two_lines() -> None:
+    """Django prints such a tag as text."""
+    broken = re.compile(r"\{\{[^}]*\n[^}]*\}\}|\{%[^%]*\n[^%]*%\}")
+    templates = README.parents[1].rglob("*.html")
+    assert [str(file) for file in templates if broken.search(file.read_text())] == []
