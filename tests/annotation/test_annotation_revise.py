@@ -12,7 +12,7 @@ from django.utils import timezone
 
 import estimators.votes
 from annotation.labels import revise, settle
-from annotation.labels.revise import Votes
+from annotation.labels.revise import TargetVotes
 from annotation.models import Policy, Question, Worker
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.merge import merged_value
@@ -51,7 +51,7 @@ def believe_ada(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model that knows ada to be right and the others to press any button."""
 
     def fit(
-        votes: list[Votes],
+        votes: list[TargetVotes],
     ) -> tuple[dict[tuple[int, int, str], float], str]:
         ada = Worker.objects.get(user__username="ada").pk
         chances = {

@@ -11,7 +11,7 @@ from documents_world import partly, read_whole
 
 from annotation.labels import revise
 from annotation.labels.exclude import exclude
-from annotation.labels.revise import Votes
+from annotation.labels.revise import TargetVotes
 from annotation.models import Question, Worker
 from kbpo.instances.merge import merged_value, values_of
 from kbpo.instances.models import Instance, Label
@@ -38,7 +38,7 @@ def believe_ada(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model that knows Ada to be right and the others to press any button."""
 
     def fit(
-        said: list[Votes],
+        said: list[TargetVotes],
     ) -> tuple[dict[tuple[int, int, str], float], str]:
         ada = Worker.objects.get(user__username="ada").pk
         chances = {
