@@ -152,8 +152,8 @@ def demo_study(
 
 
 class Demo:
-    """One run of a study over HTTP. Every step checks what exists already, so that a second run
-    continues.
+    """One run of a study over HTTP. Every step checks what exists already, so that the
+    demo continues where it was interrupted.
     """
 
     def __init__(self, say: Callable[[str], None], study: Study, *, port: int) -> None:

@@ -31,8 +31,7 @@ def pool(toy: Toy) -> Pool:
             confidence=lambda one: (one.pk % 5) / 5,
         ),
     ]
-    # Of one subject the second run says that its name is another mention's: the first one's word
-    # counts.
+    # The other run names another canonical mention of one subject: that of the first run counts.
     first = Prediction.objects.filter(submission=rows[1]).order_by("pk").first()
     assert first is not None
     first.subject_canonical_begin, first.subject_canonical_end = 20, 25

@@ -54,7 +54,7 @@ def public_addresses(row: Submission) -> list[str]:
     return found
 
 
-def leaks(client: Client, row: Submission, words: tuple[str, ...]) -> list[str]:
+def revealing_places(client: Client, row: Submission, words: tuple[str, ...]) -> list[str]:
     """The addresses whose answer has one of these words in it."""
     cache.clear()
     client.raise_request_exception = False
@@ -70,7 +70,7 @@ def leaks(client: Client, row: Submission, words: tuple[str, ...]) -> list[str]:
 def test_a_private_run_is_nowhere_for_others(
     who: str, toy: Toy, as_user: As, secret: Submission
 ) -> None:
-    seen = leaks(as_user(who), secret, SECRETS)
+    seen = revealing_places(as_user(who), secret, SECRETS)
     board_page = reverse("board", args=["toy"])
     assert {
         board_page,
@@ -82,7 +82,7 @@ def test_a_private_run_is_nowhere_for_others(
     } <= set(seen), "a public one is seen"
     secret.is_private = True
     secret.save()
-    assert leaks(as_user(who), secret, SECRETS) == []
+    assert revealing_places(as_user(who), secret, SECRETS) == []
     other = Submission.objects.get(name="run 2")
     assert (
         as_user(who)
@@ -93,7 +93,7 @@ def test_a_private_run_is_nowhere_for_others(
     assert f"/submissions/{secret.pk}/" not in as_user(who).get(board_page).content.decode()
     for status in ("confirmed", "judging"):
         secret.move(status)
-        assert leaks(as_user(who), secret, SECRETS) == [], "nor among those being judged"
+        assert revealing_places(as_user(who), secret, SECRETS) == [], "nor among those being judged"
     mine = as_user("Rosa").get(reverse("runs")).content.decode()
     assert SECRETS[1] in mine and "private" in mine
 
@@ -104,7 +104,7 @@ def test_an_anonymous_run_has_a_number_for_a_name(
 ) -> None:
     secret.is_anonymous = True
     secret.save()
-    assert leaks(as_user(who), secret, SECRETS) == []
+    assert revealing_places(as_user(who), secret, SECRETS) == []
     alias = f"Anonymous run {secret.pk}"
     for address in (reverse("board", args=["toy"]), reverse("submission", args=[secret.pk])):
         assert alias in as_user(who).get(address).content.decode()
