@@ -99,7 +99,7 @@ def _data_for_late_judges(track: Track, data: Data) -> Data | None:
     known = set(labelled.filter(created_at__lte=moment).values_list("target_id", flat=True))
     scores = read_scores(track, data.pool.instance, [*data.pool.scorers, *late])
     pool = replace(data.pool, scorers=scores.scorers, scores=scores.value)
-    inclusion, certain = data.inclusion.after(
+    inclusion, certain = data.inclusion.given_answers(
         pool.u,
         thresholds_of(list(drawn_by_then.values_list("pk", flat=True)), pool.target_id),
         np.isin(pool.target_id, list(known)),

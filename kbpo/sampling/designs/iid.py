@@ -31,7 +31,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from scoring.arrays import Floats, Ids
-from scoring.inclusion import repeated, union_probability
+from scoring.inclusion import at_least_once, union_probability
 
 DRAW_LIMIT = 20_000
 LEAST = 30
@@ -214,7 +214,7 @@ def _option(
     guaranteed = _required(submission, half_width, supports[track.distribution], existing)
     draws = sizes(track, guaranteed)
     held = [
-        repeated(np.minimum(np.bincount(draft.row, weights=supports[kind][2]), 1.0), n)
+        at_least_once(np.minimum(np.bincount(draft.row, weights=supports[kind][2]), 1.0), n)
         for kind, n in draws.items()
     ]
     chance = union_probability(*held)
@@ -256,7 +256,7 @@ def _required_more(submission: Submission, half_width: Decimal, state: State) ->
     now, draw_chance = state.chance, np.bincount(state.row, weights=state.p)
 
     def planned(n: int) -> float:
-        chance = union_probability(now, repeated(np.minimum(draw_chance, 1.0), n))
+        chance = union_probability(now, at_least_once(np.minimum(draw_chance, 1.0), n))
         return planned_variance(state.p, chance[state.row], state.v, target=state.row)
 
     before, goal = planned(0), target

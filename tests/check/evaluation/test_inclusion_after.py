@@ -26,7 +26,7 @@ def test_later_labels_correct_a_judge_that_repeats_earlier_ones() -> None:
         known = ratio <= np.quantile(ratio[ratio < 1], 0.5)
         g = np.where(known, np.clip(truth, 0.01, 0.99), 0.35)
         inclusion = Inclusion(asked=both, drawn=u < both, threshold=both, released=1.0)
-        after, certain = inclusion.after(u, first, known)
+        after, certain = inclusion.given_answers(u, first, known)
         assert (certain == known).all() and (after.asked[certain] == 1).all()
         estimate = mean(g, truth, after.drawn, after.asked)
         conditional.append(np.asarray(estimate.value).item())
