@@ -31,17 +31,18 @@ ANSWERABLE = ("waiting", "published")
 UNSETTLED = (*ANSWERABLE, "answered")
 """Statuses of questions whose labels are still to come."""
 FIRST = 2
-"""Number of people who are asked first, where a third is asked only if they differ"""
+"""Number of people who are asked first, where a third person is asked only if the two disagree"""
 MOST_PRICE = F("price") * (
     F("answers_wanted") + Case(When(staged=True, answers_wanted=FIRST, then=1), default=0)
 )
-"""The most that a question costs which waits: its price for each of `answers_most`"""
+"""The maximal cost of a pending question: its price times `answers_most`"""
 PUT_AWAY = ("disposed", "failed")
-"""Statuses of HITs that were never offered, or are not any more"""
+"""Statuses of HITs that were never offered, or are no longer offered"""
 UNPROVEN = "unproven"
-"""The field of a raw answer that did not come from our page: it is kept, and cannot be used."""
+"""Field of a raw answer that did not come from our page; such an answer is stored but never used.
+"""
 UNLISTED = ("leased", "returned")
-"""Statuses of assignments that their platform has not listed"""
+"""Statuses of assignments that their platform has not listed yet"""
 
 
 class Considered(models.Model):
@@ -97,18 +98,18 @@ class Halt(models.Model):
 
     @property
     def payer(self) -> Purpose | None:
-        """The payer of the halted batch; None for a track or everything."""
+        """Return the payer of the halted batch; None if a track or everything is halted."""
         return purpose_or_none(self.payer_kind, self.payer_number)
 
     @payer.setter
     def payer(self, payer: Purpose | None) -> None:
-        """The payer of the halted batch; None for a track or everything."""
+        """Set the payer of the halted batch; None for a track or everything."""
         self.payer_kind, self.payer_number = payer or (None, None)
 
 
 class Question(Moving):
-    """A question about one target through one interface. A target is asked again only for
-    predicates that were not shown.
+    """A question about one target through one interface. A target is asked about again only for
+    predicates that no earlier question showed.
     """
 
     class Status(models.TextChoices):
@@ -208,30 +209,31 @@ class Question(Moving):
 
     @property
     def payer(self) -> Purpose:
-        """The purpose whose reservation pays it."""
+        """Return the purpose whose reservation pays the question."""
         return Purpose(self.payer_kind, self.payer_number)
 
     @payer.setter
     def payer(self, payer: Purpose) -> None:
-        """The purpose whose reservation pays it."""
+        """Set the purpose whose reservation pays the question."""
         self.payer_kind, self.payer_number = payer
 
     @property
     def origin(self) -> str:
-        """The name of this question as the origin of labels."""
+        """Return the name of this question as the origin of labels."""
         return f"question:{self.pk}"
 
     @property
     def answers_most(self) -> int:
-        """The number of answers that money is reserved for, with the third where two are asked
-        first. A question that is asked again after exclusions has money for those answers alone.
+        """Return the number of answers that money is reserved for, including the third where two
+        people are asked first. A question that is asked again after exclusions has money for its
+        additional answers only.
         """
         has_third = self.staged and self.answers_wanted == FIRST and not self.asked_again
         return self.answers_wanted + has_third
 
     @property
     def most(self) -> Decimal:
-        """The most that one worker gets."""
+        """Return the most that one worker gets."""
         return self.reward + self.extra
 
 
@@ -285,8 +287,8 @@ class HIT(Moving):
 
 
 class Worker(models.Model):
-    """A person who answers. Identities are in `WorkerIdentity` only; here and in exports there is a
-    keyed hash.
+    """A person who answers. Identities are stored in `WorkerIdentity` only; this table and exports
+    have a keyed hash.
     """
 
     platform = models.CharField(max_length=16)
@@ -327,8 +329,8 @@ class Worker(models.Model):
 
 
 class WorkerIdentity(models.Model):
-    """The platform's worker id and the payout address: personal data that payment needs, in this
-    table alone.
+    """The platform's worker id and the payout address: personal data that payment needs, stored in
+    this table only.
     """
 
     worker = models.OneToOneField(Worker, on_delete=models.CASCADE, related_name="identity")
@@ -426,7 +428,7 @@ class Assignment(Moving):
 
     @property
     def earned(self) -> Decimal:
-        """The worker's pay: the reward of the HIT and the extra."""
+        """Return the worker's pay: the reward of the HIT plus the extra."""
         return self.hit.reward + self.extra
 
 
@@ -468,7 +470,7 @@ class Response(models.Model):
 
 
 class Signal(models.Model):
-    """A check of one answer: by speed, by the majority of the others, or by gold. A signal alone
+    """A check of one answer: by speed, by the majority of the others, or by gold. A single signal
     excludes nobody.
     """
 
@@ -504,7 +506,7 @@ class Signal(models.Model):
 
 
 SIGNALS = tuple(Signal.Kind.values)
-"""Kinds of signals that can be counted against a worker"""
+"""Kinds of signals that may count against a worker"""
 
 
 class Payment(Moving):
@@ -522,7 +524,7 @@ class Payment(Moving):
         WAIVED = "waived"  # its worker gave it up when they left
 
     asked_before: bool = False
-    """Whether an earlier call may have reached the platform (while it is paid)"""
+    """Whether an earlier call may have reached the platform; set while the payment is sent"""
 
     assignment = models.OneToOneField(
         Assignment, null=True, on_delete=models.PROTECT, related_name="payment"
@@ -588,7 +590,7 @@ class DocumentOrder(models.Model):
 
     @property
     def purpose(self) -> Purpose:
-        """The purpose of its money."""
+        """Return the purpose of the order's money."""
         return Purpose("documents", self.pk)
 
 
@@ -689,8 +691,8 @@ class Rejection(models.Model):
 
 
 class Bonus(Moving):
-    """A payment to a worker of a platform besides rewards, made exactly once: a bonus or a
-    compensation.
+    """A bonus or a compensation: a payment to a worker of a platform in addition to rewards, made
+    exactly once.
     """
 
     class Status(models.TextChoices):
@@ -705,7 +707,7 @@ class Bonus(Moving):
         FAILED = "failed"
 
     asked_before: bool = False
-    """Whether an earlier call may have reached the platform (while it is paid)"""
+    """Whether an earlier call may have reached the platform; set while the bonus is sent"""
 
     track = models.ForeignKey(Track, on_delete=models.PROTECT, related_name="bonuses")
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="bonuses")
@@ -769,22 +771,24 @@ class Bonus(Moving):
 
     @property
     def purpose(self) -> Purpose:
-        """The purpose of the bonus, if it has a reservation of its own."""
+        """Return the purpose of the bonus, if it has a reservation of its own."""
         return Purpose("bonus", self.pk)
 
     @property
     def payer(self) -> Purpose | None:
-        """The purpose whose reservation pays the bonus; None if that is its own."""
+        """Return the purpose whose reservation pays the bonus; None if the bonus has its own."""
         return purpose_or_none(self.payer_kind, self.payer_number)
 
     @payer.setter
     def payer(self, payer: Purpose | None) -> None:
-        """The purpose whose reservation pays the bonus; None if that is its own."""
+        """Set the purpose whose reservation pays the bonus; None if the bonus has its own."""
         self.payer_kind, self.payer_number = payer or (None, None)
 
 
 class Qualification(models.Model):
-    """A qualification of a worker on their platform: wanted here, and granted there."""
+    """A qualification of a worker on their platform: whether it is wanted here, and whether it is
+    granted there.
+    """
 
     UNTOLD = Q(told=None, wanted=True) | Q(told=True, wanted=False) | Q(told=False, wanted=True)
 
@@ -809,7 +813,7 @@ class Qualification(models.Model):
 
 
 class ExternalType(models.Model):
-    """A type of HIT or of qualification on an endpoint; stored so that it is made once."""
+    """A type of HIT or of qualification at an endpoint; stored so that it is created only once."""
 
     platform = models.CharField(max_length=16)
     endpoint = models.CharField(max_length=200)
@@ -833,7 +837,7 @@ class ExternalType(models.Model):
 
 
 class PlatformBooks(models.Model):
-    """The last balance and lists of a platform, one row for each platform and endpoint."""
+    """The last balance and lists of a platform; one row for each platform and endpoint."""
 
     platform = models.CharField(max_length=16)
     endpoint = models.CharField(max_length=200, blank=True)

@@ -1,4 +1,4 @@
-"""Step 9, money: spends the price of an answer from its payer's reservation and notes what its
+"""Step 9, money: spends the price of an answer from its payer's reservation and records what its
 worker is owed, once.
 """
 
@@ -26,8 +26,8 @@ WHY = "An answer that came too late to count"
 
 
 def approve(assignments: Sequence[Assignment]) -> None:
-    """Spend the prices of answers and note what their workers are owed. The caller holds the locks
-    of the assignments.
+    """Spend the prices of answers and record what their workers are owed. The caller holds the
+    locks of the assignments.
     """
     Assignment.objects.filter(pk__in=[assignment.pk for assignment in accrue(assignments)]).move(
         "approved"
@@ -35,9 +35,9 @@ def approve(assignments: Sequence[Assignment]) -> None:
 
 
 def accrue(assignments: Sequence[Assignment]) -> list[Assignment]:
-    """Return the answers that the reservations could pay; their workers are owed the reward from
-    now on. The others are tried again: their work is always paid in the end. Locks tracks in
-    primary-key order.
+    """Record that workers are owed the reward of these answers, and return the answers that their
+    reservations could pay. The others are retried, since all work is paid in the end. Locks tracks
+    in primary-key order.
     """
     hits = HIT.objects.in_bulk({assignment.hit_id for assignment in assignments})
     questions = _questions_by_hit(hits)
@@ -98,8 +98,8 @@ def _new_bonuses(
     questions: Mapping[int, Sequence[Question]],
 ) -> dict[int, list[tuple[Question, Bonus]]]:
     """Return assignment -> the unsaved bonuses by which another platform pays the extra, one for
-    each question that pays it. Their tokens are derived from the assignment's token, so a repeat
-    makes no second bonus.
+    each question that earned an extra. Their tokens are derived from the assignment's token, so a
+    repeat creates no second bonus.
     """
     earned = [
         assignment
@@ -156,8 +156,8 @@ def _costs_by_question(
     assignment: Assignment, hit: HIT, questions: Sequence[Question]
 ) -> list[Decimal]:
     """Return the cost of an answer to a HIT, question by question. The price of a question includes
-    its own fee, rounded up; for several questions a marketplace takes less, one fee of their sum,
-    which is assigned to the first of them. On our own pages a HIT is one question, and an extra
+    its own fee, rounded up. A marketplace charges less for several questions, one fee on their sum;
+    that fee is assigned to the first of them. On our own pages a HIT is one question, and an extra
     that was earned is paid with the reward.
     """
     if hit.platform in local_names():
@@ -174,7 +174,7 @@ def _costs_by_question(
 
 
 def total_owed() -> Decimal:
-    """Return the sum that annotators are owed."""
+    """Return the total that annotators are owed."""
     owed: Decimal | None = Payment.objects.filter(status="owed").aggregate(sum=Sum("amount"))["sum"]
     return owed or ZERO
 
@@ -215,8 +215,8 @@ def pay_late(assignment: Assignment, extra: Decimal) -> bool:
 
 
 def give_up_late(payment: Payment) -> None:
-    """Return the money of a late answer, which its worker waived, to the track. The caller has
-    already undone the spending.
+    """Return the money of a late answer to the track, after its worker waived the pay. The caller
+    has already undone the spending.
     """
     spent = Ledger.objects.filter(key=payment.token, purpose_kind="late").first()
     if spent is not None:

@@ -11,8 +11,8 @@ from kbpo.money.models import Purpose
 SET_ASIDE, GIVEN_BACK, FEE, SPENT = "set aside", "given back", "fee", "spent"
 OF_PAYMENTS = ("owed", "sent", "unknown", "failed", "withheld", "paid", "waived")
 STATES = (*OF_PAYMENTS, SPENT, FEE, SET_ASIDE, GIVEN_BACK)
-"""States of money, in the order in which they are shown. `spent` has left without a payment of
-ours to follow it by."""
+"""States of money, in display order. `spent` is money that left without a payment of ours that
+could be followed."""
 
 CENTS = """
     WITH live AS (
@@ -63,8 +63,8 @@ CENTS = """
 
 @dataclass(frozen=True)
 class Cents:
-    """An amount of one track and purpose in one state, and the hash of the worker who gets it, if
-    any.
+    """An amount of one track and purpose in one state, and the hash of the worker who receives it,
+    if any.
     """
 
     track: int

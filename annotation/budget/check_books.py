@@ -1,8 +1,8 @@
-"""Holds our own books against each other: ledger, payments, assignments, payouts. Each quarrel is a
-sentence.
+"""Compares our own records: ledger, payments, assignments, payouts. Each disagreement is reported
+as a sentence.
 
-It reads whole tables, so no page does it: the clock does, every ten minutes or when an admin asks.
-The result is kept.
+The check reads whole tables, so no page runs it: the clock does, every ten minutes or when an admin
+asks. The result is stored.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from kbpo.queue import nudge
 log = logging.getLogger(__name__)
 
 MOST = 50
-"""Sentences of one kind that are listed; the others are counted"""
+"""Greatest number of sentences of one kind that are listed; the others are only counted"""
 EVERY = timedelta(minutes=10)
 KEPT = timedelta(days=30)
-"""Results are stored so long, to show since when books disagree"""
+"""How long results are stored, to show since when the records disagree"""
 
 CHECKS: dict[str, str] = {
     "overspent": (
@@ -154,7 +154,7 @@ CHECKS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Finding:
-    """A disagreement between our books: the name of the check and a sentence."""
+    """A disagreement between our records: the name of the check and a sentence."""
 
     check: str
     sentence: str
@@ -173,7 +173,7 @@ class LastCheck:
 
     @property
     def is_overdue(self) -> bool:
-        """Whether the clock should have checked again long ago."""
+        """Return whether the next regular check is long overdue."""
         return self.age is not None and self.age > 3 * EVERY
 
 

@@ -12,8 +12,8 @@ ENDED = ("scored", "withdrawn", "failed")
 
 
 def tick() -> int:
-    """Return how many submissions got money back. Submissions with closed reservations
-    are skipped.
+    """Release the money of ended submissions, and return how many of them got money back.
+    Submissions with closed reservations are skipped.
     """
     ended = Submission.objects.filter(
         pk__in=open_purposes("submission"), status__in=ENDED
@@ -24,8 +24,8 @@ def tick() -> int:
 @transaction.atomic
 def give_back(submission: Submission) -> bool:
     """Release what an ended submission does not need, and return whether anything was released. A
-    repeat releases nothing more. The lock of the submission keeps a reservation that is made at
-    this moment.
+    repeat releases nothing more. Locks the submission, so that a reservation that is made at the
+    same moment is kept.
     """
     lock_payer(submission.purpose)
     if (

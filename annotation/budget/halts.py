@@ -19,8 +19,8 @@ log = logging.getLogger(__name__)
 
 
 def pause(track: Track | None, who: User | None, why: str, *, payer: Purpose | None = None) -> Halt:
-    """Stop all work on a track (None: on all tracks), or on one payer's batch: nothing is offered,
-    and work in hand may be finished and is paid. Return the stop. Raises ValueError.
+    """Stop all work on a track (None: on all tracks), or on one payer's batch, and return the stop.
+    Nothing is offered any more; started work may be finished and is paid. Raises ValueError.
     """
     if payer is not None and Halt.objects.filter(lifted_at=None, **payer.at("payer")).exists():
         raise ValueError("This batch is paused already.")
@@ -50,7 +50,7 @@ def _halt(
 
 
 def _subject(track: Track | None, payer: Purpose | None) -> Purpose | str:
-    """Return what was stopped, as the log names it: a payer, a track or “every track”."""
+    """Return what was stopped, for the log: a payer, a track or “every track”."""
     return payer or (f"track:{track.slug}" if track else "every track")
 
 

@@ -37,8 +37,8 @@ COMMITTED = """
     ) AS each_hit
 """
 """What published questions of a payer may still cost: their open places, the answers that are not
-yet paid for, and the third person where two are asked first. Gold in a marketplace's HIT costs as
-many places as the HIT has; on our own pages, what is in somebody's hands."""
+yet paid, and the third person where two are asked first. Gold in a marketplace's HIT costs as many
+places as the HIT has; on our own pages it costs what is currently leased."""
 
 
 OF_PAYER = "q.payer_kind = %s AND q.payer_number = %s"
@@ -60,13 +60,13 @@ def committed_money(payer: Purpose) -> Decimal:
 
 
 def unpromised_money(payer: Purpose) -> Decimal:
-    """Return the money that a payer has reserved and not promised yet."""
+    """Return the reserved money of a payer that is not committed to published questions."""
     return balance(purpose=payer).open - committed_money(payer)
 
 
 def money_left_to_publish(track: Track) -> Decimal | None:
-    """Return what may still be published on a track whose cap was lowered below its reservations;
-    None on other tracks.
+    """Return how much may still be committed on a track whose cap was lowered below its
+    reservations; None on other tracks.
     """
     cap = Budget.objects.filter(track=track, scope=Budget.Scope.TRACK).first()
     if cap is None or not amount_over_cap(track):

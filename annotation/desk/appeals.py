@@ -26,15 +26,15 @@ from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 
 DECIDED = 300
-"""Characters of a message reserved for the decision"""
+"""Greatest number of characters of a decision in a message"""
 
 
 def answer_appeal(appeal_pk: int, who: User, text: str, *, reinstate: bool) -> Appeal:
-    """Store the answer to an appeal, once, with its decision, and return the appeal. Raises
+    """Store the answer to an appeal with its decision, once, and return the appeal. Raises
     CannotSay.
 
-    The marketplace is called before and outside of the transaction. If the call fails, or the
-    process is killed, the appeal stays open; answers that were paid count as paid when it is
+    The marketplace is called first, outside of the transaction. If the call fails, or the process
+    is killed, the appeal stays open; answers that were paid count as paid when the appeal is
     answered again.
     """
     answer = clean_text(text, "The answer", most=LONGEST - DECIDED)

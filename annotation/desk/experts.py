@@ -1,9 +1,9 @@
-"""Asks experts about judgments, blind, and stores what they say. Nothing of it becomes a label.
+"""Asks experts about judgments, blind, and stores their answers, none of which becomes a label.
 
-There are two kinds. *Checks* are drawn with recorded chances (`kbpo.experts.draw`): they tell how
-often the crowd errs, and correct scores. *Disputes* are raised against judgments that hurt whoever
-raises them, so they correct nothing: the expert's answer is shown beside the judgment. Both stand
-in one queue in random order, so that nobody who answers can tell which is which.
+There are two kinds. *Checks* are drawn with recorded chances (`kbpo.experts.draw`): they estimate
+how often the crowd errs, and correct scores. *Disputes* are raised by researchers against judgments
+that hurt their runs, so they correct nothing: the expert's answer is shown next to the judgment.
+Both are in one queue in random order, so that experts cannot tell which is which.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ LEAST_NOTE, MOST_NOTE = 10, 2000  # characters
 OPEN_A_TEAM = 100
 DICE = random.SystemRandom()
 NEAR = 0.25
-"""An expert agrees with ratings if under each criterion the two lie no farther apart than this
-share of its scale"""
+"""Greatest difference between the ratings of an expert and the crowd that counts as agreement, as a
+share of a criterion's scale"""
 
 BROUGHT = (
     "This was judged elsewhere and brought here. You can dispute what people judged here, not that."
@@ -61,8 +61,8 @@ class CannotAsk(ValueError):
 
 @transaction.atomic
 def store_dispute(submission: Submission, target: int, who: User, note: str) -> ExpertCheck:
-    """Store that a researcher disputes a judgment, and return the entry; each run has one open
-    dispute of a judgment. Disputes of other teams are not shown: one answer closes all of them
+    """Store that a researcher disputes a judgment, and return the entry. Each run may have one open
+    dispute about a judgment. Disputes of other teams are not shown; one answer closes all of them
     (`store`). Raises CannotAsk.
     """
     note = note.replace("\x00", "").strip()
@@ -117,8 +117,8 @@ def _check_fields(track: Track, target: int) -> dict[str, Any]:
 
 
 def question_about_target(target: int) -> Question | None:
-    """Return the latest settled question about a target alone; None if people marked it only in a
-    document that they read in full, or never judged it.
+    """Return the latest settled question about a target alone; None if people marked the target
+    only while reading a whole document, or never judged it.
     """
     questions = Question.objects.filter(target=target, status="settled", gold=None)
     return questions.exclude(interface__in=document_interfaces()).order_by("-pk").first()
@@ -138,8 +138,8 @@ def question_of(check: ExpertCheck) -> Question:
 
 
 def judged_by(expert: User) -> Q:
-    """Return the condition that an expert judged a target as an annotator, alone or in a
-    document.
+    """Return the condition that an expert judged a target as an annotator, in a question about the
+    target or about its document.
     """
     responses = Response.objects.filter(assignment__worker__user=expert)
     read = responses.filter(target__kind="document").values("target__document")
@@ -205,8 +205,8 @@ def _notify_disputant(row: ExpertCheck) -> None:
 
 
 def page_of(row: ExpertCheck) -> str:
-    """Return the path of the page on which the team reads the result of a dispute: of the first
-    prediction that the judgment is about, or else of the document.
+    """Return the path of the page on which the team reads the result of a dispute: the page of the
+    first prediction that the judgment is about, or else of the document.
     """
     predicted = Prediction.objects.filter(
         submission=row.submission_id, instance__target=row.target_id
@@ -219,7 +219,9 @@ def page_of(row: ExpertCheck) -> str:
 
 
 def answers_of_expert(question: Question, raw: dict[str, Any]) -> dict[int, Any]:
-    """Return target -> value of one person's answer; empty if it is a flag. Raises BadAnswer."""
+    """Return target -> value of one person's answer; empty if the question was flagged. Raises
+    BadAnswer.
+    """
     interface = interface_of(question.interface)
     responses = [
         Response(target_id=response.target_id, criterion=response.criterion, value=response.value)
@@ -262,7 +264,8 @@ def paired_ratings(
 @transaction.atomic
 def drop_dispute(row: ExpertCheck, who: User, why: str) -> bool:
     """Drop an open dispute, tell its author why, and return whether it was open. Checks cannot be
-    dropped, since the rest would be no random sample. Raises CannotAsk, also without a reason.
+    dropped, since the remaining ones would not be a random sample. Raises CannotAsk, also without a
+    reason.
     """
     if row.kind == "check":
         raise CannotAsk(
@@ -321,8 +324,8 @@ def disputes_of(submission: Submission) -> dict[int, ExpertCheck]:
 
 @dataclass(frozen=True)
 class Ratings:
-    """The ratings of a text under a criterion, on its scale: by the crowd, their mean, and by the
-    expert.
+    """The ratings of a text under a criterion, on its scale: the crowd's, their mean, and the
+    expert's.
     """
 
     label: str
@@ -351,24 +354,23 @@ class Trail:
     """Disputes of other teams that the same answer closed"""
     title: str
     asked: int | None
-    """The question that people answered about it alone, if there was one"""
+    """The question that people answered about the target alone, if there was one"""
     parts: list[tuple[str, int, bool | None, bool]]
-    """(part, votes for it, whether it counts as holding now, whether the expert says that it
-    holds); of what readers of the document did not mark nothing counts"""
+    """(part, votes for it, whether it holds by the current label, whether it holds by the expert);
+    None where readers of the whole document did not mark the part"""
     voters: int
     flagged: bool
-    """The expert says that it cannot be answered"""
+    """Whether the expert flagged that the question cannot be answered"""
     sentences: dict[str, str]
-    """part -> what it says, in words"""
+    """part -> its sentence"""
     links: list[tuple[str, str, str, bool]]
-    """(name, what it refers to as it counts now, what it refers to as the expert says, whether
-    that is the same)"""
+    """(name, current referent, referent by the expert, whether the two are the same)"""
     ratings: list[Ratings]
     """The ratings of a text under each criterion"""
 
     @property
     def rows(self) -> list[tuple[str, int, bool | None, bool]]:
-        """The parts with their sentences."""
+        """Return the parts with their sentences."""
         return [(self.sentences.get(part, part), n, now, says) for part, n, now, says in self.parts]
 
 

@@ -1,4 +1,4 @@
-"""Lists the crowd's rows that failed, tries them again, or takes them off the list."""
+"""Lists failed rows of the crowd, retries them, or dismisses them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class CannotDismiss(Exception):
 
 @transaction.atomic
 def dismiss(kind: str, pk: int, who: User, why: str) -> None:
-    """Take a failed row off the list until it fails again. Raises CannotDismiss."""
+    """Hide a failed row until it fails again. Raises CannotDismiss."""
     row = None
     if kind in MODELS:
         rows = MODELS[kind]._default_manager.select_for_update(of=("self",))
@@ -97,8 +97,8 @@ class CannotRetry(Exception):
 
 @transaction.atomic
 def retry(kind: str, pk: int, who: User | None = None, why: str = "") -> str:
-    """Retry a row at once and return its new status. A question that was given up is settled if it
-    has answers, else published again. Raises CannotRetry.
+    """Retry a row at once and return its new status. A question that ended without enough answers
+    is settled if it has any, else published again. Raises CannotRetry.
     """
     if kind == "hit":
         # Its payers, then its questions, then itself: see annotation/README.md.
@@ -131,7 +131,7 @@ def retry(kind: str, pk: int, who: User | None = None, why: str = "") -> str:
 
 
 def retry_reason(why: str, reason: str) -> str:
-    """Return why a row is retried, and why it had failed."""
+    """Return a sentence with the reason of a retry and the reason of the failure."""
     went_wrong = f"It had stopped so: {reason}" if reason else "No reason had been noted."
     return f"{why or 'Tried again from the desk.'} {went_wrong}"
 
@@ -165,7 +165,7 @@ def _republish(hit: HIT) -> None:
 
 
 def _reset_bonus(bonus: Bonus) -> None:
-    """Spend the money of an unpaid bonus again. Raises CannotRetry if a cap forbids it, or while
+    """Reserve the money of an unpaid bonus again. Raises CannotRetry if a cap forbids it, or while
     the HIT of a compensation still exists.
     """
     if bonus.assignment_id is None and bonus.cleared_at is None:
@@ -191,10 +191,10 @@ class Failure:
     since: datetime
     next_try_at: datetime | None
     again: bool = True
-    """Whether a click tries it again"""
+    """Whether the page offers to retry the row"""
     is_money: bool = False
     url: str = ""
-    """Its page, if it has one"""
+    """Address of the row's page, if there is one"""
 
 
 def crowd_failures(limit: int = 100) -> list[Failure]:

@@ -1,5 +1,5 @@
-"""Reads how long the oldest row waits in each stage of the crowd's journey, and where the books of
-other platforms disagree with ours.
+"""Reads how long the oldest row has waited in each stage of the crowd's pipeline, and where the
+books of other platforms disagree with ours.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ IN_DOUBT = ("sent", "unknown")
 @dataclass(frozen=True)
 class Stage:
     """A status in which rows wait: their number, the time since which the oldest waits, and the
-    longest time that is normal (None: no limit). `step` moves them on: a step of the clock,
+    longest normal waiting time (None: no limit). `step` moves them on: a step of the clock,
     "people", or "an admin".
     """
 
@@ -50,7 +50,7 @@ class Stage:
 
     @property
     def oldest(self) -> timedelta | None:
-        """The time that the oldest row has waited."""
+        """Return how long the oldest row has waited."""
         return clock.now() - self.since if self.since else None
 
     @property
@@ -59,7 +59,7 @@ class Stage:
 
 
 def crowd_stages() -> list[Stage]:
-    """Return the stages from waiting questions to paid answers, in this order."""
+    """Return the stages from pending questions to paid answers, in this order."""
     stages = [_reading_stage(), _underfunded_stage()]
     for name, step, queued, column, limit in _queues():
         waiting = queued.aggregate(n=Count("pk"), oldest=Min(column))
@@ -115,7 +115,7 @@ def _queues() -> Iterator[tuple[str, str, QuerySet[Any], str, timedelta | None]]
 
 
 def _reading_stage() -> Stage:
-    """Return the stage of ordered documents that nobody has been asked about."""
+    """Return the stage of ordered documents for which no question was asked yet."""
     n, since = 0, []
     for order in DocumentOrder.objects.filter(closed_at=None):
         asked = Question.objects.filter(
@@ -162,10 +162,10 @@ class BookDisagreement:
 
     platform: str
     trouble: str
-    """Why its books cannot be read; empty if they were"""
+    """Why its records could not be read; empty if they could"""
     differences: list[str]
     off: Decimal
-    """Its balance minus the one that our payments imply"""
+    """Its balance minus the balance that our payments imply"""
 
 
 def book_disagreements() -> list[BookDisagreement]:

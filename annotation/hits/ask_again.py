@@ -1,7 +1,8 @@
-"""Publishes settled questions again whose answers were excluded, as far as the money reaches, and
+"""Publishes settled questions again whose answers were excluded, as far as the money suffices, and
 undoes that.
 
-Many questions are handled at once, since an admin waits and the locks are held meanwhile.
+Many questions are handled at once, since an admin waits for the result and locks are held
+meanwhile.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from kbpo.tracks.models import Track
 
 
 def ask_again(questions: Sequence[Question], left: Mapping[int, Sequence[Response]]) -> int:
-    """Publish locked questions again, in their order, as far as the money reaches. Return the
-    number of questions. `left` has the responses of each that still count.
+    """Publish locked questions again, in their order, as far as the money suffices, and return
+    their number. `left` maps each question to its responses that still count.
     """
     money: dict[Purpose, Decimal] = {}
     answers_of = count_answers(questions)
@@ -52,16 +53,17 @@ def ask_again(questions: Sequence[Question], left: Mapping[int, Sequence[Respons
 
 
 class LockHeld(Exception):
-    """Another transaction holds the lock of a payer; whoever holds questions must not
-    wait for it.
+    """Raised when another transaction holds the lock of a payer. A transaction that holds locks of
+    questions must not wait for it.
     """
 
 
 def ask_one_more(question: Question, free: dict[Purpose, Decimal]) -> bool:
     """Publish an answered question for one more person, and return whether that was possible. The
-    money of a third person is reserved; beyond that, fewer than five may have answered, another
-    worker must be available, and the money must reach. The caller holds the lock of the question;
-    `free` caches the free money of each payer within a transaction. Raises LockHeld.
+    money of a third person is reserved already. Beyond that, fewer than five people may have
+    answered, another worker must be available, and the money must suffice. The caller holds the
+    lock of the question; `free` caches the free money of each payer within a transaction. Raises
+    LockHeld.
     """
     if question.answers_most == question.answers_wanted:
         if question.answers_wanted >= max_people_asked(question) or not has_other_worker(question):
@@ -83,8 +85,8 @@ def ask_one_more(question: Question, free: dict[Purpose, Decimal]) -> bool:
 
 
 def count_unreplaceable(worker: int) -> int:
-    """Return how many questions would have fewer answers than their track promises, for want of
-    money, if a worker's answers did not count.
+    """Return how many questions would have fewer answers than their track promises, for lack of
+    money to replace them, if a worker's answers did not count.
     """
     answered = Question.objects.filter(
         status="settled", responses__assignment__worker=worker, responses__counts=True
@@ -138,8 +140,8 @@ def _missing_answers(question: Question, left: int, n_answers: int, *, least: in
 
 
 def _publish_again(offered: Mapping[Question, int], answers_of: Mapping[int, int]) -> None:
-    """Publish locked questions with so many places, each in a HIT of its own. Free places of their
-    old HITs stay closed.
+    """Publish locked questions again with the given numbers of places, each in a HIT of its own.
+    Free places of their old HITs stay closed.
     """
     old = HIT.objects.filter(
         questions__in=list(offered), status="closed", platform__in=local_names()
@@ -155,7 +157,9 @@ def _publish_again(offered: Mapping[Question, int], answers_of: Mapping[int, int
 
 
 def _add_hits(places_of: Mapping[Question, int]) -> None:
-    """Store the intent of a HIT for each of these questions, with so many places."""
+    """Store an intent to publish a HIT for each of these questions, with the given number of
+    places.
+    """
     made = HIT.objects.bulk_create(
         HIT(
             status="intent",
@@ -175,8 +179,8 @@ def _add_hits(places_of: Mapping[Question, int]) -> None:
 
 
 def lower_answers_wanted(questions: Collection[Question], hit: HIT) -> None:
-    """Lower the number of wanted answers of those locked questions that were asked again and lost
-    an answer of an old, closed HIT by a rejection.
+    """Reduce the number of wanted answers of those locked questions that were asked again and whose
+    answer in an old, closed HIT was rejected.
     """
     if HIT.objects.filter(pk=hit.pk, status__in=["intent", "open"]).exists():
         return
@@ -192,7 +196,7 @@ def lower_answers_wanted(questions: Collection[Question], hit: HIT) -> None:
 
 def stop_asking(questions: Collection[Question]) -> int:
     """Close the places of those locked questions whose answers count again, so that they are
-    settled next, and return their number. Questions that somebody has in hand stay open.
+    settled next, and return their number. Questions that are leased stay open.
     """
     hits = lock_hits(
         HIT.objects.filter(questions__in=list(questions), status__in=["intent", "open"])
@@ -215,8 +219,8 @@ def stop_asking(questions: Collection[Question]) -> int:
 
 
 def settle_given_up(questions: Collection[Question]) -> int:
-    """Make those of these locked questions due that were given up and have answers that count now.
-    Return their number.
+    """Make those locked questions due that ended unanswered and now have answers that count. Return
+    their number.
     """
     answered = Question.objects.filter(
         pk__in=[question.pk for question in questions], responses__counts=True

@@ -49,9 +49,11 @@ ANSWERS = """
 """
 WINDOW = timedelta(hours=1)  # of answers, from which the rate is told
 BASE = timedelta(minutes=1)
-"""Least period of answers for a pace"""
+"""Minimal period of answers from which a rate is computed"""
 IDLE, GAPS = timedelta(minutes=2), 5
-"""A pace holds no longer once nobody answered for so long, and for so many of its usual gaps"""
+"""A rate is no longer shown after this time without an answer, and after so many usual intervals
+between answers
+"""
 
 
 class CannotChange(ValueError):
@@ -80,7 +82,7 @@ class QuestionCounts:
 
     @property
     def open(self) -> int:
-        """Questions that wait or are published."""
+        """Return the number of questions that are pending or published."""
         return self.waiting + self.published
 
 
@@ -99,8 +101,8 @@ class Batch(QuestionCounts):
 
 @dataclass(frozen=True, kw_only=True)
 class Progress(QuestionCounts):
-    """The questions of a payer or a track, and the rate of answers. `seconds_left` is None while no
-    rate is known.
+    """The questions of a payer or a track, and the rate of answers. `seconds_left` is None while
+    the rate is unknown.
     """
 
     reasons: dict[str, int]
@@ -167,8 +169,9 @@ def batch_names(payers: Collection[Purpose]) -> dict[Purpose, str]:
 
 @transaction.atomic
 def stop_batch(payer: Purpose, who: User, why: str) -> int:
-    """Give up all open questions of a batch, and return their number. Questions with answers are
-    settled with these; the others get a label for nonresponse. Answers in hand are taken and paid.
+    """End all open questions of a batch, and return their number. Questions with answers are
+    settled with these; the others get a label for nonresponse. Leased questions may still be
+    answered, and are paid.
     """
     if not why.strip():
         raise CannotChange("Say why; the owner of the batch reads it.")
@@ -192,7 +195,7 @@ def stop_batch(payer: Purpose, who: User, why: str) -> int:
 
 
 def questions_progress(*, payer: Purpose | None = None, track: Track | None = None) -> Progress:
-    """Return the counts, the reasons for waiting and the rate, e.g.
+    """Return the counts, the reasons for pending questions and the rate, e.g.
     ``questions_progress(payer=submission.purpose)``.
     """
     questions = Question.objects.filter(**_questions_filter(track, payer, "")).filter(gold=None)
@@ -235,7 +238,9 @@ def last_answer(track: Track) -> datetime | None:
 
 
 def is_idle(first: datetime, last: datetime, n: int) -> bool:
-    """Return whether nobody works any more, given the number of things done in a time."""
+    """Return whether work has stopped, given the number of answers between a first and a
+    last time.
+    """
     return clock.now() - last > max(IDLE, GAPS * (last - first) / max(1, n - 1))
 
 
@@ -258,8 +263,8 @@ def _questions_filter(track: Track | None, payer: Purpose | None, prefix: str) -
 
 
 def _rate(sent: QuerySet[Assignment]) -> float:
-    """Return answers an hour in the last hour, or since the first answer if that is later; 0 with
-    too few answers, or if nobody works any more.
+    """Return the answers per hour over the last hour, or since the first answer if that is later; 0
+    with too few answers, or if work has stopped.
     """
     now = clock.now()
     recent = sent.filter(submitted_at__gte=now - WINDOW).aggregate(

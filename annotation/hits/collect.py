@@ -1,4 +1,4 @@
-"""Step 7: ends leases that ran out, and opens their places again."""
+"""Step 7: ends expired leases, and opens their places again."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ REOPEN = """
       AND (SELECT count(*) FROM annotation_assignment a WHERE a.hit_id = h.id
            AND a.status IN ('submitted', 'accepted', 'approved', 'paid')) < h.max_assignments
 """
-"""A HIT closes when its places have answers, so only one that turns out not to count frees a
-place."""
+"""Reopens HITs. A HIT closes when all of its places have answers, so a place becomes free only if
+an answer turns out not to count."""
 CLOSE = """
     UPDATE annotation_hit h SET status = 'closed', status_since = now()
     WHERE h.status = 'open'
@@ -32,20 +32,18 @@ CLOSE = """
                       WHERE hq.hit_id = h.id AND (q.status = 'published' OR q.status = 'gold'
                           AND h.platform = ANY(%s)))
 """
-"""Whoever settles a question closes its HITs. Gold keeps a HIT of our own pages open, which holds
-nothing else; on a marketplace it ends with the others."""
+"""Closes HITs. A question's HITs are closed when it is settled. On our own pages gold keeps open a
+HIT that holds nothing else; on a marketplace gold ends with the other questions."""
 
 
 def tick() -> int:
-    """Return how many assignments and HITs changed."""
+    """End expired leases and open or close HITs; return how many assignments and HITs changed."""
     return _end_leases() + _run(REOPEN, local_names()) + _run(CLOSE, local_names())
 
 
 @transaction.atomic
 def _end_leases() -> int:
-    """End leases that ran out, and return their number. Their drafts are kept for the
-    same worker.
-    """
+    """End expired leases, and return their number. Their drafts are kept for the same worker."""
     now = beat()
     lost = Assignment.objects.filter(status="leased", leased_until__lte=now).select_for_update(
         skip_locked=True

@@ -1,5 +1,5 @@
 """Reads an assignment by the token of its page, with its questions, in one prepared statement:
-every request of an annotator begins with it.
+every request of an annotator begins with this query.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ QUESTION = Columns(Question, "q")
 OF_A_TEAM = """(
     EXISTS (SELECT FROM accounts_team_members m WHERE m.user_id = w.user_id)
     OR EXISTS (SELECT FROM accounts_team_former f WHERE f.user_id = w.user_id))"""
-"""Whether a worker belongs to a team, or belonged to one: most do not, and are spared a
+"""Whether a worker belongs or belonged to a team. Most workers do not, and are spared another
 statement."""
 HELD = Prepared(f"""
     SELECT
@@ -46,7 +46,7 @@ STAKE = """
     WHERE oq.hit_id = h.id AND s.team_id = ANY(%(teams)s) AND s.deleted_at IS NULL
         AND NOT k.is_study
 """
-"""A row for each run that `teams` have on the track of a HIT `h`"""
+"""Selects a row for each run that `teams` have on the track of a HIT `h`"""
 TEAMS = Prepared("""
     SELECT m.team_id FROM accounts_team_members m JOIN annotation_worker w ON w.user_id = m.user_id
     WHERE w.id = %(worker)s
@@ -65,15 +65,15 @@ TODAY = Prepared("""
 @dataclass(frozen=True)
 class HeldAssignment:
     """An assignment with its questions, whether its worker agreed to the current terms, and whether
-    a team of theirs has a run on the track.
+    a current or former team of the worker has a run on the track.
     """
 
     assignment: Assignment
     questions: list[Question]
     consented: bool
-    """Whether its worker agreed to the terms that hold now"""
+    """Whether its worker agreed to the current terms"""
     in_team: bool
-    """Whether its worker belongs to a team, or belonged to one"""
+    """Whether its worker belongs or belonged to a team"""
 
 
 def held_assignment(token: str) -> HeldAssignment | None:
@@ -106,7 +106,7 @@ class AnswersToday:
 
 
 def answers_today(worker: Worker) -> AnswersToday:
-    """Return how many answers a worker sent today, and what they earned by them."""
+    """Return how many answers a worker sent today, and their pay."""
     midnight = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     [(n, earned)] = TODAY.rows(worker=worker.pk, since=midnight, answered=list(ANSWERED))
     return AnswersToday(n, earned)

@@ -1,8 +1,8 @@
-"""Leases questions to the workers of our own pages: the next one in order that a worker has not
-met.
+"""Leases questions to the workers of our own pages: the next question in order that a worker has
+not been asked.
 
-Locks are taken in the order worker, assignment, HIT (annotation/README.md), so that no two of these
-functions wait for each other.
+Locks are taken in the order worker, assignment, HIT (annotation/README.md), so that these functions
+cannot deadlock.
 """
 
 from __future__ import annotations
@@ -63,18 +63,19 @@ OPEN_TO = """
           OFFSET 0)
       {conditions}
 """
-"""HITs with a free place, none of whose targets the worker has met in this round, on any track,
-or has given back; gold apart, which `annotation.quality.gold` deals out; through interfaces that
-they have learned, and for volunteers on tracks that take them. Nobody judges what a team of theirs
-has a stake in.
+"""Selects HITs with a free place that the worker may take. The worker must not have met one of
+their targets in this round, on any track, nor have given the HIT back; gold is excluded, since
+`annotation.quality.gold` assigns it. The worker must have learned the interfaces; volunteers see
+only tracks that take them. Nobody judges a track on which a team of theirs has a run.
 
-OFFSET 0 keeps what is asked of a HIT's questions from being planned as a join: that may go the
-other way round, from all questions there are, or from all that the worker ever answered, of which
-each lease would read every row. So would a search by the worker, of whose answers of today the
-planner's statistics know nothing: + 0 keeps it from any index that begins with them.
+OFFSET 0 prevents PostgreSQL from planning the subquery on a HIT's questions as a join. That join
+could start from all questions, or from all answers of the worker, and each lease would read all of
+these rows. An index search by worker would do the same, since the planner's statistics do not
+include today's answers yet; `+ 0` keeps it from any index that begins with the worker.
 
-Whether they had the HIT itself is part of whether they met its targets; it is asked besides, since
-it is known sooner, and somebody who judges nearly alone passes over all that they answered.
+Whether the worker had the HIT itself follows from whether they met its targets. The condition is
+repeated because it is cheaper to test, and a worker who judges nearly alone skips all HITs that
+they answered.
 """
 NOT_STOPPED = """
       AND NOT EXISTS (
@@ -101,11 +102,11 @@ NOT_READ = """
               AND reads.status <> 'returned'
           OFFSET 0)
 """
-"""Excludes ties from the document's own readers"""
+"""Excludes questions about ties between readers from the readers of that document"""
 OF_TRACKS = "AND h.track_id = ANY(%(tracks)s)"
 NOT_OF_TEAMS = "AND NOT EXISTS ({stake} OFFSET 0)"
-"""Asked only of whom it concerns: to plan these conditions takes longer than all the
-others take.
+"""Added only for workers who belong or belonged to a team, since planning these conditions takes
+longer than all the others
 """
 
 NOT_FILLED = """
@@ -123,12 +124,12 @@ NOT_FILLED = """
                 AND (theirs.status <> 'returned' OR theirs.returned_by = %(given_back)s))
           OFFSET 0)
 """
-"""Of runs of which they gave their share of the ratings, others are asked, as long as one of them
-has not met the question.
+"""Excludes runs of which the worker has already given their share of the ratings, as long as
+another available worker has not met the question
 """
 
 PLACES = "FROM unnest(%(platforms)s::text[]) AS places(name) CROSS JOIN LATERAL"
-"""Each platform (`places`) by itself: its open HITs lie in one index in their order."""
+"""Searches each platform (`places`) separately: its open HITs are ordered in one index"""
 NEXT = f"""
     SELECT nearest.id, nearest.track_id,
         ARRAY(SELECT q.interface FROM annotation_hit_questions hq
@@ -140,9 +141,9 @@ NEXT = f"""
         FOR NO KEY UPDATE OF h {{how}}) AS nearest
     ORDER BY nearest.order, nearest.id LIMIT 1
 """
-"""The HIT that was found, locked; its track, its interfaces, and the track's rate of gold."""
+"""Locks the found HIT and returns its track, interfaces, and the track's rate of gold"""
 SEEN = Prepared("UPDATE annotation_worker SET last_seen_at = %(now)s WHERE id = %(worker)s")
-"""The lock too: two windows of one worker get one lease."""
+"""Locks the worker, so that two windows of one worker get one lease"""
 TAKE = Prepared(f"""
     INSERT INTO annotation_assignment AS a (
         hit_id, worker_id, token, status, status_since, next_try_at, accepted_at, leased_until,
@@ -155,8 +156,8 @@ TAKE = Prepared(f"""
         WHERE o.hit_id = h.id AND o.status = ANY(%(counted)s))
     RETURNING {ASSIGNMENT.sql}
 """)
-"""The HIT that was found was locked after its answers were counted, so they are counted again now
-that nobody else can take a place."""
+"""Leases a place of the found HIT. The HIT was locked after its answers were counted, so they are
+counted again now that no other transaction can take a place."""
 HOW_MANY = f"""
     SELECT greatest(0, (
         SELECT count(*) FROM (
@@ -167,8 +168,8 @@ HOW_MANY = f"""
         JOIN annotation_gold g ON g.question_id = hq.question_id
         WHERE a.worker_id = %(worker)s AND a.status = 'leased'))
 """
-"""A gold question in hand stands for one that is still open: else the count would tell it from
-the others."""
+"""Counts open HITs. A leased gold question stands for one that is still open; otherwise the count
+would reveal that it is gold."""
 
 EARNS = f"""
     WITH open_hits AS (
@@ -196,8 +197,8 @@ EARNS = f"""
 
 @dataclass(frozen=True)
 class Offer:
-    """The number of questions that are open to a worker, up to a limit, and their rewards
-    together.
+    """The number of questions that are open to a worker, up to a limit, and the sum of their
+    rewards.
     """
 
     n: int
@@ -222,7 +223,7 @@ def lease_next(worker: Worker) -> Assignment | None:
 
 def choose_interface(worker: Worker, interface: str) -> None:
     """Store the kind of question that the worker wants (empty: any). A leased question of another
-    kind is returned with its draft.
+    kind is given back; its draft is kept.
     """
     worker.wants = interface
     Worker.objects.filter(pk=worker.pk).update(wants=interface)
@@ -234,9 +235,7 @@ def choose_interface(worker: Worker, interface: str) -> None:
 
 
 class _Attempt(NamedTuple):
-    """The result of one attempt to lease: whether to try again, and an assignment to
-    resume first.
-    """
+    """The result of one attempt to lease: whether to retry, and an assignment to resume first."""
 
     again: bool
     assignment: Assignment | None = None
@@ -245,8 +244,8 @@ class _Attempt(NamedTuple):
 
 @transaction.atomic
 def _attempt(worker: Worker, *, skip_locked: bool, resume: bool = False) -> _Attempt:
-    """Try once to lease a question. The first attempt skips HITs that others are leasing, and
-    leases nothing if the worker left an assignment with a draft: that one is resumed in another
+    """Try once to lease a question. The first attempt skips HITs that others are leasing. If the
+    worker left an assignment with a draft, nothing is leased: that assignment is resumed in another
     transaction, so that only one lock of a kind is held.
     """
     now = clock.now()
@@ -304,7 +303,7 @@ def _conditions(standing: WorkerStanding) -> str:
 @transaction.atomic
 def _resume(worker: Worker, pk: int) -> Assignment | None:
     """Lease an assignment to its worker again, and return it. If the worker holds another
-    assignment, that one is returned. Returns None if the worker may not be asked, the HIT is
+    assignment, return that one instead. Return None if the worker may not be asked, the HIT is
     stopped, or its places are taken.
     """
     SEEN.run(now=clock.now(), worker=worker.pk)
@@ -329,7 +328,7 @@ def lease_time(interfaces: Iterable[str] = ()) -> timedelta:
 
 
 def count_open_hits(worker: Worker, most: int = 100, interfaces: list[str] | None = None) -> int:
-    """Return how many HITs are open to a worker, counted up to `most`, through these interfaces (by
+    """Return how many HITs are open to a worker, counted up to `most`, for these interfaces (by
     default the learned ones).
     """
     return _count_open(standing_of(worker.pk), most, interfaces)
@@ -338,7 +337,9 @@ def count_open_hits(worker: Worker, most: int = 100, interfaces: list[str] | Non
 def offers_by_interface(
     worker: Worker, interfaces: Iterable[str], most: int = 200
 ) -> dict[str, Offer]:
-    """Return interface -> what is open to a worker through it, counted up to `most`."""
+    """Return interface -> the questions that are open to a worker through it, counted up to
+    `most`.
+    """
     standing = standing_of(worker.pk)
     nothing = Offer(0, Decimal("0.00"), 0)
     if standing.excluded:
@@ -359,8 +360,8 @@ def _count_open(standing: WorkerStanding, most: int, interfaces: list[str] | Non
 
 
 def tutorial_to_learn(worker: Worker) -> str:
-    """Return an interface with open questions whose tutorial the worker may still pass, first the
-    one they chose; empty if there is none.
+    """Return an interface with open questions whose tutorial the worker may still pass, preferring
+    the one they chose; empty if there is none.
     """
     passed, can = taught_interfaces(worker), learnable_interfaces(worker)
     for name in sorted(interface_names(), key=lambda name: name != worker.wants):
@@ -403,8 +404,8 @@ def renew(
 
 @transaction.atomic
 def revive(assignment: Assignment) -> bool:
-    """Renew a lease that ran out if its place is still free (`is_free`) and the worker has no
-    conflict of interest. Return whether it is valid now.
+    """Renew an expired lease if its place is still free (`is_free`) and the worker has no conflict
+    of interest. Return whether the lease is valid now.
     """
     row = Assignment.objects.select_for_update(of=("self",)).get(pk=assignment.pk)
     hit = HIT.objects.select_for_update(of=("self",)).get(pk=row.hit_id)
@@ -437,22 +438,22 @@ def is_free(hit: HIT, assignment: Assignment) -> bool:
 
 
 def return_if_conflicted(assignment: Assignment) -> bool:
-    """Return the question of a worker whose team now has a run on its track, and return whether
+    """Give a question back if the team of its worker now has a run on its track. Return whether
     that was so.
     """
     return has_stake(assignment.worker_id, assignment.hit_id) and return_to_queue(assignment)
 
 
 def return_to_queue(assignment: Assignment) -> bool:
-    """Return a leased question at the worker's wish; it is not offered to them again. Return
+    """Give a leased question back at the worker's wish; it is not offered to them again. Return
     whether it was leased.
     """
     return _return_lease(assignment, returned_by=Assignment.ReturnedBy.WORKER)
 
 
 def return_for_now(assignment: Assignment, draft: dict[str, object] | None = None) -> bool:
-    """Return a leased question since its worker stops for now; they get it first, with their draft,
-    unless another takes it. Return whether it was leased.
+    """Give a leased question back because its worker stops for now. It is offered to them first,
+    with their draft, unless another worker takes it. Return whether it was leased.
     """
     kept = {} if draft is None else {"draft": draft}
     return _return_lease(assignment, returned_by=Assignment.ReturnedBy.STOPPED, **kept)

@@ -1,5 +1,5 @@
-"""Mails annotators who asked for it when there is work: at most once a day, and once until they
-return.
+"""Mails annotators who asked for it when there is work: at most once a day, and only once until
+they return.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def tick() -> int:
 
 
 def _write(worker: Worker) -> bool:
-    """Mail a worker, and return whether there was work. The row is claimed first, so that nobody
-    gets two mails.
+    """Mail a worker if there is work, and return whether there was any. The row is claimed first,
+    so that nobody gets two mails.
     """
     # Questions behind tutorials that the worker may do are counted too.
     n = count_open_hits(worker, MANY, [*taught_interfaces(worker), *learnable_interfaces(worker)])
@@ -61,8 +61,8 @@ def _write(worker: Worker) -> bool:
 
 
 def ask_for_mail(worker: Worker, *, wanted: bool) -> bool:
-    """Switch mails about work on or off for a worker, and return whether they are on. A mail
-    address is needed.
+    """Switch mails about work on or off for a worker, and return whether they are on. They need a
+    mail address.
     """
     wants_mail = wanted and worker.user is not None and bool(worker.user.email)
     Worker.objects.filter(pk=worker.pk).update(wants_mail=wants_mail)

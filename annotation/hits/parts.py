@@ -1,5 +1,5 @@
-"""Splits and joins the raw answer to a HIT of several questions, one mapping with the id of the
-question before each field; and describes answers in words.
+"""Splits and joins the raw answer to a HIT of several questions, a mapping whose keys are prefixed
+with the id of the question. Also describes answers in words.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from annotation.models import Assignment, Gold, Question, Response
 from annotation.quality.gold import expected_of, questions_shown
 
 NOW = "now"
-"""The field of a draft that names the question under way: it may look complete, and still is not
-done."""
+"""Field of a draft that names the question in progress: it may look complete but is not finished.
+"""
 
 
 def field_name(question: Question, field: str) -> str:
@@ -70,8 +70,8 @@ def unfinished_question(questions: Iterable[Question], draft: Mapping[str, Any])
 
 
 def read_json(text: str) -> dict[str, list[str]]:
-    """Return an answer that a form carries as JSON in one field, without unpaired surrogates and
-    NUL; empty if it cannot be parsed.
+    """Return an answer that a form sends as JSON in one field, without unpaired surrogates and NUL;
+    empty if it cannot be parsed.
     """
     try:
         answer = json.loads(text)
@@ -91,7 +91,9 @@ def _remove_unencodable(text: str) -> str:
 
 
 def read_answer(assignment: Assignment) -> list[SideBySide]:
-    """Return the statements of an answer to each question, for its worker and without others."""
+    """Return the statements of an answer to each question, for its worker; answers of others are
+    not included.
+    """
     own = _judgments_by_question(assignment)
     return [
         side_by_side(interface_of(question.interface), question, judgments)
@@ -100,7 +102,7 @@ def read_answer(assignment: Assignment) -> list[SideBySide]:
 
 
 def compare_answer(assignment: Assignment) -> list[SideBySide]:
-    """Return the statements of an answer beside those of the right answer, if known, and of other
+    """Return the statements of an answer next to those of the right answer, if known, and of other
     answers that count; for admins.
     """
     own = _judgments_by_question(assignment)

@@ -1,4 +1,4 @@
-"""Step 6: publishes waiting questions as HITs, in order, as far as their reservations reach.
+"""Step 6: publishes pending questions as HITs, in order, as far as their reservations suffice.
 
 The row of a HIT is committed as an intent before its platform is called; the call carries the token
 of the row, and its outcome is stored in another transaction. The platform is never called inside a
@@ -33,8 +33,8 @@ log = logging.getLogger(__name__)
 
 BATCH = 500
 MOST_COUNTED, MOST_DOUBLINGS = 1000, 9
-"""How far attempts of a HIT whose platform does not answer are counted, and how often the pause
-between them doubles: to about forty minutes."""
+"""Up to how many attempts are counted to publish a HIT whose platform does not respond, and how
+often the pause between them doubles: up to about forty minutes."""
 
 CANCEL = """
     UPDATE annotation_question q
@@ -51,15 +51,17 @@ CANCEL = """
                             AND a.status IN ('leased', 'submitted', 'accepted', 'approved', 'paid'))
         FOR UPDATE OF o SKIP LOCKED)
 """
-"""Questions whose payer is gone and that nobody has begun to answer; whoever else needs them
-asks anew. Those that somebody holds wait for the next look."""
+"""Selects questions whose payer is gone and that nobody has started to answer, to cancel them.
+Another payer that needs them asks them again. Leased questions are left to a later tick."""
 STEP, SLACK, TO_LEARN = 600, 15, 3
-"""At a marketplace a worker has so many times the expected time, and a tutorial's, in steps of ten
-minutes: few types of HIT"""
+"""A worker at a marketplace gets the expected time multiplied by a slack, plus the time of a
+tutorial, rounded up to steps of ten minutes, so that there are few types of HIT"""
 
 
 def tick() -> int:
-    """Return how many questions were cancelled, and HITs made or published."""
+    """Cancel, make and publish; return how many questions were cancelled, and HITs made or
+    published.
+    """
     with connection.cursor() as cursor:
         cursor.execute(CANCEL)
         cancelled = int(cursor.rowcount)
@@ -117,8 +119,9 @@ def _make_batch(payer: Purpose) -> int:
 
 
 def _cost_of_extra_people(question: Question, spare: Decimal) -> Decimal:
-    """Return what a question costs beyond the usual number of people of its track. Where that
-    exceeds `spare`, the additional people are not asked: the usual number for others comes first.
+    """Return what a question costs beyond the usual number of people of its track. If that exceeds
+    `spare`, the additional people are not asked, since the usual number for other questions has
+    priority.
     """
     usual = question.track.workers_per_question
     more = question.price * max(0, question.answers_wanted - usual)
@@ -142,7 +145,7 @@ def _postpone(payer: Purpose, reason: str) -> None:
 
 
 def _store_intents(questions: list[Question]) -> None:
-    """Store HITs as intents, and mark their questions as published: from now on their money is
+    """Store HITs as intents, and mark their questions as published, so that their money is
     committed.
     """
     made = [(hit, group) for group in _group_questions(questions) for hit in _build_hits(group)]
@@ -191,7 +194,7 @@ def _dispose_refused(questions: list[Question]) -> None:
 
 
 def _group_questions(questions: list[Question]) -> list[list[Question]]:
-    """Return the questions of each HIT: of one document and interface, as many as the platform
+    """Group the questions of one document and interface into HITs, as many in each as the platform
     takes.
     """
     groups: list[list[Question]] = []
@@ -209,7 +212,7 @@ def _group_questions(questions: list[Question]) -> list[list[Question]]:
 
 
 def _build_hits(group: list[Question]) -> list[HIT]:
-    """Return the HIT of these questions, priced by their sum, and siblings if more answers are
+    """Return a HIT with these questions, priced by their sum, and further HITs if more answers are
     wanted than one HIT may have.
     """
     foremost, name = group[0], group[0].track.platform
@@ -231,8 +234,8 @@ def _build_hits(group: list[Question]) -> list[HIT]:
 
 
 def _put_up() -> int:
-    """Publish intents, and return their number: all at once on our own pages, one call at a time
-    elsewhere.
+    """Publish intents, and return their number. On our own pages all are published at once,
+    elsewhere with one call each.
     """
     up = 0
     for name in HIT.objects.filter(status="intent").values_list("platform", flat=True).distinct():
@@ -272,7 +275,7 @@ def _put_up_elsewhere(name: str) -> int:
 
 
 def hit_advert(hit: HIT) -> Advert:
-    """Return how another platform describes a HIT; its questions share an interface."""
+    """Return the description of a HIT for another platform; its questions share an interface."""
     questions = list(hit.questions.all())
     interface = questions[0].interface
     tutorial = tutorials().get(interface)
@@ -304,8 +307,8 @@ def hit_notice(hit: HIT, questions: Sequence[Question]) -> str:
 
 @transaction.atomic
 def _note_published(hit: HIT, external_id: str) -> int:
-    """Store the id of a published HIT, and return 1 if the HIT is open now. A HIT that is not
-    wanted any more keeps the id, so that it can be taken down.
+    """Store the id of a published HIT, and return 1 if the HIT is open now. A HIT that is no longer
+    wanted keeps the id, so that it can be taken down.
     """
     row = HIT.objects.select_for_update(of=("self",)).get(pk=hit.pk)
     if row.status != "intent":
@@ -317,8 +320,8 @@ def _note_published(hit: HIT, external_id: str) -> int:
 
 @transaction.atomic
 def _claim_hit(platform: str, endpoint: str) -> HIT | None:
-    """Claim a HIT for the next attempt to publish it, so that no other process does, and return it.
-    Its endpoint is that of the first attempt.
+    """Claim a HIT for the next attempt to publish it, so that no other process tries, and return
+    it. Its endpoint is that of the first attempt.
     """
     hits = HIT.objects.select_for_update(skip_locked=True, of=("self",))
     now = clock.now()
@@ -337,9 +340,9 @@ def _claim_hit(platform: str, endpoint: str) -> HIT | None:
 
 @transaction.atomic
 def _note_refusal(hit: HIT, sentence: str) -> None:
-    """Give up a HIT that its platform refused, and let its questions wait again. Only a refusal
-    ends a HIT: while the outcome is unknown it stays an intent, since a second one would be
-    published twice. Questions that a sibling still has stay published.
+    """End a HIT that its platform refused, and make its questions pending again. Only a refusal
+    ends a HIT: while the outcome is unknown the HIT stays an intent, since a second one might
+    publish the questions twice. Questions in another HIT stay published.
     """
     if hit.attempts < MAX_ATTEMPTS:
         HIT.objects.filter(pk=hit.pk).update(reason=sentence)

@@ -1,4 +1,4 @@
-"""Step 7: stores a raw answer, once; a repeat gets the same outcome."""
+"""Step 7: stores a raw answer once; a repeated call returns the same outcome."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LOCK = Prepared(f"""
     JOIN annotation_worker w ON w.id = a.worker_id
     WHERE a.id = %(assignment)s FOR UPDATE OF a, h
 """)
-"""Locked in this order."""
+"""Locks the rows in this order."""
 STORE = Prepared("""
     WITH sent AS (
         UPDATE annotation_assignment
@@ -38,8 +38,8 @@ STORE = Prepared("""
         SELECT count(*) FROM annotation_assignment o
         WHERE o.hit_id = h.id AND o.id <> sent.id AND o.status = ANY(%(answered)s))
 """)
-"""An answer, and its HIT closed where its places have answers now: both are locked, so that nobody
-else can take or fill one meanwhile."""
+"""Stores an answer and closes its HIT if all places now have answers. Both rows are locked, so that
+no other transaction can take or fill a place meanwhile."""
 
 
 class Outcome(Enum):
@@ -57,9 +57,9 @@ def submit(
     """Store an answer and return the outcome. Raises BadAnswer, with a sentence for the worker, for
     an answer that cannot be used. Callers that have the questions pass them.
 
-    A lease that ran out is revived if its place is still free, so that no work is lost by a slow
-    connection. An answer of a worker who has joined a team with a run on the track is not taken;
-    the question is offered to others. No step is triggered here, since the next tick settles many
+    An expired lease is revived if its place is still free, so that no work is lost by a slow
+    connection. An answer of a worker who has joined a team with a run on the track is refused; the
+    question is offered to others. No step is triggered here, since the next tick settles many
     answers together at a fraction of the cost.
     """
     [(status, returned_by, was_sent, accepted_at, in_team)] = LOCK.rows(assignment=assignment.pk)

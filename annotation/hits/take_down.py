@@ -1,7 +1,7 @@
 """Takes down all open HITs at once, and reopens them when the stop is lifted.
 
-On our own pages the HITs expire here; other platforms are told by their reconciler, which sees the
-same stop. Work in hand may be finished, and is paid.
+On our own pages the HITs expire here; on other platforms their reconciler takes them down when it
+sees the same stop. Started work may be finished, and is paid.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def take_down(track: Track | None, who: User | None, why: str) -> int:
 
 
 def tick() -> int:
-    """Return how many HITs were reopened after their stop was lifted."""
+    """Reopen HITs whose stop was lifted, and return their number."""
     down = _expire_hits().exclude(pk__in=halted_hits(Halt.Scope.ALL))
     payers = payers_of(Question.objects.filter(status="published", hits__in=down.values("pk")))
     return sum(_reopen_hits(payer) for payer in payers)
@@ -59,8 +59,8 @@ def _expire_hits() -> QuerySet[HIT]:
 
 @transaction.atomic
 def _reopen_hits(payer: Purpose) -> int:
-    """Reopen the HITs of a payer that were taken down, in order, and return how many. HITs that the
-    payer's reservation does not cover expire.
+    """Reopen the HITs of a payer that were taken down, in order, and return their number. HITs that
+    the payer's reservation does not cover expire.
     """
     lock_payer(payer)
     taken_down = _expire_hits().filter(**payer.at("questions__payer")).order_by("order", "pk")

@@ -1,8 +1,8 @@
-"""The contract of an interface: how one kind of question looks, what an answer means, how answers
-become labels.
+"""The contract of an interface: how one kind of question is shown, what an answer means, how
+answers become labels.
 
-An interface is a directory of its own: `interface.py`, `page.html`, `how.html`, `page.js`,
-`tutorial.json`, and what else its page needs. What several share is in `interfaces/shared`.
+An interface is a directory: `interface.py`, `page.html`, `how.html`, `page.js`, `tutorial.json`,
+and what else its page needs. What several interfaces share is in `interfaces/shared`.
 """
 
 from __future__ import annotations
@@ -18,25 +18,24 @@ if TYPE_CHECKING:
     from annotation.models import Question, Response
 
 Unit = tuple[str, str]
-"""A thing that every worker says something of: what it is about ("relation", "linking" …), and
-which one."""
+"""A unit that every worker answers: its kind ("relation", "linking" …), and its key."""
 
 
 @dataclass(frozen=True)
 class Statement:
-    """A part of an answer in words. Two answers agree if they have statements with the same key."""
+    """A part of an answer in words. Two answers agree if their statements have the same keys."""
 
     key: tuple[str, ...]
     words: str
     places: tuple[tuple[int, int], ...] = ()
-    """Its places in the text of the page"""
+    """Spans of the statement in the text of the page"""
     optional: bool = False
-    """An answer without it is as good, a title of Wikipedia, say"""
+    """Whether an answer without this statement is as good, e.g. a Wikipedia title"""
 
 
 class BadAnswer(ValueError):
-    """An answer that the server does not accept; the text is a sentence for the worker, naming what
-    is missing.
+    """An answer that the server rejects; the text is a sentence for the worker that names what is
+    missing.
     """
 
 
@@ -83,14 +82,14 @@ class AggregatedLabel:
 
 @dataclass(frozen=True)
 class Asked:
-    """A target of which a question asks several things, each yes or no."""
+    """A target about which a question asks several yes-or-no statements."""
 
     target: int
     sentences: Mapping[str, Sequence[str]]
-    """What is answered yes or no, by its name -> the parts that its answer holds for: what says the
-    same in other words stands on the page once"""
+    """Name of a yes-or-no statement -> the parts that hold if it is affirmed. Equivalent parts are
+    one statement on the page."""
     shown: Sequence[str]
-    """The parts that are settled, in the order of the page"""
+    """The parts that the question settles, in page order"""
 
 
 @dataclass(frozen=True)
@@ -108,8 +107,7 @@ class Terms:
     seconds_each: float = 0.0
     """Expected seconds for each paid unit of a document (`units_paid`)"""
     lease_minutes: int = 0
-    """How long a question stays with somebody at least; 0 leaves it to the setting
-    LEASE_MINUTES."""
+    """Minimal duration of a lease in minutes; 0 means the setting LEASE_MINUTES"""
 
 
 @dataclass(frozen=True)
@@ -117,45 +115,45 @@ class Agreement:
     """How answers to one question are compared."""
 
     tolerance: float | None = None
-    """In which share of what it marks an answer may differ from the others before it counts as
-    against them. None: answers are neither compared nor measured, since `agreement_units` does not
-    take them apart."""
+    """The share of its marks in which an answer may differ from the others before a signal is
+    counted against it. None: answers are neither compared nor measured, since `agreement_units`
+    does not split them."""
     names: Mapping[str, str] = field(default_factory=dict)
     """Kind of unit -> its name for admins"""
     published: Mapping[str, tuple[str, float]] = field(default_factory=dict)
-    """What agreement the literature reached with three people, by what its units are about: the
-    measure and its value"""
+    """Kind of unit -> the measure and value of agreement that the literature reports for three
+    people"""
 
 
 class Interface(ABC):
-    """One kind of question. Stateless. Its page and its script are in its directory."""
+    """One kind of question. Stateless. Its page and script are in its directory."""
 
     name: ClassVar[str]
     title: ClassVar[str]
-    """Its question, in words for annotators"""
+    """The question in words, for annotators"""
     folder: ClassVar[str] = ""
-    """The directory; empty: the one of its name"""
+    """The directory; empty: the directory with the interface's name"""
     terms: ClassVar[Terms]
     agreement: ClassVar[Agreement] = Agreement()
     reads: ClassVar[str] = ""
-    """What it asks for in a whole document: every `NAME`, or every `RELATION` between these
-    (kbpo.tracks.recall); empty: it asks about one target alone"""
+    """What readers mark in a whole document: every `NAME`, or every `RELATION` between names
+    (kbpo.tracks.recall); empty if the interface asks about single targets"""
     criterion: ClassVar[str] = ""
-    """Under which its answers say yes or no to what it asks (`asked_statements`); empty: they are
-    no such answers. Of what was asked about alone, what most deny does not hold, and where two
-    people differ a third can decide; in whole documents what too few marked is missing and never
-    false: people overlook things"""
+    """The criterion of its yes-or-no answers (`asked_statements`); empty if it has none. In
+    questions about single targets, a statement that most deny does not hold, and if two people
+    differ a third can decide. In whole documents, a statement that too few marked is missing and
+    never false, since readers overlook things"""
 
     def instructions(self, payload: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the context of the instructions, from a payload alone."""
+        """Return the template context of the instructions, from a payload alone."""
         return {"guide": payload.get("guide", [])}
 
     @abstractmethod
     def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return the template's context, from the question's payload alone; never who claimed what,
-        never gold.
+        """Return the template context, from the question's payload alone; never which system
+        claimed what, never gold.
 
-        `answer` is a raw answer (a draft, or one that was refused) to be shown as it was left.
+        `answer` is a raw answer (a draft, or one that was refused) that is shown as it was left.
         """
 
     def document_with_marks(self, question: Question, text: str) -> dict[str, Any]:
@@ -167,8 +165,8 @@ class Interface(ABC):
     def answer_of(
         self, question: Question, values: Mapping[int, Mapping[str, Any]]
     ) -> dict[str, Any] | None:
-        """Return the answer, as the form would send it, that these labels of the targets give, with
-        unknown steps left open; None if they give none.
+        """Return the answer, in the fields of the form, that these labels of the targets imply,
+        with unknown steps left open; None if they imply none.
         """
         return None
 
@@ -181,12 +179,12 @@ class Interface(ABC):
         """Return the labels that responses aggregate to; empty if too few count."""
 
     def asked_statements(self, question: Question) -> list[Asked]:
-        """Return the targets of a question with yes-or-no statements."""
+        """Return the targets of a question with their yes-or-no statements."""
         return []
 
     def is_split(self, question: Question, responses: Sequence[Response]) -> bool:
-        """Return whether these responses are tied, so that one more would decide. False for whole
-        documents.
+        """Return whether these responses are tied, so that one more answer would decide. False for
+        whole documents.
         """
         return False
 
@@ -202,15 +200,15 @@ class Interface(ABC):
         return statements
 
     def earns_extra(self, judgments: Sequence[Judgment]) -> bool:
-        """Return whether a parsed answer earns the extra of its question."""
+        """Return whether a parsed answer earns the extra pay of its question."""
         return False
 
     def doubts(self, judgments: Sequence[Judgment]) -> Iterator[Doubt]:
-        """Yield checks of a parsed answer for signs of careless work."""
+        """Yield doubts about a parsed answer that shows signs of careless work."""
         return iter(())
 
     def is_right(self, question: Question, given: Mapping[str, Any], right: Judgment) -> bool:
-        """Return whether a judgment in a tutorial is right; parts that the right answer leaves open
+        """Return whether a judgment in a tutorial is right. Parts that the right answer leaves open
         are ignored.
         """
         return all(given.get(name) == value for name, value in right.value.items())
@@ -218,8 +216,9 @@ class Interface(ABC):
     def agreement_units(
         self, question: Question, response: Judgment, *, measured: bool = False
     ) -> Iterator[tuple[Unit, str]]:
-        """Yield the units of agreement in a response with their values; with `measured` the units
-        in which agreement is published. Units called "flag" are left out of measures of agreement.
+        """Yield the units of agreement in a response with their values; with `measured`, the units
+        for which the literature reports agreement. Units called "flag" are left out of measures of
+        agreement.
         """
         yield (
             (response.criterion, str(response.target_id)),
@@ -228,13 +227,13 @@ class Interface(ABC):
 
 
 def units_paid(payload: Mapping[str, Any]) -> int:
-    """Return the number of pairs or tokens that a question about a whole document is paid for."""
+    """Return the number of pairs or tokens for which a question about a whole document is paid."""
     return len(payload["pairs"] if "pairs" in payload else payload["tokens"])
 
 
 def parts_by_target(target: int, value: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
-    """Return target (as text) -> parts that hold, of a stored yes-or-no response; responses about
-    whole documents contain the targets.
+    """Return target (as text) -> parts that hold, from a stored yes-or-no response. Responses about
+    whole documents name the targets.
     """
     holds = value["holds"]
     return holds if isinstance(holds, Mapping) else {str(target): holds}

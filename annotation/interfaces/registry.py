@@ -46,7 +46,7 @@ def rating_interfaces() -> list[str]:
 
 
 def may_be_staged(name: str) -> bool:
-    """Return whether a third person can be asked only after a disagreement
+    """Return whether a third person can be asked only after a disagreement between two
     (`Interface.is_split`).
     """
     interface = interface_of(name)
@@ -54,7 +54,7 @@ def may_be_staged(name: str) -> bool:
 
 
 def interface_of(name: str) -> Interface:
-    """Return the interface of that name. Raises KeyError if there is none."""
+    """Return the interface of that name. Raises KeyError for an unknown name."""
     if name.startswith(FORM):
         made: Interface = import_string("annotation.interfaces.form.interface.interface_of_form")(
             name.removeprefix(FORM)

@@ -1,10 +1,10 @@
 """Excludes workers and reinstates them, with a reason. Exclusion never affects pay, and can be
 undone.
 
-The answers of an excluded worker leave the labels, also those that are settled: settled questions
-are aggregated again from the remaining answers (`recount.py`), and nothing is deleted. Signals that
-pass a limit exclude by themselves where the policy of the track says so; otherwise, and while only
-few people are active, an admin decides.
+The answers of an excluded worker no longer count in labels, settled ones included: settled
+questions are aggregated again from the remaining answers (`recount.py`), and nothing is deleted.
+Signals beyond a limit exclude automatically where the policy of the track says so; otherwise, and
+while only few people are active, an admin decides.
 """
 
 from __future__ import annotations
@@ -48,25 +48,25 @@ class ExclusionResult:
 
 @dataclass(frozen=True)
 class Undecided:
-    """A worker whose signals passed a limit, and about whom an admin decides."""
+    """A worker whose signals passed a limit, for an admin to decide about."""
 
     worker: Worker
     flags: list[Flag]
     why: str
-    """Why they are not excluded automatically, as a sentence"""
+    """Why the worker is not excluded automatically, as a sentence"""
 
     @property
     def reason(self) -> str:
-        """The signals against them, in sentences."""
+        """Return the signals against the worker, in sentences."""
         return " ".join(flag.sentence for flag in self.flags)
 
 
 def exclude_flagged() -> int:
-    """Exclude workers whose signals passed a limit, the worst first, and return their number: only
-    after a warning and further answers, only while enough others are active, at most a share of the
-    active workers a day, and only if the money suffices to replace their answers. The others wait
-    for an admin (`undecided`). Only workers with new signals are examined; those beyond a limit are
-    examined again next time.
+    """Exclude workers whose signals passed a limit, the worst first, and return their number. A
+    worker is excluded only after a warning and further answers, only while enough others are
+    active, and only if the money suffices to replace their answers; at most a share of the active
+    workers is excluded in a day. The others are left to an admin (`undecided`). Only workers with
+    new signals are examined; those beyond a limit are examined again next time.
     """
     done: set[int] = set()
     seen = due_for_review()
@@ -85,7 +85,7 @@ def exclude_flagged() -> int:
 
 
 def _next_to_exclude(done: set[int]) -> tuple[int, list[Flag]] | None:
-    """Return the next worker to exclude with the flags that exclude them; None without one."""
+    """Return the next worker to exclude with the flags that exclude them; None if there is none."""
     warned = warned_and_continued(_exceeded_flags(list(due_for_review()), excluding=True))
     if not warned:
         return None
@@ -115,7 +115,7 @@ class _Crowd:
 
     @property
     def most_a_day(self) -> int:
-        """The number of workers that signals may exclude within a day."""
+        """Return how many workers signals may exclude within a day."""
         return max(1, int(MOST_A_DAY * (len(self.active) + self.excluded)))
 
     def reason_to_spare(self, worker: int) -> str:
@@ -145,7 +145,7 @@ def excluded_since(moment: datetime) -> int:
 
 
 def undecided_workers() -> list[Undecided]:
-    """Return the workers who wait for an admin, the worst first."""
+    """Return the workers about whom an admin must decide, the worst first."""
     beyond = _exceeded_flags(doubtful_workers())
     if not beyond:
         return []
@@ -165,8 +165,8 @@ def undecided_workers() -> list[Undecided]:
 
 
 def _exceeded_flags(workers: Sequence[int], *, excluding: bool = False) -> dict[int, list[Flag]]:
-    """Return worker -> flags beyond their limits; with `excluding` only from tracks that exclude
-    for them.
+    """Return worker -> flags beyond their limits; with `excluding`, only flags on tracks that
+    exclude automatically.
     """
     exceeded: dict[int, list[Flag]] = defaultdict(list)
     for worker, flags in flags_of(workers, excluding=excluding).items() if workers else ():
@@ -178,7 +178,7 @@ def _exceeded_flags(workers: Sequence[int], *, excluding: bool = False) -> dict[
 
 @transaction.atomic
 def keep_worker(worker: Worker, who: User, why: str) -> None:
-    """Note that an admin reviewed the evidence against a worker and kept them."""
+    """Record that an admin reviewed the evidence against a worker and kept them."""
     if not why.strip():
         raise ValueError("Say why they stay: it is logged.")
     row = Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
@@ -217,8 +217,8 @@ def exclude(worker: Worker, reason: str, who: User | None = None) -> ExclusionRe
 def reinstate(
     worker: Worker, who: User | None = None, why: str = "", *, is_answer: bool = False
 ) -> ExclusionResult:
-    """Undo an exclusion and return the effect. Signals up to now do not exclude again. The answer
-    to an appeal (`is_answer`) tells the worker itself.
+    """Undo an exclusion and return the effect. Signals up to now do not exclude again. As the
+    answer to an appeal (`is_answer`) the call sends the worker no message of its own.
     """
     row = Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
     Worker.objects.filter(pk=worker.pk).update(
@@ -241,7 +241,7 @@ def _apply(
     why: str,
     before: str = "",
 ) -> ExclusionResult:
-    """Make these responses count, or not for a reason, and aggregate their settled
+    """Count these responses, or stop counting them for a reason, and aggregate their settled
     questions again.
     """
     # Why stands in the worker's log alone, which an erasure clears.

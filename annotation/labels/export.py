@@ -17,7 +17,7 @@ from kbpo.tracks.models import Track
 
 Row = list[Any]
 CHUNK = 200
-"""Rows read at once, since each may have a whole document"""
+"""Rows read at once; few, since each may contain a whole document"""
 ANSWERS = [
     *["answer", "question", "interface", "round", "worker", "platform"],
     *["document", "kind", "target"],
@@ -66,8 +66,8 @@ def answers(track: Track) -> Iterator[Row]:
 
 
 def labels(track: Track) -> Iterator[Row]:
-    """Yield all labels about the texts of a track in order of creation. Of several about one target
-    the last one of the strongest source is current.
+    """Yield all labels about the texts of a track in order of creation. Among several labels of one
+    target, the last one of the strongest source is current.
     """
     rows = Label.objects.filter(target__corpus=track.corpus).select_related("target")
     rows = rows.annotate(document=F("target__document__key"))
@@ -107,8 +107,8 @@ class SingleRating(NamedTuple):
 
 
 def single_ratings(targets: Collection[int], *, public: bool = False) -> Iterator[SingleRating]:
-    """Yield the counted ratings of these targets in order of arrival; with `public` only those of
-    questions with a public label.
+    """Yield the counted ratings of these targets in order of arrival; with `public`, only ratings
+    of questions with a public label.
     """
     responses = Response.objects.filter(
         target__in=targets, counts=True, value__has_key="value"

@@ -2,10 +2,10 @@
 when answers are excluded or count again.
 
 Labels are only appended, and labels of experts take precedence. A later aggregate of a question
-replaces all that the question had said (`kbpo.instances.merge`); `Label.again` counts
-them. A question without counted answers, or with a tie, is published again as far as its payer's
-reservation reaches; its label stays until somebody answers. Where answers count again, the
-additional questions are withdrawn.
+replaces all its earlier labels (`kbpo.instances.merge`); `Label.again` counts the aggregates. A
+question without counted answers, or with a tie, is published again as far as its payer's
+reservation suffices; its label stays until somebody answers. If answers count again, the additional
+questions are withdrawn.
 """
 
 from __future__ import annotations
@@ -59,18 +59,18 @@ from kbpo.tracks.recall import NAME, RELATION, kind_with_recall
 ALL_EXCLUDED = "All answers were excluded; it is asked again."
 """Reason of a question that is asked again"""
 AT_ITS_END = datetime(9000, 1, 1, tzinfo=UTC)
-"""When a question that was given up and labelled so is due again; a late answer or Retry sets
-another time"""
+"""When a question that ended with a label for nonresponse is due again; a late answer or Retry sets
+an earlier time"""
 LONGEST = timedelta(days=1)
-"""How long a question that was given up waits for those who have it in hand"""
+"""How long a question waits for workers who hold a lease before it ends unanswered"""
 SOON = timedelta(minutes=1)
 AT_ONCE = timedelta(seconds=5)
 TAKEN_BACK = "taken_back"
 Change = tuple[NewLabel, bool]
-"""A label to record, and whether it says something else than the current label of the question"""
+"""A label to record, and whether it differs from the current label of the question"""
 HOW = (*("votes", "titles", "asked"), OFFERED, TITLED, CLUSTER, PEOPLE)
-"""Parts of a label's value that tell how it came about; a label counts as changed where others
-do"""
+"""Parts of a label's value that record its provenance; a label counts as changed only if other
+parts differ"""
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,8 @@ class RecountResult:
     unchanged: int = 0
     """Questions with too few answers left whose labels stay, since nobody can be asked"""
     restored: int = 0
-    """Questions that had been asked again or given up, and whose answers count again: they are
-    settled next"""
+    """Questions that had been asked again or had ended unanswered, and whose answers count again:
+    they are settled next"""
 
     def __str__(self) -> str:
         parts = [f"{_count(self.changed, 'label')} changed"]
@@ -110,9 +110,9 @@ def set_counting(
     *,
     answer: Assignment | None = None,
 ) -> tuple[int, RecountResult]:
-    """Make responses count, or not for a `reason`, and return their number and the effect on their
-    questions. If the `answer` that they belong to is given, all of its questions are locked; if it
-    is rejected, one answer less is wanted.
+    """Count responses, or stop counting them for a `reason`. Return their number and the effect on
+    their questions. If the `answer` that they belong to is given, all of its questions are locked;
+    if it is rejected, one answer less is wanted.
 
     Locks the payers of the questions, so that money can be committed, then the questions in
     primary-key order.
@@ -136,8 +136,8 @@ def set_counting(
 
 
 def recount(questions: Sequence[Question], *, back: bool = False) -> RecountResult:
-    """Aggregate the settled ones of these locked questions again and return the effect; if answers
-    came `back`, also restore questions that were asked again or given up.
+    """Aggregate the settled ones of these locked questions again and return the effect. With
+    `back`, also restore questions that were asked again or ended unanswered.
     """
     settled = [question for question in questions if question.status == "settled"]
     policies = Policy.objects.filter(
@@ -167,9 +167,9 @@ def recount(questions: Sequence[Question], *, back: bool = False) -> RecountResu
 
 
 def settle(questions: Sequence[Question]) -> None:
-    """Record the labels of these locked questions and close them. Questions with fewer answers than
-    their track promises, since answers were excluded before they were parsed, are published again
-    at once; tied ones are not labelled before one more person has answered.
+    """Record the labels of these locked questions and close them. Questions that have fewer answers
+    than their track promises because of exclusions are published again at once. Tied questions are
+    labelled only after one more person has answered.
     """
     responses = counted_responses(questions)
     labels_of: dict[Question, list[AggregatedLabel]] = {}
@@ -206,8 +206,8 @@ def settle(questions: Sequence[Question]) -> None:
 
 def _ask_from_the_start(questions: Sequence[Question]) -> None:
     """Publish questions without counted answers again, for as many people as at first. Questions
-    with the maximal number of answers are given up, and so are those about ties between readers
-    where no other worker is available.
+    with the maximal number of answers end unanswered, and so do questions about ties between
+    readers if no other worker is available.
     """
     places, given = initial_places(questions), count_answers(questions)
     waiting = []
@@ -238,13 +238,12 @@ def _close_hits(questions: Iterable[Question], status: str) -> None:
 
 
 def give_up(question: Question) -> None:
-    """Settle a question that was given up, once nobody has it in hand, with its answers; without
-    any, record a label for nonresponse.
+    """Settle a question that ended unanswered with the answers that it has, once nobody holds a
+    lease of it; without any, record a label for nonresponse.
 
     Later answers are used too (`accept` makes the question due again): they are paid, and whether
-    somebody had the question in hand does not depend on its true answer. The label for nonresponse
-    stays; the later one counts, and the response rate of the stratum is computed anew with every
-    estimate.
+    somebody held a lease does not depend on the true answer. The label for nonresponse stays; the
+    later one counts, and the response rate of the stratum is recomputed with every estimate.
     """
     _close_hits([question], "expired")
     if (until := _wait_until(question)) is not None:
@@ -266,8 +265,8 @@ def give_up(question: Question) -> None:
 
 
 def _wait_until(question: Question) -> datetime | None:
-    """Return when to try again, since somebody has the question in hand or an answer is not parsed
-    yet; None otherwise.
+    """Return when to try again if somebody holds a lease or an answer is not parsed yet; None
+    otherwise.
     """
     now = clock.now()
     if question.status_since < late_since(LONGEST, now):
@@ -287,9 +286,9 @@ def _postpone(question: Question, at: datetime) -> None:
 def _decided_labels(
     questions: Sequence[Question], left: Mapping[int, Sequence[Response]], modelled: Collection[int]
 ) -> dict[Question, list[AggregatedLabel]]:
-    """Return question -> labels, where the remaining answers decide. They do not if there are
-    none, if most flagged a whole document, or if a tie remains after exclusions and no model weighs
-    it.
+    """Return question -> labels, where the remaining answers suffice to decide. They do not if
+    there are none, if most flagged a whole document, or if a tie remains after exclusions and no
+    model resolves it.
     """
     missed = _questions_with_exclusions(questions)
     decided: dict[Question, list[AggregatedLabel]] = {}
@@ -306,8 +305,8 @@ def _decided_labels(
 def lacking_answers(
     questions: Iterable[Question], left: Mapping[int, Sequence[Response]]
 ) -> list[Question]:
-    """Return those of these questions that lost answers and have fewer than their track promises.
-    The remaining answers decide until others have answered.
+    """Return those questions that lost answers and have fewer than their track promises. The
+    remaining answers decide until others have answered.
     """
     questions = list(questions)
     missed = _questions_with_exclusions(questions)
@@ -320,8 +319,8 @@ def lacking_answers(
 
 
 def _restore_questions(questions: Sequence[Question], modelled: Collection[int]) -> int:
-    """Return how many questions are settled next because their answers count again: questions that
-    were asked again and need no more answers, and questions that were given up.
+    """Restore questions whose answers count again, and return how many of them are settled next:
+    questions that were asked again and need no more answers, and questions that ended unanswered.
     """
     open_ones = [question for question in questions if question.status in ANSWERABLE]
     left = counted_responses(open_ones)
@@ -344,7 +343,7 @@ def _questions_with_exclusions(questions: Sequence[Question]) -> set[int]:
 
 
 def _keep_read_names(questions: Iterable[Question], changes: Iterable[Change]) -> list[Change]:
-    """Drop changes that take back the names of a document whose relations were asked already."""
+    """Drop changes that remove names of a document whose relations were already asked about."""
     of_names = document_interfaces(NAME)
     names = [question for question in questions if question.interface in of_names]
     relations = Question.objects.filter(
@@ -358,8 +357,8 @@ def _keep_read_names(questions: Iterable[Question], changes: Iterable[Change]) -
 
 
 def recompare_answers(settled: Sequence[Question]) -> None:
-    """Compare the answers to these questions with each other again, each by all that it
-    answered.
+    """Compare the answers to these questions with each other again, using all judgments of each
+    answer.
     """
     answers = Response.objects.filter(question__in=settled, counts=True).values("assignment")
     asked = Question.objects.filter(hits__assignments__in=answers, status="settled")
@@ -371,7 +370,9 @@ def recompare_answers(settled: Sequence[Question]) -> None:
 def _aggregate(
     question: Question, responses: Mapping[int, Sequence[Response]]
 ) -> list[AggregatedLabel]:
-    """Return the labels that the responses to a question aggregate to; none if too few count."""
+    """Return the labels that the responses to a question aggregate to; none if too few responses
+    count.
+    """
     return interface_of(question.interface).aggregate(question, responses.get(question.pk, []))
 
 
@@ -391,8 +392,8 @@ def counted_responses(questions: Iterable[Question]) -> dict[int, list[Response]
 def questions_with_tied_targets(
     found: Mapping[Question, Sequence[AggregatedLabel]],
 ) -> set[Question]:
-    """Return the questions after which the answers about a mention are tied, over all questions
-    about it and all readers of its document.
+    """Return the questions whose answers leave a mention tied, over all questions about the mention
+    and all readers of its document.
     """
     of_others = [
         (question, label)
@@ -420,10 +421,10 @@ def questions_with_tied_targets(
 def label_changes(
     labels_of: Mapping[Question, Sequence[AggregatedLabel]], modelled: Collection[int] = ()
 ) -> list[Change]:
-    """Return the labels to record for these questions: all of a new question; of a settled one only
-    those that differ, and an empty label for each target that it no longer labels. On `modelled`
-    tracks the model decides about the target itself, as long as people could answer. The caller
-    holds the locks of the questions.
+    """Return the labels to record for these questions: all labels of a new question; for a settled
+    one, only labels that differ, and an empty label for each target that is no longer labelled. On
+    `modelled` tracks the model decides about the target itself, as long as people could answer. The
+    caller holds the locks of the questions.
     """
     before = _labels_before(labels_of)
     changes: list[Change] = []

@@ -1,7 +1,7 @@
-"""Refuses pay for an answer, with evidence, and undoes it.
+"""Refuses pay for an answer, with evidence, and undoes that.
 
 The answer is kept and no longer counts, also in settled labels. Its money stays reserved, so that
-an undone rejection is paid at once. Paid money is not reclaimed.
+the answer is paid at once if the rejection is undone. Paid money is not reclaimed.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _owed_rows(assignment: Assignment) -> tuple[QuerySet[Payment], QuerySet[Bonu
 
 
 def _answer_words(assignment: Assignment) -> str:
-    """Return when an answer was sent and its pay, for its worker."""
+    """Return when an answer was sent and its pay, as a text for its worker."""
     sent = assignment.submitted_at or assignment.accepted_at
     owed = Payment.objects.filter(assignment=assignment).values_list("amount", flat=True)
     worth = f", ${sum(owed):.2f}" if owed else ""
@@ -62,8 +62,8 @@ def _answer_words(assignment: Assignment) -> str:
 
 
 def reject(assignment: Assignment, who: User, evidence: str) -> Rejection:
-    """Reject an answer and return the rejection. The platform is called first; the call can be
-    repeated. Raises CannotReject, and then nothing has changed.
+    """Reject an answer and return the rejection. The platform is called first, and the call can be
+    repeated. Raises CannotReject, in which case nothing has changed.
     """
     check_rejectable(assignment, evidence)
     _report_decision(assignment, evidence, approve=False)
@@ -95,7 +95,8 @@ def undo_rejection(
     assignment: Assignment, who: User, why: str, *, is_answer: bool = False
 ) -> Rejection:
     """Undo a rejection and return it: the answer counts and is paid. Raises CannotReject, also
-    without a reason. The answer to an appeal (`is_answer`) tells the worker itself.
+    without a reason. As the answer to an appeal (`is_answer`) the call sends the worker no message
+    of its own.
     """
     if assignment.status != "rejected":
         raise CannotReject("This answer is not rejected.")
@@ -134,7 +135,7 @@ def _undo(assignment: Assignment, who: User, why: str, *, is_answer: bool) -> Re
 def _set_answer_counting(
     row: Assignment, responses: QuerySet[Response], reason: str, who: User
 ) -> None:
-    """Make an answer count, or not for a reason, also in settled labels."""
+    """Count an answer, or stop counting it for a reason, also in settled labels."""
     what = "no longer counts" if reason else "counts"
     set_counting(responses, reason, f"The answer in assignment {row.pk} {what}.", who, answer=row)
 

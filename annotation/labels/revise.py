@@ -38,7 +38,7 @@ PAUSE = timedelta(minutes=10)
 COMMITTING = timedelta(seconds=10)
 """Longest time from settling a question until other transactions see it"""
 Sentence = tuple[int, int, str]
-"""A question, a target that it asks about, and a sentence about that on its page"""
+"""A question, one of its targets, and a statement about that target on its page"""
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,10 @@ class TargetVotes:
     question: Question
     target: int
     sentences: Mapping[str, Sequence[str]]
-    """Yes-or-no statement -> the parts that it represents"""
+    """Yes-or-no statement -> the parts that the statement represents"""
     shown: Sequence[str]
-    """What is settled, in the order of the page: one sentence stands for all parts that say the
-    same"""
+    """The parts that the question settles, in page order; one statement stands for all equivalent
+    parts"""
     workers: tuple[int, ...]
     yes: Mapping[str, frozenset[int]]
     """Statement -> the workers who affirmed it"""
@@ -153,8 +153,8 @@ class Revision:
 
 
 def compute_revision(track: Track, method: str, number: int) -> Revision:
-    """Compute the labels that would change if a track's answers were aggregated by this method;
-    nothing is stored.
+    """Compute the labels that would change if a track's answers were aggregated by this method.
+    Nothing is stored.
     """
     if method not in (MAJORITY, MODEL):
         raise ValueError(

@@ -1,9 +1,9 @@
-"""Steps 8 and 9: raw answers become responses, responses become labels, and everybody is paid, each
-exactly once.
+"""Steps 8 and 9: raw answers become responses, responses become labels, and every worker is paid,
+each exactly once.
 
 Rows are handled many at a time, in one transaction that holds their locks (`work_together` in
-`kbpo.queue`): killed at any point, it has done all or nothing, and the rows are handled again, each
-alone.
+`kbpo.queue`). A killed process has done all or nothing, and the rows are then handled again, each
+by itself.
 """
 
 from __future__ import annotations
@@ -36,14 +36,15 @@ BATCH = 200
 MET_BEFORE = "This worker had judged it before."
 DONE = ("accepted", "approved", "paid")
 Parsed = list[tuple[Question, ParsedResponse]]
-"""The responses of one answer by question"""
+"""Question -> the responses of one answer"""
 Meeting = tuple[int, int, str, int]
-"""Worker, target of a question, interface, round: who answers that twice counts once. What an
-answer says besides, of the mentions of a pair, is no meeting with a question about these alone."""
+"""Worker, target of a question, interface, round: a worker who answers the same combination twice
+counts once. What an answer about a pair says about its mentions does not count as answering a
+question about one of these mentions."""
 
 
 def tick() -> int:
-    """Return how many assignments and questions changed."""
+    """Process submitted answers; return how many assignments and questions changed."""
     beat()
     moved = work_in_batch(Assignment, "submitted", accept, limit=BATCH)
     moved += work_in_batch(Question, "answered", settle, limit=BATCH)
@@ -58,9 +59,9 @@ def tick() -> int:
 
 
 def accept(assignments: Sequence[Assignment]) -> None:
-    """Parse raw answers into responses. The caller holds the locks of the assignments; the
-    questions are locked here, in primary-key order, and no HIT is (annotation/README.md). An answer
-    that cannot be used fails alone. Answered questions are settled in the same tick.
+    """Parse raw answers into responses. The caller holds the locks of the assignments. Locks the
+    questions in primary-key order, and no HIT (annotation/README.md). An answer that cannot be used
+    fails alone. Answered questions are settled in the same tick.
     """
     asked = _lock_questions({assignment.hit_id for assignment in assignments})
     parsed: dict[Assignment, Parsed] = {}
@@ -120,7 +121,7 @@ def _lock_questions(hits: Collection[int]) -> dict[int, list[Question]]:
 def _questions_to_answer(assignment: Assignment, questions: list[Question]) -> list[Question]:
     """Return the questions of a HIT that its answer must contain. Gold questions that the worker
     has met in an earlier HIT are left out if the HIT has other questions too and the answer does
-    not contain them.
+    not contain the gold.
     """
     if len(questions) == 1 or not any(is_gold(question) for question in questions):
         return questions
@@ -129,7 +130,9 @@ def _questions_to_answer(assignment: Assignment, questions: list[Question]) -> l
 
 
 def _note_work(parsed: dict[Assignment, Parsed]) -> None:
-    """Store what these answers earned besides their rewards, and which of them look careless."""
+    """Store what these answers earned in addition to their rewards, and which of them look
+    careless.
+    """
     doubts: dict[Assignment, list[Doubt]] = {}
     for assignment, answers in parsed.items():
         by_question: dict[Question, list[ParsedResponse]] = defaultdict(list)
@@ -146,8 +149,9 @@ def _note_work(parsed: dict[Assignment, Parsed]) -> None:
 
 
 def responses_of(parsed: dict[Assignment, Parsed]) -> list[Response]:
-    """Return unsaved responses. A response does not count, and says why, if its worker is excluded
-    or had judged the question before, which can happen on marketplaces. Such answers are paid.
+    """Return unsaved responses. A response does not count, with a stored reason, if its worker is
+    excluded or had judged the question before, which can happen on marketplaces. Such answers are
+    paid.
     """
     excluded = Worker.objects.filter(
         pk__in={one.worker_id for one in parsed}, excluded_at__isnull=False
@@ -177,7 +181,7 @@ def responses_of(parsed: dict[Assignment, Parsed]) -> list[Response]:
 
 
 def _earlier_meetings(parsed: dict[Assignment, Parsed]) -> set[Meeting]:
-    """Return the questions that the workers of these answers judged in other answers."""
+    """Return the combinations that the workers of these answers judged in other answers."""
     targets = set()
     for answers in parsed.values():
         for question, _ in answers:
@@ -196,7 +200,7 @@ def _meeting(worker: int, target: int, question: Question) -> Meeting:
 
 
 def _make_answered(questions: Collection[Question]) -> None:
-    """Mark those of these locked questions as answered that have all wanted answers."""
+    """Mark those locked questions as answered that have all wanted answers."""
     if questions:
         # How many answers each question can get, over all of its HITs
         pairs = HIT.questions.through.objects.filter(question__in=questions)
@@ -214,9 +218,8 @@ def _make_answered(questions: Collection[Question]) -> None:
 
 
 def answers_that_count(questions: Collection[Question]) -> Counter[int]:
-    """Return how many answers each question has that may count. On a marketplace, an answer by
-    somebody who had judged the question before does not: another one is bought
-    (`reconcile.py`).
+    """Return how many answers each question has that may count. On a marketplace, a second answer
+    by the same person does not count; another one is bought instead (`reconcile.py`).
     """
     pairs = HIT.questions.through.objects.filter(
         question__in=questions, hit__assignments__status__in=DONE

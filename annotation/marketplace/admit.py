@@ -1,9 +1,9 @@
-"""Answers marketplace workers who request the qualification that HITs require
+"""Answers the requests of marketplace workers for the qualification that HITs require
 (`Capabilities.admits`). Workers who passed the tutorial get it; the others get the address of the
 tutorial, and the qualification once they pass.
 
-The marketplace shows the reason of a refusal to that worker alone, so the signed address in it
-needs no other proof.
+The marketplace shows the reason of a refusal to that worker only, so the signed address in the
+reason needs no other proof.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LEAVING = "Your data with us is being erased, so we cannot offer you work."
 
 @dataclass(frozen=True)
 class Admission:
-    """Whether a worker gets the qualification; otherwise the tutorial that leads to it, or why
+    """Whether a worker gets the qualification; otherwise, the tutorial that leads to it, or why
     there is none.
     """
 
@@ -45,8 +45,8 @@ class Admission:
 
 
 def answer_requests(platform: Platform) -> int:
-    """Answer all requests on a platform, and return their number. An answered request is not listed
-    again.
+    """Answer all requests on a platform, and return their number. The platform does not list an
+    answered request again.
     """
     if not platform.capabilities.admits:
         return 0
@@ -80,7 +80,7 @@ def admission_of(worker: Worker) -> Admission:
 
 def _next_tutorial(worker: Worker) -> Tutorial | None:
     """Return the tutorial that the worker has begun, else one for the questions on their platform;
-    None if they failed.
+    None if they failed the tutorials.
     """
     runs = TutorialRun.objects.filter(worker=worker)
     left = teach.learnable_interfaces(worker)

@@ -38,7 +38,7 @@ HELD = timedelta(minutes=5)
 
 @dataclass(frozen=True)
 class Other:
-    """Open HITs and debts at an endpoint that is not configured now. Nothing happens to them until
+    """Open HITs and debts at an endpoint that is not configured now. They are left unchanged until
     it is configured again.
     """
 
@@ -62,18 +62,18 @@ class PlatformOverview:
 
     @property
     def title(self) -> str:
-        """Name of the platform on pages."""
+        """Return the name of the platform for pages."""
         return platform_of(self.platform).capabilities.title
 
     @property
     def hook(self) -> str:
-        """The secret address for the platform's notifications."""
+        """Return the secret address for the platform's notifications."""
         return settings.SITE_URL.rstrip("/") + notification_path(self.platform)
 
     @property
     def balance_gap(self) -> Decimal | None:
-        """The platform's balance minus the one that our records imply; None if it was
-        never read.
+        """Return the platform's balance minus the one that our records imply; None if it was never
+        read.
         """
         return balance_difference(self.row, self.paid)
 

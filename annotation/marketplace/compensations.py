@@ -1,8 +1,8 @@
-"""Step 9c, payments through a HIT of their own: offered until the worker takes it, taken down by a
-halt, deleted at the end.
+"""Step 9c, payments through a HIT of their own: the HIT is offered until the worker takes it, taken
+down by a halt, and deleted at the end.
 
-The money returns only when nobody has taken the HIT and nobody can any more. So a HIT is taken down
-first; a worker who has accepted it by then may still submit it.
+The money is returned only when nobody has taken the HIT and nobody can any more. So the HIT is
+taken down first; a worker who accepted it before that may still submit it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from kbpo.queue import BACKOFF, MAX_ATTEMPTS
 log = logging.getLogger(__name__)
 
 OFFERED_FOR = timedelta(days=90)
-"""A month less than the platform keeps a HIT for"""
+"""Time for which a payment is offered: a month less than the platform keeps a HIT"""
 LATER = BACKOFF * 2**8
 """Wait before a retry, about twenty minutes"""
 BATCH = 200
@@ -39,7 +39,7 @@ NEVER_TAKEN = f"Its worker has not taken it in {OFFERED_FOR.days} days."
 
 
 class Withdrawn(Exception):
-    """Nobody was paid or will be. `status` is the new status of the bonus; the text is a
+    """Raised if nobody was paid or will be. `status` is the new status of the bonus; the text is a
     sentence.
     """
 
@@ -84,8 +84,8 @@ def offer_payment(platform: Platform, bonus: Bonus) -> bool:
 
 @transaction.atomic
 def return_money(bonus: Bonus, no: Withdrawn) -> int:
-    """Return the money of a payment that nobody got to its track; 1 if it was still to be
-    returned.
+    """Return the money of a payment that nobody received to its track; return 1 if that was not
+    done before.
     """
     if not Bonus.objects.filter(pk=bonus.pk, status="sent").move(no.status, str(no)):
         return 0
@@ -94,8 +94,8 @@ def return_money(bonus: Bonus, no: Withdrawn) -> int:
 
 
 def spend_bonus_again(bonus: Bonus) -> None:
-    """Set aside the returned money of a bonus again, with a new HIT if the last one of a
-    compensation was deleted. Raises OverBudget. The caller locks the row and moves it.
+    """Reserve the returned money of a bonus again, with a new HIT if the last one of a compensation
+    was deleted. Raises OverBudget. The caller locks the row and changes its status.
     """
     lock(bonus.track)
     movements = Ledger.objects.filter(state=Ledger.State.FAILED, **bonus.purpose.at("purpose"))
@@ -110,8 +110,8 @@ def spend_bonus_again(bonus: Bonus) -> None:
 
 
 def owe_stopped_again(name: str) -> int:
-    """Owe payments again whose halt was lifted, as far as the caps allow, and return
-    their number.
+    """Mark payments as owed again whose halt was lifted, as far as the caps allow, and return their
+    number.
     """
     bonuses = Bonus.objects.filter(
         worker__platform=name, status="stopped", next_try_at__lte=clock.now()
@@ -135,7 +135,7 @@ def _put_back(pk: int) -> int:
 
 
 def make_halted_due(name: str) -> None:
-    """Make everything that a new halt takes down due at once."""
+    """Make all payments due at once that a new halt takes down."""
     waiting = Bonus.objects.filter(
         worker__platform=name, assignment=None, status__in=["owed", "unknown"]
     )
@@ -172,8 +172,8 @@ def delete_ended_hits(platform: Platform) -> int:
 
 
 def _is_untaken(platform: Platform, bonus: Bonus) -> bool:
-    """Return whether nobody took a payment that was given up. While the platform's list was
-    incomplete, somebody may have.
+    """Return whether nobody took the HIT of a payment that was cancelled. False while the
+    platform's list is incomplete, since somebody may have taken it.
     """
     try:
         became = platform.compensate(bonus, offered=False)

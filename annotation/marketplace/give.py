@@ -32,10 +32,10 @@ def grant(
     who: User | None = None,
     key: str = "",
 ) -> Bonus:
-    """Return a bonus for an answer or, without an answer, a compensation; its money is set aside at
+    """Return a bonus for an answer or, without an answer, a compensation; its money is reserved at
     once. Raises ValueError.
 
-    The key of a form grants one of them: sent again, it returns the first.
+    A form's key grants one payment: if the form is sent again, the first one is returned.
     """
     if not reason.strip():
         raise ValueError("Say what it is for: the worker reads it.")
@@ -89,8 +89,8 @@ def grant(
 
 
 def set_qualification(handle: str, who: User, why: str, *, held: bool = True) -> str:
-    """Give the qualification of the tutorial to a worker of a platform, or take it back, and return
-    what was done in a sentence. Raises ValueError. The platform is called by the next tick.
+    """Give the tutorial's qualification to a worker of a platform, or revoke it, and return a
+    sentence about what was done. Raises ValueError. The platform is called by the next tick.
     """
     worker = _platform_worker(handle)
     if not why.strip():
@@ -131,8 +131,8 @@ def grant_to(
     answer: str = "",
     key: str = "",
 ) -> str:
-    """Grant a bonus or compensation, and return it in a sentence. The worker is given by hash, its
-    beginning, or platform id. Raises ValueError.
+    """Grant a bonus or compensation, and return a sentence about it. The worker is given by hash,
+    its beginning, or platform id. Raises ValueError.
     """
     worker, assignment = _platform_worker(said), None
     if answer:

@@ -17,8 +17,9 @@ from annotation.workers.models import Consent
 from kbpo import clock
 
 MOST = 4
-"""Drafts of a HIT for each of its places that are kept at once. Where strangers hold them all, a
-new one takes the place of the one that was idle for longest: invented names keep nobody out.
+"""Drafts that are kept at once for each place of a HIT. If workers who never sent an answer hold
+them all, a new draft replaces the one that was idle for longest, so that invented ids lock nobody
+out.
 """
 
 
@@ -28,15 +29,15 @@ class Kept:
 
     answer: dict[str, Any]
     leased: bool = False
-    """Whether it is a draft that may still change"""
+    """Whether the draft may still change"""
     begun: bool = False
-    """Whether its worker has seen the questions in this go"""
+    """Whether its worker has seen the questions of this HIT"""
     ended: bool = False
-    """Whether this worker has sent the HIT in"""
+    """Whether this worker has submitted the HIT"""
 
     @property
     def refused(self) -> bool:
-        """Whether nothing was stored since there is no room."""
+        """Return whether nothing was stored because there is no room."""
         return not self.leased and not self.ended
 
 
@@ -44,11 +45,11 @@ class Kept:
 def keep_draft(
     hit: HIT, assignment: str, handle: str, answer: dict[str, Any] | None, *, external_id: str = ""
 ) -> Kept:
-    """Return the draft as it stands now. Without a new answer nothing is changed but the time that
-    it is kept.
+    """Store a worker's draft and return it as stored. Without a new answer only the time of the
+    last activity changes.
 
-    The worker's id on the platform, where the address names it, is noted at once: whoever cannot
-    send anything in may still be owed a compensation.
+    The worker's id on the platform, if the address contains it, is stored at once: a worker who
+    cannot submit may still be owed a compensation.
     """
     worker_exists = Worker.objects.filter(handle=handle).exists()
     if not worker_exists and _is_full(hit) and not _make_room(hit):
@@ -93,11 +94,12 @@ def _leased_assignments(hit: HIT) -> QuerySet[Assignment]:
 
 
 def _make_room(hit: HIT) -> bool:
-    """Return whether a draft of a stranger gave up its place. What is in it stays; if it is empty,
-    nothing is left of it, nor of a worker of whom nothing else is known.
+    """Make room for a draft by closing the oldest draft of a worker who never sent an answer, and
+    return whether there was one. Its contents are kept; an empty draft is deleted, and so is a
+    worker of whom nothing else is known.
 
-    A stranger is who has never sent anything in: perhaps somebody invented them. Whoever is at work
-    takes a place again with the next key they press.
+    Such a worker may be invented. If they are real, they take a place again with the next key they
+    press.
     """
     sent_in = Assignment.objects.filter(worker=OuterRef("worker")).exclude(status__in=UNLISTED)
     strangers = _leased_assignments(hit).exclude(Exists(sent_in)).order_by("leased_until", "pk")
@@ -117,7 +119,7 @@ def _make_room(hit: HIT) -> bool:
 
 
 def _forget_if_blank(worker: Worker) -> None:
-    """Delete a worker of whom only the name is known, and perhaps a yes to the terms."""
+    """Delete a worker of whom only the id is known, and perhaps the consent to the terms."""
     for relation in Worker._meta.related_objects:
         related = relation.related_model._default_manager.filter(**{relation.field.name: worker})
         if relation.related_model not in (WorkerIdentity, Consent) and related.exists():

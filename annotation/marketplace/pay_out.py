@@ -1,8 +1,8 @@
 """Step 9c: pays workers of other platforms there, by approvals, rejections, bonuses and
 compensations.
 
-Each row is an intent first ("sent", committed), then the call, then the outcome. A row that was
-sent without an outcome is never repeated blindly: the platform's records are read first.
+Each row is an intent first ("sent", committed), then comes the call, then the outcome. A row that
+was sent without an outcome is never repeated blindly: the platform's records are read first.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ log = logging.getLogger(__name__)
 Row = TypeVar("Row", Payment, Bonus)
 SENT_IN = ("submitted", "accepted", "approved", "paid")
 CRASHED = 3
-"""After so many times the longest call, a row that is still "sent" belongs to somebody who is
-dead."""
+"""A row that is still "sent" after this multiple of the longest call was left by a process that
+died"""
 MOST_DOUBLINGS = 8
 BATCH = 200
 
@@ -60,8 +60,8 @@ def pay_tutorials(platform: str) -> int:
 
 
 def _grant(run: TutorialRun) -> int:
-    """Grant the bonus for a tutorial with the promised money, and return 1; 0 if it cannot be
-    granted yet.
+    """Grant the bonus for a tutorial with the promised money, and return 1; return 0 if the bonus
+    cannot be granted yet.
     """
     answers = Assignment.objects.filter(worker=run.worker, status__in=SENT_IN)
     answer = answers.exclude(external_id="").first()
@@ -82,7 +82,7 @@ def _grant(run: TutorialRun) -> int:
 
 
 def tick() -> int:
-    """Return the number of rows that moved."""
+    """Pay what is owed on other platforms; return the number of rows that changed."""
     return sum(_pay_out(name) for name in other_names())
 
 
@@ -107,7 +107,7 @@ def _pay_out(name: str) -> int:
 
 
 def _owe_unusable(name: str) -> int:
-    """Owe the reward of answers that could not be used: only a person rejects."""
+    """Record that the reward of unusable answers is owed, since only a person rejects."""
     assignments = Assignment.objects.filter(
         hit__platform=name, status="failed", payment=None, next_try_at__lte=clock.now()
     )
@@ -129,9 +129,9 @@ def _handle_each(model: type[Row], where: Q, pay: Callable[[Row], bool]) -> int:
 
 @transaction.atomic
 def _claim(model: type[Row], where: Q, tried: set[int]) -> Row | None:
-    """Return the next row to be paid, or None if there is none. The row is stored as “sent” before
-    the platform is called, so that a crash leaves a trace. `asked_before` is set on rows that may
-    have been sent already: the platform is asked first whether they were paid.
+    """Return the next row to be paid, or None. The row is stored as “sent” before the platform is
+    called, so that a crash leaves a trace. `asked_before` is set on rows that may have been sent
+    already: then the platform is first asked whether they were paid.
     """
     now = clock.now()
     slowest = max(platform_of(name).capabilities.answers_within for name in other_names())
@@ -152,7 +152,7 @@ def _claim(model: type[Row], where: Q, tried: set[int]) -> Row | None:
 
 
 def _settle(row: Row, pay: Callable[[Row], bool]) -> int:
-    """Pay a row, and return 1 if it reached its end."""
+    """Pay a row, and return 1 if it reached a final status."""
     try:
         done = pay(row)
     except PlatformDown as down:
@@ -199,8 +199,8 @@ def _mark_paid(row: Moving) -> int:
 
 @transaction.atomic
 def _give_up(row: Moving, sentence: str) -> int:
-    """Leave a row that the platform will not pay to an admin. A bonus that was not paid returns its
-    money; one that may have been paid through a lost HIT does not.
+    """Leave a row that the platform will not pay to an admin. The money of a bonus that was not
+    paid is released; that of a bonus that may have been paid through a lost HIT is not.
     """
     row.move("failed", sentence)
     if isinstance(row, Bonus):
@@ -251,8 +251,8 @@ def _reject(platform: Platform) -> int:
 
 
 def _update_qualifications(platform: Platform) -> int:
-    """Update the qualifications of excluded, reinstated and newly taught workers on the
-    platform.
+    """Update the platform's qualifications of workers who were excluded, reinstated, or passed a
+    tutorial.
     """
     _want_exclusions(platform.name)
     qualifications = Qualification.objects.filter(

@@ -1,7 +1,7 @@
 """Step 7 on other platforms: compares the platform's HITs with ours, and updates ours.
 
-A platform's own lists are the truth; notifications and our own pages only hint that it is time to
-read them. Calls are made outside of transactions, and each can be repeated.
+A platform's own lists are authoritative; notifications and our own pages only hint that it is time
+to read them. Calls are made outside of transactions, and each can be repeated.
 """
 
 from __future__ import annotations
@@ -58,11 +58,10 @@ ENDED = ("done", "gone")
 """Statuses on a platform of HITs that nobody can answer any more"""
 SENT_IN = ("submitted", "accepted", "approved", "paid", "rejected", "failed")
 CHECK_ANYWAY = timedelta(minutes=15)
-"""How long we believe a platform's counts before a HIT's answers are listed although nothing
-seems to be new."""
+"""Time after which a HIT's answers are listed even if the platform's counts show nothing new"""
 MOST_LOOKUPS = 100
 HITS_A_HOLD = 10
-"""HITs after which the lock is extended: each takes some seconds"""
+"""Number of HITs after which the lock is extended, since each takes some seconds"""
 NOBODY = "Nobody on the platform answered it in time."
 
 
@@ -107,8 +106,8 @@ def take_down_duplicate(platform: Platform, hit: HIT, seen: Seen) -> int:
 
 
 def _has_answered(hit: HIT, answer: dict[str, Any]) -> bool:
-    """Return whether the worker already has another answer on this HIT. Only one answer of a worker
-    counts; the platform approves and pays the other one automatically.
+    """Return whether the worker has another answer to this HIT. Only one answer of a worker counts;
+    the platform approves and pays the other one automatically.
     """
     same_worker = hit.assignments.filter(
         worker__handle=handle_of(hit.platform, answer["worker_id"])
@@ -121,7 +120,7 @@ def _has_answered(hit: HIT, answer: dict[str, Any]) -> bool:
 
 
 def tick() -> int:
-    """Return the number of rows that changed, over all platforms except our own pages."""
+    """Reconcile all platforms except our own pages; return the number of changed rows."""
     return sum(_reconcile_platform(name) for name in other_names())
 
 
@@ -135,8 +134,8 @@ def note_hint(platform: str, external_ids: list[str] | None = None) -> int:
 
 
 def _reconcile_platform(name: str) -> int:
-    """Reconcile one platform if that is due and nobody else does, and return the number
-    of changes.
+    """Reconcile one platform if it is due and no other process does so. Return the number of
+    changes.
     """
     platform = platform_of(name)
     # HITs that are or may be on the platform
@@ -254,8 +253,8 @@ def _reconcile_hit(
 
 
 def _may_have_news(hit: HIT, seen: Seen, n_known: int, now: datetime) -> bool:
-    """Return whether answers are to be fetched: the platform has more than we know of, or the last
-    fetch was long ago.
+    """Return whether answers are to be fetched: the platform has more answers than we do, or the
+    last fetch was long ago.
     """
     if seen.sent > n_known and not hit.unread:
         return True
@@ -268,7 +267,7 @@ def _may_have_news(hit: HIT, seen: Seen, n_known: int, now: datetime) -> bool:
 
 def _import_all(hit: HIT, answers: Iterable[dict[str, Any]]) -> int:
     """Import all answers of a HIT, and return the number of new ones. An answer that cannot be
-    imported does not stop the others: it appears on the desk, and is tried again with the HIT.
+    imported does not stop the others: it appears on the desk, and is retried with the HIT.
     """
     new, unread = 0, ""
     for answer in answers:
@@ -286,8 +285,8 @@ def _import_all(hit: HIT, answers: Iterable[dict[str, Any]]) -> int:
 
 
 def _adopt(hit: HIT, seen: Seen) -> int:
-    """Store the platform's id of a HIT after its call had no recorded outcome, and return 1 if
-    there was one.
+    """Store the platform's id of a HIT whose publishing call had no recorded outcome. Return 1 if
+    the platform has the HIT.
     """
     changed: dict[str, Any] = {}
     if not hit.external_id:
@@ -404,8 +403,8 @@ def _import_answer(hit: HIT, answer: dict[str, Any], status: str) -> int:
 
 
 def finish_under_answered(platform: Platform | None, hit: HIT) -> int:
-    """Buy more places for an ended HIT or settle its questions with the answers they have, and
-    return the number of changes.
+    """Buy more places for an ended HIT, or settle its questions with the answers that they have.
+    Return the number of changes.
     """
     places = _places_to_replace(hit)
     if places is None:
@@ -425,12 +424,13 @@ def finish_under_answered(platform: Platform | None, hit: HIT) -> int:
 
 
 def _places_to_replace(hit: HIT) -> int | None:
-    """Return the number of places to buy instead of unusable answers; None if nobody waits for this
-    HIT, answers are still being parsed, or another HIT of the same questions may bring more.
+    """Return the number of places to buy in place of unusable answers; None if no question waits
+    for this HIT, answers are still being parsed, or another HIT of the same questions may bring
+    more.
 
-    The other HITs have ended too: one place more here makes up for unusable answers there. A place
-    that nobody took is not bought again: it was offered twice, and the question is settled with
-    fewer answers.
+    The other HITs have ended too, so an additional place here replaces an unusable answer there. A
+    place that nobody took is not bought again: it was offered twice, and the question is settled
+    with fewer answers.
     """
     questions = list(hit.questions.filter(status="published"))
     if not questions or hit.assignments.filter(status="submitted").exists():
@@ -451,8 +451,8 @@ def _places_to_replace(hit: HIT) -> int | None:
 @transaction.atomic
 def _reserve_places(platform: Platform, hit: HIT, places: int) -> bool:
     """Return whether the platform's limit and every payer's reservation allow more places, and
-    count them as ours before the platform is called. If the call never arrives, the platform's own
-    number counts again (`_adopt`).
+    store the new number before the platform is called. If the call never arrives, `_adopt` restores
+    the platform's own number.
     """
     if hit.max_assignments + places > platform.capabilities.max_assignments or hit.status != "open":
         return False

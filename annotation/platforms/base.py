@@ -16,15 +16,17 @@ if TYPE_CHECKING:
 
 
 class PlatformDown(Exception):
-    """The platform did not answer, and nothing happened there. Try again later."""
+    """The platform did not answer, and nothing happened there. The call may be retried later."""
 
 
 class UnknownOutcome(Exception):
-    """The platform may or may not have done it: read its lists (`survey`), never repeat."""
+    """The platform may or may not have executed the call: read its lists (`survey`), never
+    repeat.
+    """
 
 
 class Refused(Exception):
-    """The platform refused, and will refuse again; the text is a sentence, `code` the platform's
+    """The platform refused, and would refuse again; the text is a sentence, `code` the platform's
     error code.
     """
 
@@ -47,45 +49,45 @@ class Offer(StrEnum):
 
 @dataclass(frozen=True)
 class Account:
-    """The configured endpoint, as admins see it."""
+    """The configured endpoint, as shown to admins."""
 
     endpoint: str
     real: bool
-    """Whether money would move there"""
+    """Whether its payments use real money"""
     usable: bool
     sentence: str
 
 
 @dataclass(frozen=True)
 class Capabilities:
-    """Name and abilities of a platform."""
+    """Name and features of a platform."""
 
     title: str = ""
     """Name for admins"""
     rejects: bool = True
     messages: bool = False
     worker_id: str = ""
-    """Pattern of the platform's own ids of workers; they cannot be taken for ours"""
+    """Pattern of the platform's own worker ids, which cannot be confused with ours"""
     max_assignments: int = 9
-    """Assignments of one HIT; more need further HITs"""
+    """Greatest number of assignments of one HIT; more need further HITs"""
     questions_per_hit: int = 1
-    """Questions of one HIT about one document; a HIT costs their sum"""
+    """Greatest number of questions of one HIT, all about one document; a HIT costs their sum"""
     fee_rate: Decimal = Decimal("0")
     least_fee: Decimal = Decimal("0.00")
     frame_sites: tuple[str, ...] = ()
-    """Sites that show our task pages in a frame, and that answers are sent to."""
+    """Sites that show our task pages in a frame, and to which answers are sent"""
     submit_path: str = ""
-    """Where such a site takes answers."""
+    """Path at which such a site receives answers"""
     teaches_in_frame: bool = True
-    """Workers do the tutorial in the frame before they judge."""
+    """Whether workers do the tutorial in the frame before they judge"""
     admits: bool = False
-    """Only workers with the qualification of the tutorial may accept a HIT."""
+    """Whether only workers with the tutorial's qualification may accept a HIT"""
     offered_for: timedelta = timedelta(0)
-    """How long a HIT is offered."""
+    """How long a HIT is offered"""
     looked_at_every: timedelta = timedelta(0)
-    """How long its lists are taken as current"""
+    """How long its lists are considered current"""
     answers_within: timedelta = timedelta(0)
-    """How long one of its calls may take."""
+    """How long one of its calls may take"""
 
     def fee(self, reward: Decimal) -> Decimal:
         """Return the platform's fee for a reward (of all questions of a HIT) or a bonus."""
@@ -99,9 +101,9 @@ class Seen:
 
     external_id: str
     token: str
-    """Our token; empty for a HIT of others"""
+    """Our token; empty for a HIT that is not ours"""
     status: str
-    """open, busy (no free place), done (nobody works on it any more), gone"""
+    """open, busy (no free place), done (all places ended), gone"""
     max_assignments: int
     sent: int
     """Number of submitted assignments by the platform's counts"""
@@ -116,72 +118,74 @@ class Advert:
     title: str
     questions: int
     work_seconds: int
-    """For all its questions, as expected"""
+    """Expected seconds for all its questions"""
     lease_seconds: int
     """Time limit from acceptance to submission"""
     before: str = ""
-    """Sentences on hourly pay and on the tutorial"""
+    """Sentences on hourly pay and on the tutorial, shown before acceptance"""
 
 
 @dataclass(frozen=True)
 class Request:
-    """A worker's request for our qualification of the tutorial."""
+    """A worker's request for the qualification of our tutorial."""
 
     external_id: str
     worker_id: str
 
 
 class Platform:
-    """One place where people work. Raises PlatformDown, UnknownOutcome or Refused; anything else is
-    a bug. Each call may be repeated: what is done already counts as done. At our own pages there is
-    nothing to call, since their HITs and workers are rows of the database.
+    """A place where people work. Methods raise PlatformDown, UnknownOutcome or Refused; any other
+    exception is a bug. Each call may be repeated: what is done already counts as success. For our
+    own pages no method calls anything, since their HITs and workers are rows of the database.
     """
 
     name: ClassVar[str]
     capabilities: ClassVar[Capabilities] = Capabilities()
 
     def account(self) -> Account | None:
-        """Return the endpoint that is set; None where none is, or there is nothing to call."""
+        """Return the configured endpoint; None if there is none, or the platform has no API."""
         return None
 
     def publish(self, hit: HIT, advert: Advert) -> str:
-        """Return the platform's id of the HIT, which is put up and advertised like this. With
-        `hit.token` a repeat returns the same id.
+        """Publish a HIT with this advert, and return the platform's id. A repeat with the same
+        `hit.token` returns the same id.
         """
         raise self._nothing_to_call()
 
     def offer(self, hit: HIT, until: datetime, *, more: int = 0, key: str = "") -> None:
-        """Offer a HIT again, or longer; with `more` assignments, once per `key`."""
+        """Offer a HIT again, or extend it; add `more` assignments, once per `key`."""
         raise self._nothing_to_call()
 
     def take_down(self, hit: HIT, *, delete: bool = False) -> None:
-        """Take a HIT down, work in progress may finish; or delete one that is done and decided."""
+        """Take a HIT down, so that only started work may finish; or delete a HIT that is done and
+        decided.
+        """
         raise self._nothing_to_call()
 
     def survey(self, hit: HIT | None = None) -> Iterable[Seen]:
-        """Yield every HIT that the platform has, ours or not; or its row of one HIT, by its id or
-        by our token, if it has one.
+        """Yield every HIT that the platform has, ours or not; or only its row of one HIT, found by
+        its id or by our token, if there is one.
         """
         raise self._nothing_to_call()
 
     def collect(self, hit: HIT) -> Iterable[dict[str, Any]]:
-        """Yield assignments that the platform knows and we may not: external id, worker id, raw
+        """Yield assignments that the platform has and we may not: external id, worker id, raw
         answer, times.
         """
         raise self._nothing_to_call()
 
     def decide(self, assignment: Assignment, refused: str | None = None) -> None:
-        """Approve an assignment; or reject it, with a reason that its worker reads."""
+        """Approve an assignment; or reject it with a reason that its worker reads."""
         raise self._nothing_to_call()
 
     def pay_bonus(self, bonus: Bonus) -> None:
-        """Pay on top of the reward, once per `bonus.token`."""
+        """Pay a bonus, once per `bonus.token`."""
         raise self._nothing_to_call()
 
     def compensate(self, bonus: Bonus, *, offered: bool = True, over: bool = False) -> Offer:
-        """Pay somebody who has no assignment to be paid for, step by step. What is not offered any
-        more is taken down; who has it in hand may still send it in, and is paid. Once it is over
-        what was made for it is deleted. Raises Lost if nobody can say any more.
+        """Advance a payment to a worker without an assignment, step by step. A payment that is no
+        longer offered is taken down; a worker who has accepted it may still submit it, and is paid.
+        At the end its objects are deleted. Raises Lost if the outcome cannot be known any more.
         """
         raise self._nothing_to_call()
 
@@ -190,17 +194,17 @@ class Platform:
         raise self._nothing_to_call()
 
     def balance(self) -> dict[str, Decimal]:
-        """Return the platform's own books: what is `available`, and what is `on_hold`, where it
-        keeps money.
+        """Return the platform's own balance: the money that is `available`, and the money
+        `on_hold`, if the platform holds money.
         """
         raise self._nothing_to_call()
 
     def qualify(self, worker: Worker, name: str, held: bool) -> None:
-        """Give a worker a qualification of ours, or take it back."""
+        """Grant a worker one of our qualifications, or revoke it."""
         raise self._nothing_to_call()
 
     def requests(self) -> Iterable[Request]:
-        """Yield the open requests for our qualification of the tutorial."""
+        """Yield the open requests for the qualification of our tutorial."""
         raise self._nothing_to_call()
 
     def answer(self, request: Request, refused: str = "") -> None:
@@ -216,13 +220,13 @@ class Platform:
 
 
 def endpoint_of(platform: Platform) -> str:
-    """Return the endpoint that is set; empty where there is none."""
+    """Return the configured endpoint; empty if there is none."""
     account = platform.account()
     return account.endpoint if account is not None else ""
 
 
 def usable_account(account: Account | None) -> Account:
-    """Return the endpoint, if it can be used. Raises PlatformDown with a sentence."""
+    """Return the endpoint. Raises PlatformDown with a sentence if it cannot be used."""
     if account is None:
         raise PlatformDown("No endpoint of a marketplace is set.")
     if not account.usable:

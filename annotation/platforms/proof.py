@@ -1,7 +1,7 @@
 """Signs addresses and forms of task pages, since pages in another site's frame have no cookies.
 
-The address of a task page names its HIT; the form in it names HIT, assignment and worker. Only this
-service can sign either, and neither can replace the other.
+The address of a task page contains its HIT; the form in the page contains HIT, assignment and
+worker. Only this service can sign either, and neither can replace the other.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def task_path(hit: HIT) -> str:
 
 
 def thanks_path(bonus: Bonus) -> str:
-    """Return the path of the page by which one worker takes a payment."""
+    """Return the path of the page on which one worker accepts a payment."""
     return _signed_path("task_thanks", THANKS_SALT, bonus.pk)
 
 
@@ -54,9 +54,9 @@ def feedback_path(worker: Worker) -> str:
 
 
 def assignment_feedback_path(form_signature: str) -> str:
-    """Return the path of that page for a worker who has accepted a HIT. The worker's id in an
-    address proves nothing: until the platform has listed the assignment, the page takes feedback
-    and shows nothing.
+    """Return the path of the feedback page for a worker who has accepted a HIT. The worker's id in
+    an address proves nothing: until the platform has listed the assignment, the page accepts
+    feedback and shows nothing.
     """
     return reverse("task_say", kwargs={"signed": form_signature})
 
@@ -67,8 +67,8 @@ def tutorial_path(worker: Worker) -> str:
 
 
 def assignment_of_path(form_signature: str) -> tuple[str, str]:
-    """Return the worker's hash and the assignment in a signed path; nothing if the signature is
-    wrong.
+    """Return the worker's hash and the assignment in a signed path; empty strings if the signature
+    is wrong.
     """
     fields = signed_fields(form_signature)
     return fields.get("worker", ""), fields.get("assignment", "")
@@ -92,8 +92,8 @@ def bonus_of(signed: str) -> int | None:
 
 
 def sign_form(hit: int, assignment: str, handle: str, site: str = "") -> str:
-    """Return the signed field of a form: worker, assignment and HIT, and where the answer
-    is sent.
+    """Return the signed field of a form: worker, assignment and HIT, and the site to which the
+    answer is sent.
     """
     return signing.dumps(
         {"hit": hit, "assignment": assignment, "worker": handle, "site": site}, salt=FORM_SALT
@@ -101,7 +101,7 @@ def sign_form(hit: int, assignment: str, handle: str, site: str = "") -> str:
 
 
 def signed_fields(proof: str) -> dict[str, Any]:
-    """Return the content of a form's signed field; nothing if the signature is wrong."""
+    """Return the content of a form's signed field; empty if the signature is wrong."""
     try:
         fields: dict[str, Any] = signing.loads(proof, salt=FORM_SALT)
     except signing.BadSignature:
@@ -110,7 +110,7 @@ def signed_fields(proof: str) -> dict[str, Any]:
 
 
 def is_signed(proof: str, hit: int, assignment: str, handle: str) -> bool:
-    """Return whether a signature is ours and for this worker, assignment and HIT."""
+    """Return whether a signature is valid for this worker, assignment and HIT."""
     fields = signed_fields(proof)
     signed = fields.get("hit"), fields.get("assignment"), fields.get("worker")
     return signed == (hit, assignment, handle)

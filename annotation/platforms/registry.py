@@ -14,7 +14,7 @@ OUR_PAGES = {
     "pool": "annotation.platforms.pool.platform.Pool",
     "simulated": "annotation.platforms.simulated.platform.Simulated",
 }
-"""Platforms that are our own pages, with nothing to call"""
+"""Platforms that are our own pages, without an API to call"""
 MARKETPLACES = {
     "mturk": "annotation.platforms.mturk.platform.MTurk",
 }
@@ -26,15 +26,13 @@ def names() -> list[str]:
 
 
 def platform_of(name: str) -> Platform:
-    """Return the platform with this name. Raises KeyError if there is none."""
+    """Return the platform with this name. Raises KeyError for an unknown name."""
     found: Platform = import_string((OUR_PAGES | MARKETPLACES)[name])()
     return found
 
 
 def fee_rate_of(name: str) -> Decimal:
-    """Return a platform's fee as a share of the reward. Raises KeyError if there is no such
-    platform.
-    """
+    """Return a platform's fee as a share of the reward. Raises KeyError for an unknown platform."""
     return platform_of(name).capabilities.fee_rate
 
 

@@ -35,11 +35,11 @@ RESAMPLES = 300
 SEED = 20_180_321
 LEVELS = (0.80, 0.95)
 CHOICE, TICKS = "choice", ("yes", "no")
-"""Name of all ticks of a question as one choice, and of one tick"""
+"""Names of units: all ticks of a question as one choice, and a single tick"""
 CACHED_SECONDS = 600
 RELIABILITY_CACHED_SECONDS = 60
 AT_ONCE = 500
-"""Questions read at once, since each has a large payload"""
+"""Questions read at once; few, since each has a large payload"""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Row:
 @dataclass(frozen=True)
 class Measured:
     """Agreement on one kind of unit of one interface. Undefined numbers are None; the intervals of
-    α are percentiles.
+    α are percentile intervals.
     """
 
     interface: str
@@ -89,8 +89,8 @@ def agreement_as_one_choice(
     payer: Purpose | None = None,
     latest: int = LATEST,
 ) -> list[Measured]:
-    """Return the agreement on all ticks of a question of this interface as one choice, the unit in
-    which agreement on pairs is published; empty without an answer.
+    """Return the agreement on questions of this interface, with all ticks of a question as one
+    choice: the unit for which the literature reports agreement on pairs. Empty without an answer.
     """
 
     def of_choices(rows: dict[str, list[Row]]) -> list[Measured]:
@@ -103,8 +103,8 @@ def agreement_as_one_choice(
 
 
 def as_one_choice(rows: Iterable[Row]) -> list[Row]:
-    """Combine the ticks of each person in each question to one value; only kinds of units with yes
-    or no are included.
+    """Combine the ticks of each person in each question into one value. Only yes-or-no units are
+    included.
     """
     kinds: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
@@ -131,8 +131,8 @@ def cached_agreement(
     payer: Purpose | None,
     latest: int,
 ) -> list[T]:
-    """Compute a measure from the latest answers of a track or batch, and cache it until there are
-    other answers.
+    """Compute a measure from the latest answers of a track or batch, and cache it until the answers
+    change.
     """
     where: dict[str, object] = {}
     if payer or track is not None:
@@ -155,8 +155,8 @@ def count_excluded(where: dict[str, object]) -> int:
 
 
 def rows_of(questions: Sequence[int]) -> dict[str, list[Row]]:
-    """Return interface -> values of units in these questions, from counted answers; of the first
-    two people alone where a third is asked only after a disagreement.
+    """Return interface -> values of units in these questions, from counted answers. Only the first
+    two people are included where a third is asked only after a disagreement.
     """
     comparable = [
         name for name in interface_names() if interface_of(name).agreement.tolerance is not None
@@ -183,8 +183,8 @@ def rows_of(questions: Sequence[int]) -> dict[str, list[Row]]:
 
 
 def agreement_by_kind(rows: dict[str, list[Row]]) -> list[Measured]:
-    """Return the agreement of each interface on each kind of unit, in alphabetical order; with one
-    choice for all ticks of a question if its interface has a name for it.
+    """Return the agreement of each interface on each kind of unit, in alphabetical order. If an
+    interface has a name for all ticks of a question as one choice, that kind is included.
     """
     measures = []
     for interface, of_interface in sorted(rows.items()):
@@ -267,19 +267,19 @@ def _as_codes(
 
 @dataclass(frozen=True)
 class Reliability:
-    """Figures about all annotators of a track together, without excluded answers."""
+    """Figures about all annotators of a track together; excluded answers are left out."""
 
     kappa: float | None
-    """Fleiss' κ of the latest questions, each with all that was ticked as one choice; None where
-    no two people answered one, or answers are ratings"""
+    """Fleiss' κ over the latest questions, with all ticks of a question as one choice. None if no
+    question has answers of two people, or answers are ratings"""
     gold_answers: int
-    """Answers to active gold questions, of at least two people together; 0 of a single person"""
+    """Answers to active gold questions, if at least two people gave them; 0 if one person did"""
     gold_error: float | None
-    """The share of wrong answers among them"""
+    """The share of wrong answers among `gold_answers`"""
 
 
 NOT_KEPT = Reliability(None, 0, None)
-"""Shown on a board of the past, whose reliability was not stored"""
+"""Shown for past boards, whose reliability was not stored"""
 
 
 def reliability(track: Track) -> Reliability:

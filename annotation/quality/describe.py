@@ -1,4 +1,4 @@
-"""Reads what admins see of a worker: answers, checks, rejections and money."""
+"""Reads the data that admins see about a worker: answers, checks, rejections and money."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ONLINE = timedelta(minutes=5)
 SHORT = 80
-"""Characters of a text in a title"""
+"""Greatest number of characters of a text in a title"""
 ZERO = Decimal("0.00")
 
 
@@ -45,12 +45,12 @@ class WorkerLine:
 
     @property
     def agreement(self) -> Flag | None:
-        """The flag of the comparison with the majority."""
+        """Return the flag of the comparison with the majority."""
         return next((flag for flag in self.flags if flag.kind == "majority"), None)
 
     @property
     def flags_past_limit(self) -> list[Flag]:
-        """The flags that pass their limits."""
+        """Return the flags that exceed their limits."""
         return [flag for flag in self.flags if flag.is_past_limit]
 
 
@@ -67,7 +67,7 @@ class AnswerLine:
     status: str
     reward: Decimal
     majority: bool | None
-    """Whether it agrees with most of the others; None if that is not known"""
+    """Whether it agrees with most of the others; None if unknown"""
     gold: bool | None
     signals: list[str]
     rejection: Rejection | None
@@ -78,13 +78,13 @@ class AnswerLine:
 
     @property
     def doubted(self) -> bool:
-        """Whether the answer has signals or was rejected."""
+        """Return whether the answer has signals or was rejected."""
         return bool(self.signals) or self.rejection is not None
 
 
 @dataclass(frozen=True)
 class Record:
-    """The page of a worker."""
+    """The data on the page of a worker."""
 
     worker: Worker
     line: WorkerLine
@@ -93,28 +93,28 @@ class Record:
     history: list[Audit]
     paid: Decimal
     writable: bool
-    """Whether a message can reach them"""
+    """Whether a message can reach the worker"""
     elsewhere: bool
-    """Whether they work on a marketplace, and can be erased by an admin alone"""
+    """Whether the worker is on a marketplace, and can only be erased by an admin"""
 
     @property
     def excluded(self) -> str:
-        """The effect of the exclusion on judgments and labels; empty if it had none."""
+        """Return the effect of the exclusion on judgments and labels; empty if it had none."""
         return next((one.after for one in self.history if one.what == "leave out"), "")
 
     @property
     def appeals(self) -> list[Appeal]:
-        """Their appeals, the latest first."""
+        """Return the worker's appeals, the latest first."""
         return list(self.worker.appeals.select_related("answered_by").order_by("-made_at")[:20])
 
     @property
     def letters(self) -> list[Message]:
-        """The messages to them, the latest first."""
+        """Return the messages to the worker, the latest first."""
         return list(self.worker.messages.select_related("by").order_by("-at")[:20])
 
 
 def count_online() -> int:
-    """Return how many annotators asked for a question within the last minutes."""
+    """Return how many annotators requested a question within the last minutes."""
     return Worker.objects.filter(last_seen_at__gt=clock.now() - ONLINE).count()
 
 
@@ -202,7 +202,7 @@ def _answer_line(row: Assignment) -> AnswerLine:
 
 
 def title_of(question: Question) -> str:
-    """Return the subject of a question in a line."""
+    """Return the subject of a question in one line."""
     payload = question.payload
     document = payload.get("document") or {}
     sides = [payload[side]["gloss"] for side in ("a", "b") if side in payload]

@@ -1,11 +1,11 @@
-"""Gold questions: made by admins from answers they are sure of, dealt out among the others, never
-told apart.
+"""Gold questions: made by admins from answers that are certain, mixed with other questions, and
+indistinguishable from them.
 
-A gold question is in a status that no step of the pipeline touches. On our own pages it has a HIT
-of its own, which a worker leases in the place of the next one, under the same kind of token, with
-the same price. On a marketplace it goes out in HITs among others' questions, a part of their
-reward. The right answer is in one table that no page of a worker reads. Answers to it are paid out
-of what is set aside for gold on the track.
+A gold question has a status that no step of the pipeline processes. On our own pages it has a HIT
+of its own, which a worker leases instead of the next one, with the same kind of token and the same
+price. On a marketplace it is published in HITs with other questions, as part of their reward. The
+right answer is in one table that no page of a worker reads. Answers to gold are paid from the
+track's reservation for gold.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from kbpo.tracks.models import Track
 MOST = 30_000  # places of a gold question's HIT; it is retired long before
 MOST_RATE = 0.5
 NOTHING = ("", "no")
-"""The value of a unit that is not marked"""
+"""The value of an unmarked unit"""
 DICE = random.SystemRandom()
 
 NEXT_GOLD = """
@@ -72,8 +72,9 @@ NEXT_GOLD = """
              random()
     LIMIT 1
 """
-"""The gold question of a track that was dealt out least, among those whose target the worker has
-never met; for a HIT that anybody may take there is no worker, and its own targets stay apart."""
+"""Selects the gold question of a track that was shown least often, among those whose target the
+worker has never met. For a HIT that any worker may take there is no worker; the HIT's own targets
+are excluded."""
 
 
 class CannotMake(ValueError):
@@ -96,7 +97,7 @@ class GoldResult:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether most answers are wrong, so that the gold itself may be."""
+        """Return whether most answers are wrong, so that the gold answer may be wrong."""
         return self.answers >= 4 and 2 * self.against > self.answers
 
 
@@ -111,8 +112,8 @@ def purpose_of(track: Track | int) -> Purpose:
 
 
 def pick_gold_hit(worker: Worker, hit: int, track: int, rate: float) -> HIT | None:
-    """Return a gold HIT to lease instead of this one, at random with probability `rate`; None
-    otherwise.
+    """Return a gold HIT to lease instead of this one, at random with probability `rate`; otherwise
+    None.
     """
     if not rate or DICE.random() >= rate:
         return None
@@ -122,8 +123,8 @@ def pick_gold_hit(worker: Worker, hit: int, track: int, rate: float) -> HIT | No
 
 
 def pick_gold_question(questions: Sequence[Question], places: int) -> Question | None:
-    """Return a gold question to publish in one HIT with these questions, at random; None otherwise.
-    Its probability makes gold the share of all questions that the policy asks for.
+    """Return a gold question to publish in one HIT with these questions, at random, or None. The
+    probability is chosen so that gold has the share of all questions that the policy sets.
     """
     first = questions[0]
     rate = policy_of(first.track).gold_rate
@@ -154,7 +155,7 @@ def _next_gold(
 
 
 def _hit_on_own_pages(question: Question) -> HIT:
-    """Return the HIT of a gold question on our own pages; made when it is needed first."""
+    """Return the HIT of a gold question on our own pages; created on first use."""
     hits = question.hits.filter(status="open", platform__in=local_names(), max_assignments=MOST)
     hit = hits.first()
     if hit is None:
@@ -176,7 +177,7 @@ def is_gold(question: Question) -> bool:
 
 def questions_shown(hit: HIT, worker: Worker | None) -> list[Question]:
     """Return the questions of a HIT in an order that does not reveal gold. Gold that this worker
-    has met in another HIT is left out, and paid all the same.
+    has met in another HIT is left out, but paid.
     """
     questions = list(hit.questions.all())
     golds = [question for question in questions if is_gold(question)]
@@ -211,9 +212,9 @@ def money_left(track: Track | int) -> Decimal:
 
 
 def gold_candidates(track: Track, limit: int = 30) -> list[Question]:
-    """Return settled questions with a reliable answer, in random order: by an expert or import, or
-    unanimous among two or more. All settled questions about whole documents are included, since an
-    admin corrects the answer.
+    """Return settled questions with a reliable answer, in random order: given by an expert or an
+    import, or unanimous among two or more people. All settled questions about whole documents are
+    included, since an admin corrects their answers.
     """
     sure = Q(target__labels__source__in=["expert", "import"]) | Q(
         target__labels__source="crowd", target__labels__disagreement=0, target__labels__n__gte=2
@@ -331,8 +332,8 @@ def _check_reason(why: str, request: str) -> None:
 
 
 def grade_answer(assignment: Assignment) -> bool | None:
-    """Store whether an answer to a gold question is right, once, and return it; None if it contains
-    no gold.
+    """Grade an answer to a gold question, once, and return whether it is right; None if the answer
+    contains no gold.
     """
     golds = {
         gold.question_id: gold for gold in Gold.objects.filter(question__hits=assignment.hit_id)
@@ -354,8 +355,8 @@ def grade_answer(assignment: Assignment) -> bool | None:
 
 
 def is_right(gold: Gold, responses: Sequence[Judgment]) -> bool:
-    """Return whether responses equal the right answer in all units. For whole documents, F1 must
-    reach one minus the tolerance of the interface.
+    """Return whether responses equal the right answer in all units. For whole documents, F1 must be
+    at least one minus the tolerance of the interface.
     """
     question = gold.question
     interface = interface_of(question.interface)

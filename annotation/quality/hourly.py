@@ -1,4 +1,4 @@
-"""Computes hourly rates, as planned and as measured, and the usual time of an answer."""
+"""Computes planned and measured hourly rates, and the usual time of an answer."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ MEASURE = """
         WHERE hq.hit_id = latest.hit_id) page
     WHERE page.interface = %s AND latest.seconds >= %s * page.expected
 """
-"""The median for one question, of how many answers, and whether any had several on its page; all
-questions of a page go through one interface
+"""Measures the median time per question, over how many answers, and whether some pages had several
+questions. All questions of a page have one interface.
 """
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The interface, expected seconds, reward and duration of an answer."""
+    """The interface, expected seconds, reward and measured duration of an answer."""
 
     interface: str
     expected: int
@@ -67,7 +67,7 @@ class Hourly:
 
     @property
     def rate(self) -> Decimal:
-        """The measured rate, or else the planned one."""
+        """Return the measured rate, or else the planned one."""
         return self.planned if self.measured is None else self.measured
 
     @property
@@ -80,8 +80,8 @@ class Hourly:
 
 
 def hourly_rates(*, worker: Worker | None = None, track: Track | None = None) -> dict[str, Hourly]:
-    """Return interface -> hourly rate by the latest answers, of one worker or of all, on one track
-    or on all.
+    """Return interface -> hourly rate over the latest answers, of one worker or of all, on one
+    track or on all.
     """
     assignments = Assignment.objects.filter(status__in=ANSWERED, seconds__gt=0)
     assignments = assignments if worker is None else assignments.filter(worker=worker)
@@ -120,14 +120,14 @@ def _rate(interface: str, answers: Sequence[Answer]) -> Hourly:
 
 @dataclass(frozen=True)
 class Pace:
-    """The median time of an answer over `answers`; None with too few of them. Answers faster than
-    reading are left out.
+    """The median time of an answer over `answers`; None with too few of them. Answers that are
+    faster than anybody reads are left out.
     """
 
     seconds: float | None
     answers: int
     shared: bool
-    """Whether some had several questions on one page"""
+    """Whether some pages had several questions"""
 
 
 def pace(track: Track) -> Pace:

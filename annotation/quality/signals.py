@@ -1,5 +1,5 @@
-"""Checks answers by speed, by the majority and by gold. Each check is a signal of one answer;
-together they flag a worker, who may be excluded (`exclude.py`).
+"""Checks answers by speed, by the majority and by gold. Each failed check is a signal on one
+answer; together they flag a worker, who may be excluded (`exclude.py`).
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from annotation.models import (
 TOO_FAST = 0.15
 """Share of the expected time"""
 FASTEST = 15.0
-"""Words a second: people read four, and skim eight; and they have to press buttons besides"""
+"""Greatest plausible words a second: people read four and skim eight, and also press buttons"""
 FEWEST_WORDS = 10
-"""Shorter texts are not checked"""
+"""Texts with fewer words are not checked"""
 
 FLAGS = """
     SELECT a.worker_id, s.kind, count(*) FILTER (WHERE s.against), count(*)
@@ -45,13 +45,15 @@ FLAGS = """
     GROUP BY a.worker_id, s.kind
     ORDER BY 1, 2
 """
-"""For each worker and kind of signal: how many answers have it, of how many that were checked; with
-`excluding` only answers for tracks whose policy excludes for that kind."""
+"""For each worker and kind of signal: number of answers with the signal, and number of checked
+answers; with `excluding` only on tracks whose policy excludes for that kind."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """A worker is flagged above both: a number of answers, and their share of the checked ones."""
+    """The limits above which a worker is flagged: a number of answers, and their share of the
+    checked ones; both must be exceeded.
+    """
 
     answers: int
     share: float
@@ -106,13 +108,13 @@ class Flag:
 
     @property
     def is_past_limit(self) -> bool:
-        """Whether it exceeds the limits of its kind."""
+        """Return whether the flag exceeds the limits of its kind."""
         limit = LIMITS[self.kind]
         return self.against > limit.answers and self.share > limit.share
 
     @property
     def is_past_half_limit(self) -> bool:
-        """Whether it exceeds half of the limits, which causes a warning."""
+        """Return whether the flag exceeds half of the limits, which causes a warning."""
         limit = LIMITS[self.kind]
         return 2 * self.against > limit.answers and 2 * self.share > limit.share
 
@@ -162,8 +164,8 @@ def note_reading_speed(asked: Mapping[Assignment, Sequence[Question]]) -> None:
 
 
 def note_interface_doubts(doubts: Mapping[Assignment, Iterable[Doubt]]) -> None:
-    """Store for these answers whether they look careless by the rules of their interface; one
-    signal a kind, with the worst case.
+    """Store for these answers whether they look careless by the rules of their interface: one
+    signal for each kind, with the worst case.
     """
     worst: dict[tuple[Assignment, str], Doubt] = {}
     for answer, doubts_of_it in doubts.items():
@@ -178,8 +180,8 @@ def note_interface_doubts(doubts: Mapping[Assignment, Iterable[Doubt]]) -> None:
 
 
 def _count_words(questions: Iterable[Question]) -> int:
-    """Return the number of words to read for these questions: for a pair its sentences, else the
-    whole text; words of several questions count once.
+    """Return the number of words to read for these questions: the sentences of a pair, else the
+    whole text. Words that several questions share count once.
     """
     places = set()
     for question in questions:
@@ -232,8 +234,8 @@ def _difference_text(points: int, units: Sequence[Unit]) -> str:
 
 
 def compare_with_majority_again(counting: Mapping[Question, Sequence[Response]]) -> None:
-    """Update the comparisons with the majority after some answers were excluded or count again.
-    Where too few other answers remain, nothing is against an answer.
+    """Update the comparisons with the majority after answers were excluded or count again. Where
+    too few other answers remain, the comparison does not count against an answer.
     """
     held = _compare_all(counting)
     answers = {one.assignment_id for responses in counting.values() for one in responses}
@@ -250,7 +252,7 @@ def compare_with_majority_again(counting: Mapping[Question, Sequence[Response]])
 def _compare_all(
     counting: Mapping[Question, Sequence[Response]],
 ) -> dict[int, tuple[int, list[Unit]]]:
-    """Return assignment -> number of its units, and those that differ from the others; by the first
+    """Return assignment -> number of its units, and those that differ from the others, by the first
     question of the answer.
     """
     held: dict[int, tuple[int, list[Unit]]] = {}
@@ -317,7 +319,7 @@ def differing_units(
 
 
 def flags_of(workers: Sequence[int], *, excluding: bool = False) -> dict[int, list[Flag]]:
-    """Return worker -> flags since the last reinstatement; with `excluding` only from tracks whose
+    """Return worker -> flags since the last reinstatement; with `excluding`, only on tracks whose
     policy excludes for that kind of signal.
     """
     default = json.dumps(signals_that_exclude())
@@ -331,7 +333,7 @@ def flags_of(workers: Sequence[int], *, excluding: bool = False) -> dict[int, li
 
 
 def due_for_review() -> dict[int, list[int]]:
-    """Return worker -> unreviewed signals against them, without excluded workers."""
+    """Return worker -> unreviewed signals against them; excluded workers are left out."""
     signals = Signal.objects.filter(
         against=True, reviewed=False, assignment__worker__excluded_at=None
     )
@@ -343,8 +345,8 @@ def due_for_review() -> dict[int, list[int]]:
 
 
 def doubtful_workers() -> list[int]:
-    """Return the workers with enough signals against them that a flag may pass its limit, without
-    excluded ones.
+    """Return the workers with enough signals that a flag may exceed its limit; excluded workers are
+    left out.
     """
     signals = Signal.objects.filter(against=True, assignment__worker__excluded_at=None)
     counts = signals.values_list("assignment__worker", "kind").annotate(n=Count("pk")).order_by()

@@ -1,7 +1,7 @@
 """Warns workers at half of a limit, before signals exclude them.
 
-Nobody is excluded by signals without a warning and, after it, further answers against them: half as
-many as the limit.
+Signals exclude a worker only after a warning and further signals after it: half as many as the
+limit.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ WHAT_NEXT = (
 
 
 def warn(workers: Sequence[int]) -> int:
-    """Warn these workers where flags are halfway to their limits, and return the number of
+    """Warn these workers about flags at half of their limits or more, and return the number of
     warnings.
     """
     written = 0
@@ -66,7 +66,7 @@ def _warn_worker(pk: int, flags: Sequence[Flag]) -> int:
 
 
 def warned_and_continued(flags: Mapping[int, Sequence[Flag]]) -> dict[int, list[Flag]]:
-    """Return the flags of workers who were warned and gave further answers against them."""
+    """Return the flags of workers who were warned and then got further signals."""
     warned = dict(Worker.objects.filter(pk__in=flags).values_list("pk", "warned"))
     continued: dict[int, list[Flag]] = {}
     for worker, flags_of_worker in flags.items():

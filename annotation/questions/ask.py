@@ -1,5 +1,5 @@
 """Step 5: turns samples of confirmed submissions into questions, in the order of u/π; no target is
-asked twice.
+asked about twice.
 """
 
 from __future__ import annotations
@@ -52,14 +52,15 @@ CANDIDATES = """
     ORDER BY s.pays DESC, sub.confirmed_at, s.id
     LIMIT %(limit)s
 """
-"""Samples to be considered: new ones, and those whose target got a label since, unless it is
-being asked about now. Of several that need the same, the one that is to pay comes first."""
+"""Selects samples to consider: new ones, and those whose target got a label since, unless the
+target is being asked about now. If several samples need the same target, the one of the payer comes
+first."""
 SURE = ("expert", "import")
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A sample to be considered."""
+    """A sample to consider."""
 
     sample: int
     target: int
@@ -75,7 +76,7 @@ class Candidate:
 
 
 def tick() -> int:
-    """Return how many questions were asked."""
+    """Ask questions for new samples; return their number."""
     asked = 0
     for track in Track.objects.filter(submissions__status="judging").distinct():
         try:
@@ -122,7 +123,7 @@ def _ask_batch(track: Track) -> int | None:
 
 
 def _agreed_prices(submissions: Iterable[int]) -> dict[tuple[Purpose, str], Price]:
-    """Return (payer, interface) -> price of an answer, as the plans of these runs were priced."""
+    """Return (payer, interface) -> price of an answer, as in the confirmed plans of these runs."""
     agreed = {}
     for submission in Submission.objects.filter(pk__in=list(submissions)).select_related("track"):
         price = agreed_price(submission)
@@ -132,8 +133,8 @@ def _agreed_prices(submissions: Iterable[int]) -> dict[tuple[Purpose, str], Pric
 
 
 def holds_lock() -> bool:
-    """Return whether this transaction got the lock for asking: earlier questions must be
-    complete.
+    """Return whether this transaction got the lock for asking. Only one transaction may ask at a
+    time, since it must see all earlier questions.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_xact_lock(hashtext('annotation.questions.ask'))")
@@ -141,8 +142,8 @@ def holds_lock() -> bool:
 
 
 def _first_candidates(track: Track, candidates: Sequence[Candidate]) -> dict[int, Candidate]:
-    """Return target -> the first candidate whose submission needs an answer about it. No submission
-    pays for targets that only others predict.
+    """Return target -> the first candidate whose submission needs an answer about the target. A
+    submission never pays for targets that only other submissions predict.
     """
     of: dict[int, list[int]] = defaultdict(list)
     for candidate in candidates:
@@ -163,8 +164,8 @@ def new_questions(
     agreed: Mapping[tuple[Purpose, str], Price] | None = None,
 ) -> Iterator[Question]:
     """Yield an unsaved question for each draft with a part that was not asked before. `payers` has
-    the payer and place of each target. The price is the one agreed with the payer, else the
-    track's.
+    the payer and place of each target. The price is the one agreed with the payer, else the track's
+    price.
     """
     drafts = list(drafts)
     rounds = _rounds(drafts)
@@ -202,7 +203,7 @@ def new_questions(
 
 
 def _second_opinions(track: Track, drafts: Sequence[QuestionDraft]) -> frozenset[int]:
-    """Return the targets that one more person is asked about: those with the lowest keyed numbers,
+    """Return the targets about which one more person is asked: those with the lowest keyed numbers,
     which are independent of the sample.
     """
     kind = kind_of(track)
@@ -239,7 +240,7 @@ def _rounds(drafts: Sequence[QuestionDraft]) -> dict[tuple[int, str], tuple[int,
 
 
 def terms_of(track: Track, interface: str) -> Price:
-    """Return the price of one answer on a track; else that of its kind, else that of the
+    """Return the terms of one answer on a track; else those of its kind, else those of the
     interface.
     """
     price = Price.objects.filter(track=track, interface=interface).first()
@@ -290,13 +291,13 @@ def questions_about(track: Track, targets: Sequence[int], *, made: bool = True) 
 
 
 def is_open(track: Track, target: int) -> bool:
-    """Return whether gold can be made of a target: nobody was asked about it on this track."""
+    """Return whether gold can be made of a target: it was not asked about on this track."""
     return _unasked_targets(track, Target.objects.filter(pk=target)).exists()
 
 
 def known_answer(question: Question) -> dict[str, Any] | None:
-    """Return the answer that judgments from elsewhere give, as the form would send it, with unknown
-    steps left open; None if they give none.
+    """Return the answer that imported judgments imply, in the fields of the form, with unknown
+    steps left open; None if they imply none.
     """
     interface = interface_of(question.interface)
     targets = [question.target_id, *mentions_beside(question.payload)]

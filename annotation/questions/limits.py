@@ -20,33 +20,33 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
 MOST_ANSWERS = 9
-"""Answers to one question in all: beyond, a marketplace's fee doubles"""
+"""Greatest number of answers to one question; beyond it, a marketplace's fee doubles"""
 MOST_IF_UNSURE = 5
-"""Answers to one question that is divided"""
+"""Greatest number of answers to a question on which people disagree"""
 THREE = 3
-"""Number of people of whom the third is asked only if the first two differ"""
+"""Number of people, of whom the third is asked only if the first two disagree"""
 USUAL_SHARE = Decimal("0.15")
-"""of questions take a third person where people are right nine times of ten"""
+"""Share of questions that need a third person if people are right nine times in ten"""
 MOST_BESIDE_READERS = 2
-"""Answers to a question about a tie between readers of a document"""
+"""Greatest number of answers to a question about a tie between readers of a document"""
 NOBODY_BESIDE = "Nobody else is there who may answer it and has not read its document."
 LATELY = timedelta(days=1)
-"""Workers seen within this time are available"""
+"""Workers seen within this time are considered available"""
 
 
 def max_people_asked(question: Question) -> int:
-    """Return how many people are asked a question at most after ties."""
+    """Return the greatest number of people who are asked a question after ties."""
     return MOST_BESIDE_READERS if joins_readers(question.payload) else MOST_IF_UNSURE
 
 
 def max_answers(question: Question) -> int:
-    """Return how many answers a question gets at most, counted or not."""
+    """Return the greatest number of answers to a question, counted or not."""
     return MOST_BESIDE_READERS if joins_readers(question.payload) else MOST_ANSWERS
 
 
 def promised_answers(question: Question) -> int:
-    """Return how many answers a question is promised: those of its track; two if a third is asked
-    only after a disagreement; one if it settles a tie between readers.
+    """Return how many answers a question is promised: as many as its track asks for; two if a third
+    is asked only after a disagreement; one if the question settles a tie between readers.
     """
     if question.staged:
         return FIRST
@@ -80,8 +80,8 @@ def people_expected(track: Track) -> Decimal:
 
 
 def has_other_worker(question: Question) -> bool:
-    """Return whether a worker is available who has not met a question nor, for ties between
-    readers, read its document.
+    """Return whether a worker is available who has not met the question. For ties between readers,
+    the worker must also not have read its document.
     """
     asked = Question.objects.filter(pk=question.pk)
     if joins_readers(question.payload):
@@ -96,7 +96,7 @@ def reading_questions(document: int) -> QuerySet[Question]:
 
 def has_available_worker(asked: QuerySet[Question], track: Track) -> bool:
     """Return whether a worker is available who has met none of these questions. On marketplaces
-    somebody always is; on our own pages, workers who were seen lately count.
+    this is always true; on our own pages, workers who were seen lately count.
     """
     if track.platform not in local_names():
         return True
@@ -109,8 +109,8 @@ def has_available_worker(asked: QuerySet[Question], track: Track) -> bool:
 
 @dataclass(frozen=True)
 class TargetShares:
-    """Numbers of targets: paid by the submission, paid by others, and paid by it and used by
-    others.
+    """Numbers of targets: paid by the submission, paid by others, and paid by the submission and
+    used by others.
     """
 
     own: int
@@ -119,7 +119,7 @@ class TargetShares:
 
 
 def target_shares(submission: Submission) -> TargetShares:
-    """Return the numbers for the sample of a submission."""
+    """Return the numbers of targets for the sample of a submission."""
     targets = Sample.objects.filter(batch__submission=submission).values("target")
     asked = Question.objects.filter(target__in=targets).exclude(status="cancelled")
     elsewhere = Sample.objects.exclude(batch__submission=submission)

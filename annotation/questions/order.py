@@ -30,11 +30,11 @@ CENT = Decimal("0.01")
 PER_TOKEN = Decimal("0.0075")
 """Dollars for each token of a document whose mentions are marked"""
 PER_PAIR = Decimal("0.05")
-"""Dollars for each pair that is judged where a document is read in full; one that is drawn from a
-run is asked by `relation`, and has a price of its own"""
+"""Dollars for each pair that is judged while a document is read in full. Pairs drawn from a run are
+asked by `relation`, which has another price"""
 PAIRS_A_TOKEN = Decimal("0.2")
-"""Reserved before anything is known: the literature's 45 pairs in 350 tokens, half as many
-again."""
+"""Pairs per token for which money is reserved while nothing is known: the 45 pairs in 350 tokens of
+the literature, plus half."""
 SURE = 5  # documents after which the track's own number of pairs a token is known well enough
 SPARE = Decimal("1.25")
 
@@ -48,9 +48,9 @@ class Plan:
     """The documents of an order, their cost in dollars, and the prices."""
 
     waiting: list[int]
-    """Drawn documents that wait"""
+    """Documents that were drawn and not ordered yet"""
     new: list[int]
-    """Documents to draw with the order, with `seed`"""
+    """Documents to draw with the order, using `seed`"""
     seed: int
     tokens: int
     workers: int
@@ -77,8 +77,8 @@ def round_up(amount: Decimal) -> Decimal:
 def plan_documents(
     track: Track, n: int, *, per_token: Decimal = PER_TOKEN, per_pair: Decimal = PER_PAIR
 ) -> Plan:
-    """Return the cost of the next `n` documents: exact for mentions, and a maximum for relations,
-    by the expected number of pairs. Raises CannotOrder.
+    """Return the cost of the next `n` documents: exact for mentions, a maximum for relations,
+    computed from the expected number of pairs. Raises CannotOrder.
     """
     if not per_token > 0 or not per_pair > 0:
         raise CannotOrder("A token and a pair must each cost something.")
@@ -107,10 +107,10 @@ def order_documents(
     per_pair: Decimal = PER_PAIR,
     why: str = "",
 ) -> DocumentOrder:
-    """Draw documents, reserve their money, and return the order; the clock asks about them.
+    """Draw documents, reserve their money, and return the order; a later tick asks about them.
 
     `at_most` is the price that was shown. Raises CannotOrder if the price is higher by now, or
-    OverBudget if a cap forbids it, and then nothing has changed.
+    OverBudget if a cap forbids it; in both cases nothing has changed.
     """
     if who is not None and not why.strip():
         raise CannotOrder("Nothing was ordered: say what they are read for. It is logged.")
@@ -158,8 +158,8 @@ def ordered_samples(track: Track) -> list[int]:
 
 
 def _next_documents(track: Track, n: int) -> tuple[list[int], list[int], int]:
-    """Return the next `n` documents that nobody has ordered: drawn ones, then new ones, drawn
-    uniformly with a seed that nobody can predict; the same ones until something is drawn or
+    """Return the next `n` documents that nobody has ordered: first drawn ones, then new ones, drawn
+    uniformly with an unpredictable seed. The result stays the same until something is drawn or
     ordered.
     """
     if n < 1:
@@ -186,8 +186,8 @@ def _next_documents(track: Track, n: int) -> tuple[list[int], list[int], int]:
 
 @transaction.atomic
 def add_money(order: DocumentOrder, *, who: User | None = None, why: str = "") -> Decimal:
-    """Reserve what the waiting questions of an order lack, and return it; 0.00 if nothing is
-    missing. Raises OverBudget, or CannotOrder without a reason.
+    """Reserve what the pending questions of an order lack, and return the amount; 0.00 if nothing
+    is missing. Raises OverBudget, or CannotOrder without a reason.
     """
     if who is not None and not why.strip():
         raise CannotOrder("Nothing was added: say why it may cost more. It is logged.")
@@ -207,8 +207,8 @@ def add_money(order: DocumentOrder, *, who: User | None = None, why: str = "") -
 
 
 def add_money_to(track: Track, pk: int, *, who: User | None = None, why: str = "") -> Decimal:
-    """Call `add_money` for an order of a track by its id. Raises CannotOrder if there is none, or
-    OverBudget.
+    """Call `add_money` for an order of a track by its id. Raises OverBudget, or CannotOrder if
+    there is no such order.
     """
     order = DocumentOrder.objects.filter(track=track, pk=pk, closed_at=None).first()
     if order is None:
@@ -217,7 +217,7 @@ def add_money_to(track: Track, pk: int, *, who: User | None = None, why: str = "
 
 
 def missing_money(order: DocumentOrder) -> Decimal:
-    """Return what the waiting questions of an order cost beyond its reservation."""
+    """Return what the pending questions of an order cost beyond its reservation."""
     waiting = Question.objects.filter(status="waiting", **order.purpose.at("payer"))
     needed = waiting.aggregate(sum=Sum(MOST_PRICE))["sum"] or Decimal(0)
     return max(Decimal("0.00"), needed - unpromised_money(order.purpose))

@@ -1,9 +1,9 @@
 """Step 5a: asks about ordered documents in full: their mentions, then the relations between them.
-Ties between readers go to one more person, who is none of them, once all documents of an order are
-read; no document waits for that.
+Once all documents of an order are read, ties between readers go to one more person who has not read
+the document; no document waits for that.
 
 The stage of a document follows from its questions and its sample alone, so the step can be killed
-anywhere and does each thing once.
+at any point and does each thing once.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def question_of(sample: DocumentSample, reads: str) -> Question | None:
 
 
 def was_read(question: Question) -> bool:
-    """Return whether a question is settled and was not flagged by most."""
+    """Return whether a question is settled and most of its readers did not flag it."""
     labels = Label.objects.filter(
         target=question.target_id, question=question.pk, again=None
     ).exclude(value={})
@@ -126,7 +126,7 @@ def was_read(question: Question) -> bool:
 
 
 def has_ended_without_result(question: Question | None) -> bool:
-    """Return whether a question has ended without a result."""
+    """Return whether a question ended without an answer."""
     if question is None:
         return False
     return question.status in DEAD or (question.status == "settled" and not was_read(question))
@@ -157,8 +157,8 @@ def _ask(order: DocumentOrder, sample: DocumentSample, draft: QuestionDraft | No
 
 
 def _ask_about_ties(order: DocumentOrder) -> int:
-    """Ask about the ties between readers of the order's documents, as far as the money reaches, and
-    return the number of questions.
+    """Ask about the ties between readers of the order's documents, as far as the money suffices,
+    and return the number of questions.
     """
     left = balance(purpose=order.purpose).open
     samples = DocumentSample.objects.filter(pk__in=order.samples).exclude(settled_at=None)
@@ -175,8 +175,8 @@ def _ask_about_ties(order: DocumentOrder) -> int:
 
 
 def _tie_questions(order: DocumentOrder, sample: DocumentSample) -> Iterable[Question]:
-    """Return new questions about the ties between the readers of a document; none if nobody is
-    available who has not read it.
+    """Return new questions about the ties between the readers of a document; none if everybody
+    available has read it.
     """
     mentions = question_of(sample, NAME)
     if mentions is None:
@@ -191,7 +191,7 @@ def _tie_questions(order: DocumentOrder, sample: DocumentSample) -> Iterable[Que
 
 
 def _reading_priority(sample: DocumentSample, *, begun: bool = False) -> float:
-    """Return the place of a question in the order: documents of a batch in random order, begun ones
+    """Return the priority of a question: documents of a batch in random order, started ones
     first.
     """
     size = sample.batch.size if sample.batch else 1
@@ -248,9 +248,7 @@ def _unsettled_questions(order: DocumentOrder) -> QuerySet[Question]:
 
 
 def _unanswerable(order: DocumentOrder) -> list[int]:
-    """Return the open questions about ties that nobody has in hand and no worker is
-    available for.
-    """
+    """Return the open questions about ties that nobody holds and no available worker can answer."""
     asked = Question.objects.filter(status__in=ANSWERABLE, **order.purpose.at("payer"))
     free = asked.exclude(interface__in=document_interfaces()).exclude(
         hits__assignments__status__in=["leased", "submitted"]
@@ -260,8 +258,8 @@ def _unanswerable(order: DocumentOrder) -> list[int]:
 
 
 def _give_up_unanswerable_questions(order: DocumentOrder) -> int:
-    """Give up the questions about ties that nobody can answer, and return their number; they are
-    settled with their answers.
+    """End the questions about ties that nobody can answer, and return their number; they are
+    settled with the answers that they have.
     """
     free = Question.objects.filter(pk__in=_unanswerable(order), status__in=ANSWERABLE)
     locked = free.select_for_update(of=("self",), skip_locked=True).order_by("pk")
@@ -287,7 +285,7 @@ class OrderState:
     missing: Decimal
     reason: str
     divided: int
-    """Questions of one person more about what its readers were divided about, to be answered"""
+    """Open questions to one more person about ties between readers"""
 
 
 def document_orders(track: Track) -> list[OrderState]:

@@ -1,8 +1,8 @@
 """Manages the terms: their versions, and who agreed to which.
 
 A version never changes, since people agreed to it. The versions that ship with the service are the
-files `terms_1.txt` and on; a change is a new file, and everybody is asked again. Versions that an
-admin publishes take precedence.
+files `terms_1.txt` and so on; a change is a new file, and everybody is asked to agree again.
+Versions that an admin publishes take precedence.
 """
 
 from __future__ import annotations
@@ -23,14 +23,18 @@ from annotation.workers.worker import belongs_to_worker
 SHIPPED = (1, 2, 3, 4, 5)
 """The versions that ship with the service"""
 POOL, MARKETPLACE = " (pool)", " (marketplace)"
-"""A heading that ends so is for annotators with an account here, or for workers of marketplaces"""
+"""Endings of headings whose sections are only for annotators with an account here, or only for
+workers of marketplaces
+"""
 PAYOUTS = "{payouts}"
-"""Stands for when and how is paid, as the rules have it"""
+"""Placeholder for the schedule and method of payouts"""
 LONGEST = 20_000
 
 
 class StaleTerms(Exception):
-    """The terms changed while somebody read them; the text is a sentence for them."""
+    """Raised if the terms changed while somebody read them; the text is a sentence for the
+    reader.
+    """
 
 
 @dataclass(frozen=True)
@@ -80,8 +84,8 @@ def _shipped(number: int) -> Text:
 
 
 def has_consented(worker: Worker, assignment: str = "") -> bool:
-    """Return whether a worker agreed to the current terms, with this assignment in hand if they
-    have one.
+    """Return whether a worker agreed to the current terms; for the assignment that they hold, if
+    there is one.
     """
     latest = Terms.objects.order_by("-version").values("version")[:1]
     consents = Consent.objects.filter(version=Coalesce(Subquery(latest), SHIPPED[-1]))

@@ -19,9 +19,7 @@ from kbpo.tracks.models import Track
 
 
 def intake_of(track: Track | None = None) -> Intake:
-    """Return the rules of a track (None: of the service); unsaved defaults if nobody has
-    set any.
-    """
+    """Return the rules of a track (None: of the service); unsaved defaults if none are stored."""
     policies = list(Intake.objects.filter(track=track) if track is not None else ()) or list(
         Intake.objects.filter(track=None)
     )
@@ -43,8 +41,8 @@ def tracks_for_volunteers() -> list[int]:
 
 @dataclass(frozen=True)
 class Offer:
-    """A kind of question on open tracks, and the least and greatest expected seconds of
-    an answer.
+    """A kind of question on open tracks, and the shortest and longest expected seconds of an
+    answer.
     """
 
     what: str
@@ -62,7 +60,7 @@ def offers_of(tracks: QuerySet[Track]) -> list[Offer]:
 
 
 def tutorial_reward_on(track: Track) -> Decimal:
-    """Return what a track pays for passing a tutorial, 0 without money."""
+    """Return what a track pays for passing a tutorial; 0 if it has no money."""
     reward = intake_of(track).tutorial_reward
     left = allowance(track, None, Purpose("tutorial")).left
     return reward if left is None or left >= reward else Decimal(0)
@@ -90,9 +88,9 @@ _PAID_FOR = Prepared("""
 def tutorial_rewards(
     worker: Worker, interfaces: Sequence[str]
 ) -> dict[str, list[tuple[Track, Decimal]]]:
-    """Return interface -> the open tracks that pay this worker for its tutorial, with the reward:
-    tracks with such questions for this worker. Tracks with waiting questions come first, then the
-    oldest.
+    """Return interface -> the open tracks that pay this worker for its tutorial, with the reward.
+    Only tracks with such questions for this worker are included: first those with pending
+    questions, then the oldest.
     """
     rewards: dict[str, list[tuple[Track, Decimal]]] = {interface: [] for interface in interfaces}
     if worker.excluded_at is not None or not interfaces:

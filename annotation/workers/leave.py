@@ -1,8 +1,8 @@
-"""Erases annotators who ask for it, once nothing is owed, and releases money that was promised for
-unfinished tutorials.
+"""Erases annotators who ask for it, once nothing is owed to them, and releases money that was
+promised for unfinished tutorials.
 
-Answers stay without an owner: the row of the worker loses its account, its id on the platform and
-its hash.
+Answers are kept without an owner: the row of the worker loses its account, its id on the platform
+and its hash.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from kbpo.instances.record import rename_person
 from kbpo.money.spend import cancel_payment, release
 
 PATIENCE = timedelta(days=14)
-"""How long a promise for a tutorial waits for somebody who has begun it, or failed it once."""
+"""How long the promise for a tutorial is kept for a worker who has begun it, or failed it once."""
 UNPAID = ("owed", "sent", "unknown", "stopped")
-"""Statuses of bonuses for which a marketplace must know its worker"""
+"""Statuses of bonuses that a marketplace can pay only to a known worker"""
 LEAVING = Q(leaves_at__isnull=False, erased_at=None)
-"""Workers who asked to be erased and are not yet"""
+"""Workers who asked to be erased and are not erased yet"""
 REMARKS = """
     UPDATE annotation_response r SET value = r.value - 'remark'
     FROM annotation_assignment a WHERE a.id = r.assignment_id AND a.worker_id = %s
@@ -48,19 +48,19 @@ REMARKS = """
 
 
 def tick() -> int:
-    """Return how many annotators were erased and promises released."""
+    """Erase annotators and release promises; return how many of both."""
     pending = Worker.objects.filter(LEAVING).values_list("pk", flat=True)
     return sum(erase_if_settled(pk) for pk in list(pending)) + _release_stale()
 
 
 def is_leaving(worker: Worker) -> bool:
-    """Return whether a worker asked to be erased and is not yet."""
+    """Return whether a worker asked to be erased and is not erased yet."""
     return worker.leaves_at is not None and worker.erased_at is None
 
 
 def ask_to_leave(worker: Worker, *, waives: bool) -> bool:
-    """Store a worker's wish to be erased, and return whether they are erased now; otherwise they
-    are as soon as nothing is owed.
+    """Store a worker's request to be erased, and return whether they are erased now. Otherwise they
+    are erased as soon as nothing is owed.
     """
     with transaction.atomic():
         Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
@@ -72,14 +72,14 @@ def ask_to_leave(worker: Worker, *, waives: bool) -> bool:
 
 
 def cancel_leaving(worker: Worker) -> bool:
-    """Withdraw a wish to be erased, and return whether that was possible."""
+    """Withdraw a request to be erased, and return whether that was possible."""
     return bool(Worker.objects.filter(LEAVING, pk=worker.pk).update(leaves_at=None))
 
 
 @transaction.atomic
 def erase_if_settled(worker_pk: int) -> bool:
-    """Erase a worker who asked for it if no answer is being read and nothing is owed; return
-    whether they were erased.
+    """Erase a worker who asked for it if none of their answers is being processed and nothing is
+    owed; return whether they were erased.
     """
     worker = Worker.objects.select_for_update(of=("self",)).get(pk=worker_pk)
     unread = worker.assignments.filter(status__in=["submitted", "accepted"])
@@ -100,8 +100,8 @@ def erase_if_settled(worker_pk: int) -> bool:
 
 
 def erase_elsewhere(worker: Worker, who: User, why: str) -> str:
-    """Erase a marketplace worker for an admin, at once or when possible, and return what was done
-    as a sentence. Answers, payments and the ledger stay. Raises ValueError.
+    """Erase a marketplace worker for an admin, at once or when possible, and return a sentence
+    about what was done. Answers, payments and the ledger are kept. Raises ValueError.
     """
     if worker.platform in local_names():
         raise ValueError("Annotators with an account here erase themselves, from their own page.")
@@ -183,13 +183,14 @@ def _erase(worker: Worker) -> None:
 
 
 def has_other_roles(user: User) -> bool:
-    """Return whether an account has other roles than annotator, and stays."""
+    """Return whether an account has other roles than annotator, and must be kept."""
     return user.is_staff or user.is_researcher or user.teams.exists()
 
 
 def _close_account(user: User) -> None:
-    """Delete an account that was an annotator's alone; otherwise remove the role. Accounts of
-    former team members stay as a number, so that the same person cannot judge runs of that team.
+    """Delete an account whose only role was annotator; otherwise remove the role. Accounts of
+    former team members are kept as a number, so that the same person cannot judge runs of that
+    team.
     """
     if has_other_roles(user) or user.former_teams.exists():
         user.is_annotator = user.is_volunteer = False
@@ -203,8 +204,8 @@ def _close_account(user: User) -> None:
 
 
 def _release_stale() -> int:
-    """Release the promises of attempts that were not finished, or failed and were not repeated;
-    return their number.
+    """Release the promises of attempts that were not finished, or failed and were not repeated.
+    Return their number.
     """
     late = clock.now() - PATIENCE
     stale = TutorialRun.objects.filter(

@@ -16,8 +16,8 @@ from kbpo.tracks.models import Track
 
 
 class Intake(models.Model):
-    """The rules for annotators of the service (without a track) or of one track, which take
-    precedence.
+    """The rules for annotators: of one track, or without a track of the service. A track's rules
+    take precedence.
     """
 
     class Volunteers(models.TextChoices):
@@ -62,8 +62,8 @@ class Intake(models.Model):
 
 
 class Terms(models.Model):
-    """A version of the terms; the latest holds. Without a row the version that ships with the
-    service holds.
+    """A version of the terms; the latest is current. Without a row, the version that ships with the
+    service is current.
     """
 
     version = models.PositiveIntegerField(unique=True)
@@ -147,14 +147,12 @@ class TutorialRun(models.Model):
 
     @property
     def purpose(self) -> Purpose:
-        """The purpose of its promised money."""
+        """Return the purpose of the attempt's promised money."""
         return Purpose("tutorial", self.promise_id or 0)
 
 
 class Application(Waiting):
-    """An application as a volunteer: admitted at once where the rules are open, else by
-    an admin.
-    """
+    """An application as a volunteer: admitted at once if the rules are open, else by an admin."""
 
     user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="application")
     why = models.TextField(blank=True)
@@ -251,8 +249,8 @@ def _number() -> str:
 
 
 class Payout(models.Model):
-    """A payment to an annotator outside of this service, with a receipt. A mistaken one is undone
-    by a row of the opposite amount: rows are never changed.
+    """A payment to an annotator outside of this service, with a receipt. A mistaken payment is
+    undone by a row of the opposite amount: rows are never changed.
     """
 
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="payouts")

@@ -2,7 +2,7 @@
 it was paid, exactly once.
 
 The money itself moves outside of this service (a bank, vouchers): an admin pays from the list and
-then says so here.
+then records the payout here.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from kbpo.accounts.models import User
 LONGEST_REFERENCE = 120
 SHORTEST_ADDRESS, LONGEST_ADDRESS = 4, 300
 SHOWN = 4
-"""Digits of an address that a receipt shows"""
+"""Digits of an address that are shown on a receipt"""
 ZERO = Decimal("0.00")
 
 
@@ -48,12 +48,12 @@ class Owed:
     enough: bool
     leaving: bool
     address: str
-    """Where the money goes; empty while they have not said"""
+    """Where the money is sent; empty if the annotator gave no address"""
 
     @property
     def due(self) -> bool:
-        """Whether it is to be paid now: an address is known, and the sum is large enough or the
-        annotator leaves.
+        """Return whether the debt is to be paid now: an address is known, and the sum is large
+        enough or the annotator is leaving.
         """
         return bool(self.address) and (self.enough or self.leaving)
 
@@ -96,9 +96,9 @@ def record_payout(
     worker: Worker, *, upto: int, amount: Decimal, reference: str, key: str, who: User
 ) -> Payout:
     """Mark all payments of a worker up to `upto` as paid, and return the payout; a repeated form
-    returns the first one. The worker is told, with the number of the receipt.
+    returns the first one. The worker is notified, with the number of the receipt.
 
-    Raises CannotPay if the sum is not `amount` any more, or without an address.
+    Raises CannotPay if the sum is no longer `amount`, or without an address.
     """
     Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
     if (made := Payout.objects.filter(key=key).first()) is not None:
@@ -153,8 +153,8 @@ def record_payout(
 
 @transaction.atomic
 def undo_payout(number: str, who: User, why: str) -> Payout:
-    """Undo a payout that was marked by mistake, and return the opposite row: its payments are owed
-    again. A repeat returns the first one. Raises CannotPay.
+    """Undo a payout that was marked by mistake, and return the row of the opposite amount: its
+    payments are owed again. A repeat returns the first such row. Raises CannotPay.
     """
     reason = " ".join(why.replace("\x00", "").split())
     payout = Payout.objects.filter(number=number, undoes=None).first()
@@ -275,12 +275,12 @@ class Schedule:
 
     minimum: Decimal
     day: int
-    """Of the month; in a shorter month its last"""
+    """Day of the month; in a shorter month its last day"""
     ways: str
-    """How money can be sent, in the words of the admins"""
+    """How money can be sent, as the admins wrote it"""
 
     def next_date(self, today: date | None = None) -> date:
-        """Return the next day of payouts, today included."""
+        """Return the next day of payouts, which may be today."""
         today = today or clock.now().date()
         this_month = _day_in_month(today.year, today.month, self.day)
         if today <= this_month:
@@ -338,7 +338,7 @@ def set_address(worker: Worker, text: str) -> str:
 
 
 def payment_forecast(worker: Worker, owed: Decimal) -> str:
-    """Return when a worker is paid, and what is missing for it, in sentences."""
+    """Return sentences about when a worker is paid, and what is missing for that."""
     rules = payout_schedule()
     when = f"{rules.next_date():%-d %B %Y}"
     if not address_of(worker):

@@ -22,10 +22,10 @@ from kbpo.queue import nudge
 
 LONGEST = 4000
 A_DAY = 20
-"""Feedback that one annotator may give in a day."""
+"""Greatest number of feedback messages of one annotator in a day"""
 LONGEST_OUT, A_DAY_OUT = 3000, 3
-"""What a marketplace takes: characters (our own ending comes to it), and messages of admins to
-one worker in a day."""
+"""A marketplace's limits: characters of a message, including our own closing text, and messages of
+admins to one worker in a day"""
 EXCLUDED = "We do not offer you more questions"
 REFUSED = "We refused pay for an answer"
 OFFERED_AGAIN = "We offer you questions again"
@@ -43,7 +43,7 @@ class CannotSay(ValueError):
 
 
 def clean_text(text: str, what: str, *, most: int = LONGEST, needed: bool = True) -> str:
-    """Return the text, stripped. Raises CannotSay if it is empty or too long."""
+    """Return the text, stripped. Raises CannotSay if it is empty while `needed`, or too long."""
     cleaned = text.replace("\x00", "").strip()
     if needed and not cleaned:
         raise CannotSay(f"{what} is empty. Write a sentence or two.")
@@ -78,15 +78,16 @@ def send_message(worker: Worker, subject: str, text: str) -> Message | None:
 
 def tell_decision(worker: Worker, subject: str, text: str, page: str = "") -> Message | None:
     """Send a message about a decision, with the address of the page for appeals, to a worker with
-    an account, and return it; None without one, since marketplaces send their own.
+    an account, and return it. Return None without an account, since marketplaces send their own
+    messages.
     """
     address = f"{settings.SITE_URL.rstrip('/')}/annotate/{page}"
     return send_message(worker, subject, f"{text}\n\n{address}")
 
 
 def _write_elsewhere(worker: Worker, subject: str, text: str, by: User | None) -> Message:
-    """Store a message that waits for its marketplace. Marketplaces deliver only to people who have
-    worked for us, and limit length and number.
+    """Store a message to be delivered by the marketplace. Marketplaces deliver only to people who
+    have worked for us, and limit length and number.
     """
     if not platform_of(worker.platform).capabilities.messages:
         raise CannotSay("This marketplace hands no messages over.")
@@ -111,8 +112,8 @@ def _write_elsewhere(worker: Worker, subject: str, text: str, by: User | None) -
 
 
 def tell_of_exclusions(platform: str) -> int:
-    """Write to excluded workers of a marketplace why, and where they can appeal, once each; return
-    their number.
+    """Tell excluded workers of a marketplace the reason, and where they can appeal, once each.
+    Return their number.
     """
     workers = Worker.objects.filter(
         platform=platform, excluded_at__isnull=False, identity__isnull=False
@@ -132,8 +133,8 @@ def tell_of_exclusions(platform: str) -> int:
 
 
 def tell_of_refusals(platform: str) -> int:
-    """Write to workers of a marketplace why pay was refused, and where they can appeal, once for
-    each rejection; return the number of workers.
+    """Tell workers of a marketplace why pay was refused, and where they can appeal, once for each
+    rejection. Return the number of workers.
     """
     rejections = Rejection.objects.filter(undone_at=None, assignment__worker__platform=platform)
     since = Message.objects.filter(
@@ -205,7 +206,7 @@ def store_appeal(worker: Worker, text: str) -> Appeal:
 
 
 def deliver_messages(platform: Platform) -> int:
-    """Send waiting messages and return how many the platform took. A message with an unknown
+    """Send pending messages and return how many the platform accepted. A message with an unknown
     outcome is not repeated.
     """
     waiting = Message.objects.filter(
@@ -238,7 +239,9 @@ def deliver_messages(platform: Platform) -> int:
 
 @transaction.atomic
 def _claim(pk: int) -> Message | None:
-    """Mark a message as tried before the call and return it; None if another process has it."""
+    """Mark a message as tried before the call and return it; None if another process has claimed
+    it.
+    """
     messages = Message.objects.select_for_update(of=("self",), skip_locked=True).select_related(
         "worker__identity"
     )

@@ -17,9 +17,9 @@ from kbpo.tracks.registry import FORM
 from kbpo.tracks.texts.declared import tutorials_in
 
 MOST_OF_ONE = 0.25
-"""Share of a run's ratings"""
+"""Greatest share of a run's ratings that one worker should give"""
 HERE = timedelta(minutes=5)
-"""Somebody is there who was given a question so lately"""
+"""A worker counts as present if they were given a question within this time"""
 
 FILLED = """
     WITH asked AS (
@@ -48,13 +48,13 @@ FILLED = """
     WHERE mine.worker_id = %(worker)s AND mine.n >= share.most
       AND coalesce(theirs.n, 0) < share.most
 """
-"""SQL of the runs that are judged of which `worker` gave a quarter of the ratings, each with every
-person who is there, rates on the track and gave less.
+"""Selects the judged runs of which `worker` gave a quarter of the ratings, each with every present
+worker who rates on the track and gave fewer
 """
 
 
 WAITS_FOR_THEM = timedelta(days=14)
-"""So long somebody finds again what they began, if nobody else took it"""
+"""How long a worker gets the question that they started again, if nobody else took it"""
 LEFT = [Assignment.ReturnedBy.STOPPED.value, Assignment.ReturnedBy.LEASE.value]
 
 # By hand: it is asked with every question, and to compile it took longer than to run it.
@@ -103,27 +103,27 @@ class WorkerStanding:
     """The primary key of the worker."""
     excluded: bool
     consented: bool
-    """Whether they agreed to the terms that hold now."""
+    """Whether they agreed to the current terms."""
     leaving: bool
     taught: list[str]
     """Interfaces whose tutorial they passed, or that have none."""
     may_have_read: bool
-    """Whether they were ever taught to read whole documents, by any version of a tutorial."""
+    """Whether they ever passed a tutorial for whole documents, in any version."""
     tracks: list[int] | None
-    """The tracks that take volunteers, if they are one; None: all."""
+    """The tracks that take volunteers, if the worker is a volunteer; None: all tracks."""
     teams: list[int] | None
-    """Their teams, also those that they left, whose systems they do not judge; None, which spares a
-    search, without any."""
+    """Their current and former teams, whose systems they do not judge; None if there are none,
+    which saves a search."""
     filled: list[list[int]]
-    """Runs of which they gave their share of the ratings, each with a person who is there and gave
-    less: [run, worker]"""
+    """Runs of which they gave their share of the ratings, each with a present worker who gave
+    fewer: [run, worker]"""
     stopped: bool
-    """Whether anything is, of all that people are asked."""
+    """Whether any work is halted."""
     in_hand: int | None
-    """The primary key of the assignment that they hold."""
+    """The primary key of the assignment that they hold; None if there is none."""
     begun: list[int]
-    """Those that they began lately and left with a draft, of the kind that they want, newest first,
-    as far as the HIT is open."""
+    """Assignments that they started lately and left with a draft, of the kind that they want,
+    newest first, if the HIT is open."""
 
     @property
     def may_be_asked(self) -> bool:
@@ -131,7 +131,7 @@ class WorkerStanding:
 
 
 def standing_of(worker: int) -> WorkerStanding:
-    """Return the standing of a worker; one more statement for volunteers. Raises
+    """Return the standing of a worker, with an additional query for volunteers. Raises
     Worker.DoesNotExist.
     """
     row = STANDING.first(

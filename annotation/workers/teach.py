@@ -1,10 +1,10 @@
-"""Teaches an interface: a tutorial of explained questions, two attempts, remembered by version,
+"""Teaches an interface: a tutorial of explained questions with two attempts, stored by version, and
 paid once if promised.
 
-A tutorial is a file `tutorials/<interface>.json`: its version, how many answers must be right, and
-questions, each with the payload as a track would write it, the right answer as the form would send
-it, and the explanation. Answers are compared as the interface parses them, so a new interface needs
-nothing but its file.
+A tutorial is a file `tutorial.json` in the directory of its interface: its version, how many
+answers must be right, and questions. Each question has the payload as a track would write it, the
+right answer as the form would send it, and an explanation. Answers are compared as the interface
+parses them, so a new interface needs only its file.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ from kbpo.money.spend import ZERO, OverBudget, allowance, release, reserve, spen
 from kbpo.tracks.texts import declared
 
 HOME = Path(interfaces.__file__).parent
-"""Each interface keeps its tutorial in its own directory."""
+"""Each interface has its tutorial in its own directory."""
 ATTEMPTS = 2
 MOST_UNCLAIMED = 50
-"""Promises that stand at once for people who have never sent a HIT in. Whoever opens task pages
-with invented ids can hold back no more money than that.
+"""Greatest number of promises at one time to people who have never submitted a HIT. Invented ids on
+task pages can reserve no more money than that.
 """
 CENT = Decimal("0.01")
 
@@ -62,33 +62,33 @@ class Tutorial:
     version: int
     needed: int
     minutes: int
-    """About how long it takes, with reading what is explained"""
+    """Approximate minutes, including the explanations"""
     intro: list[str]
     criteria: dict[str, str]
     questions: list[dict[str, Any]]
     again: list[dict[str, Any]] = field(default_factory=list)
-    """As many for the second attempt, others as far as there are others; empty: the same"""
+    """As many questions for the second attempt, different ones if there are any; empty: the same"""
     payload: dict[str, Any] = field(default_factory=dict)
-    """What the payloads of all questions have in common"""
+    """The fields that the payloads of all questions share"""
 
     @property
     def seconds(self) -> int:
-        """Its approximate duration."""
+        """Return the approximate duration in seconds."""
         return 60 * self.minutes
 
     @property
     def has_others(self) -> bool:
-        """Whether the second attempt has only other questions."""
+        """Return whether the second attempt has only different questions."""
         return bool(self.again) and not any(one in self.questions for one in self.again)
 
     def asked(self, attempt: int = 1) -> list[dict[str, Any]]:
-        """Return the questions of an attempt: the second has others, if there are any, so that
-        nobody passes by heart.
+        """Return the questions of an attempt. The second attempt has different ones, if there are
+        any, so that nobody passes from memory.
         """
         return self.again if attempt > 1 and self.again else self.questions
 
     def key(self, number: int, attempt: int = 1) -> str:
-        """Return the name of the number-th question of an attempt, the same in all versions."""
+        """Return the key of the number-th question of an attempt, the same in all versions."""
         return f"{self.interface}/{attempt}/{number}"
 
     def question(self, number: int, attempt: int = 1) -> Question:
@@ -105,7 +105,7 @@ class Tutorial:
 
 
 def tutorials() -> dict[str, Tutorial]:
-    """Return interface -> tutorial: those that ship, and those of declared forms."""
+    """Return interface -> tutorial, for built-in interfaces and declared forms."""
     return builtin_tutorials() | _read_forms(declared.tutorials())
 
 
@@ -126,8 +126,8 @@ def builtin_tutorials() -> dict[str, Tutorial]:
 
 
 def taught_interfaces(worker: Worker, assignment: str = "") -> list[str]:
-    """Return the interfaces that a worker may be asked through, with this assignment in hand: those
-    without a tutorial, and those whose tutorial they passed.
+    """Return the interfaces through which a worker may be asked while they hold this assignment:
+    those without a tutorial, and those whose tutorial they passed.
     """
     runs = TutorialRun.objects.filter(belongs_to_worker(assignment), worker=worker, passed=True)
     passed = set(runs.values_list("interface", "version"))
@@ -137,7 +137,7 @@ def taught_interfaces(worker: Worker, assignment: str = "") -> list[str]:
 def open_interfaces(
     passed: set[tuple[str, int]], of_forms: Mapping[str, dict[str, Any] | None]
 ) -> list[str]:
-    """Return the interfaces open to somebody who passed these versions of tutorials; `of_forms` has
+    """Return the interfaces open to a worker who passed these versions of tutorials; `of_forms` has
     the tutorials of declared forms.
     """
     versions = {
@@ -152,8 +152,8 @@ def open_interfaces(
 
 
 def runs_of(worker: Worker, tutorial: Tutorial, assignment: str = "") -> list[TutorialRun]:
-    """Return a worker's attempts at this version of a tutorial, with this assignment in hand, in
-    order.
+    """Return a worker's attempts at this version of a tutorial in order, while they hold this
+    assignment.
     """
     tutorial_runs = TutorialRun.objects.filter(
         belongs_to_worker(assignment),
@@ -256,8 +256,8 @@ def grant_token(key: str) -> str:
 
 
 def tutorials_paid_for(worker: Worker, interfaces: Iterable[str]) -> set[str]:
-    """Return those of these interfaces whose tutorial was paid to the worker: by a payment, by a
-    bonus, or by a bonus that waits for their first HIT.
+    """Return the interfaces whose tutorial was paid to the worker: by a payment, by a bonus, or by
+    a bonus that waits for their first HIT.
     """
     keys = {payment_key(worker.pk, interface): interface for interface in interfaces}
     granted = {grant_token(key): interface for key, interface in keys.items()}
@@ -271,7 +271,7 @@ def tutorials_paid_for(worker: Worker, interfaces: Iterable[str]) -> set[str]:
 
 def reward_after(worker: Worker, tutorial: Tutorial, runs: Sequence[TutorialRun]) -> Decimal:
     """Return the reward after these attempts: what the last one was promised, else what would be
-    promised if the worker began now; 0 if they were paid before, or no track can pay.
+    promised if the worker began now; 0 if the tutorial was paid before, or no track can pay.
     """
     last = runs[-1] if runs else None
     if last is None or (not last.passed and last.promised <= 0):
@@ -280,7 +280,7 @@ def reward_after(worker: Worker, tutorial: Tutorial, runs: Sequence[TutorialRun]
 
 
 def rewards_offered(worker: Worker, interfaces: Sequence[str]) -> dict[str, Decimal]:
-    """Return interface -> reward if the worker began now."""
+    """Return interface -> reward that is promised if the worker begins now."""
     offered = dict.fromkeys(interfaces, ZERO)
     tracks_of = tutorial_rewards(worker, interfaces)
     if not any(tracks_of.values()) or _are_too_many_unclaimed(worker):
@@ -299,8 +299,8 @@ def rewards_offered(worker: Worker, interfaces: Sequence[str]) -> dict[str, Deci
 
 
 def tutorial_notice(interface: str, reward: Decimal) -> str:
-    """Return the description of a tutorial for people who have not accepted work yet; empty if
-    there is none.
+    """Return the description of a tutorial for people who have not accepted work yet; empty if the
+    interface has no tutorial.
     """
     lesson = tutorials().get(interface)
     if lesson is None:
@@ -394,7 +394,7 @@ def right_answer(tutorial: Tutorial, number: int, attempt: int = 1) -> list[Pars
 
 
 def feedback(run: TutorialRun, number: int) -> SideBySide:
-    """Return the answer to the number-th question beside the right one."""
+    """Return a comparison of the answer to the number-th question with the right one."""
     tutorial = tutorials()[run.interface]
     interface, asked = interface_of(run.interface), tutorial.question(number, run.attempt)
     responses = interface.parse(asked, run.answers[number - 1]["raw"])
@@ -422,8 +422,9 @@ def missed_criteria(
 
 
 def _pay(run: TutorialRun) -> None:
-    """Spend the promise and note what is owed, once for each worker and interface. On a marketplace
-    a bonus is paid once the platform lists the worker (`pay_out.py`); until then the promise stays.
+    """Spend the promised money and record what is owed, once for each worker and interface. On a
+    marketplace a bonus is paid once the platform lists the worker (`pay_out.py`); until then the
+    promise is kept.
     """
     if run.worker.platform not in local_names():
         if not run.assignment:
@@ -445,8 +446,8 @@ def _pay(run: TutorialRun) -> None:
 
 
 def qualify_listed(worker: Worker, assignment: str) -> None:
-    """Give a worker the qualification if they passed a tutorial with this assignment, which the
-    platform lists as theirs.
+    """Give a worker the qualification if they passed a tutorial with this assignment and the
+    platform lists the assignment as theirs.
     """
     if TutorialRun.objects.filter(worker=worker, assignment=assignment, passed=True).exists():
         _qualify(worker)
@@ -459,8 +460,8 @@ def _qualify(worker: Worker) -> None:
 
 
 def _next_key(purpose: Purpose, kind: str) -> str:
-    """Return the next free key of this kind of movement, since a reward can be reserved again after
-    a release: ``tutorial:7/reserve``, then ``tutorial:7/reserve/2``. The caller holds a lock on the
+    """Return the next free ledger key of this kind, since a reward can be reserved again after a
+    release: ``tutorial:7/reserve``, then ``tutorial:7/reserve/2``. The caller holds a lock on the
     attempt.
     """
     n = Ledger.objects.filter(kind=kind, **purpose.at("purpose")).count()

@@ -15,7 +15,7 @@ from kbpo.accounts.models import FULL, Audit, User, has_room
 from kbpo.accounts.notices import notify
 
 SIGN_UPS = Limit("volunteer", 10, 3600)
-"""Accounts that one address may make in an hour"""
+"""Greatest number of accounts that one network may create in an hour"""
 CLOSED = (
     "We take no volunteers at the moment. You can try judging without an account, and"
     " come back later."
@@ -48,7 +48,7 @@ def request_of(user: User) -> Application | None:
 
 
 def check_sign_up(address: str, network: str) -> None:
-    """Raise CannotVolunteer unless somebody at this address and network may sign up now."""
+    """Raise CannotVolunteer if nobody at this address and network may sign up now."""
     mode = takes_volunteers()
     if mode == Intake.Volunteers.CLOSED:
         raise CannotVolunteer(CLOSED)

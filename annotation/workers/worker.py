@@ -1,4 +1,6 @@
-"""Maps logins and platform ids to workers: a keyed hash everywhere, the id in one table."""
+"""Maps logins and platform ids to workers. Other tables have a keyed hash; the id itself is in one
+table.
+"""
 
 from __future__ import annotations
 
@@ -45,8 +47,8 @@ def worker_on_platform(platform: str, external_id: str) -> Worker:
 
 
 def worker_of(user: User, platform: str = "pool") -> Worker:
-    """Return the worker of a user, created on the first visit. An existing one has the subject of
-    their newest unread message as `unread`.
+    """Return the worker of a user, created on the first visit. An existing worker has the subject
+    of their newest unread message as `unread`.
     """
     if (met := MET.first(user=user.pk)) is not None:
         unread, *of_worker = met
@@ -73,9 +75,9 @@ def has_sent_in(worker: Worker, assignment: str = "") -> bool:
 def belongs_to_worker(assignment: str = "") -> Q:
     """Return the condition that a consent or a tutorial belongs to a worker.
 
-    In a marketplace's frame anybody may write any id into an address. So what was done with an
-    assignment in hand counts for this assignment alone until the platform has listed it as this
-    worker's: nobody agrees, passes or fails in another one's name.
+    In a marketplace's frame anybody can write any id into an address. So what was done while
+    holding an assignment counts for this assignment only, until the platform has listed it as this
+    worker's: nobody can agree, pass or fail in another person's name.
     """
     listed = Assignment.objects.filter(
         worker=OuterRef("worker"), external_id=OuterRef("assignment")
@@ -84,8 +86,8 @@ def belongs_to_worker(assignment: str = "") -> Q:
 
 
 def is_reachable(worker: Worker) -> bool:
-    """Return whether a message can reach a worker: on their page, or through a marketplace that
-    delivers messages, which it does only to people who have submitted something.
+    """Return whether a message can reach a worker: on their page, or through a marketplace.
+    Marketplaces deliver messages only to people who have submitted something.
     """
     if worker.platform in local_names():
         return worker.user_id is not None
@@ -104,12 +106,14 @@ def has_judged(track: Track, team: Team) -> bool:
 
 
 def keys_of(worker: Worker | None) -> str:
-    """Return the settings as JSON for the page."""
+    """Return the keyboard settings as JSON for the page."""
     return json.dumps(worker.keys if worker is not None else {})
 
 
 def set_keys(worker: Worker, said: str) -> bool:
-    """Store these settings and return whether they are valid: no key may have two meanings."""
+    """Store these keyboard settings and return whether they are valid: no key may have two
+    meanings.
+    """
     try:
         wanted = json.loads(said)
     except (ValueError, RecursionError):

@@ -1,6 +1,6 @@
-"""The answer correctness interface: is a response to a question plausible, and does each passage
-show that it is right, that it is wrong, or neither (Chaganty, Mussmann and Liang 2018, section
-4.2).
+"""The answer correctness interface: whether a response to a question is plausible, and whether each
+passage shows that it is right, that it is wrong, or neither (Chaganty, Mussmann and Liang 2018,
+section 4.2).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SAYS = (
 )
 SHOWS = {says: f"{words}{end}".lower() for says, _, words, end in SAYS}
 LETTERS = "abcdefghij"
-"""Labels of the passages; no more are shown"""
+"""Labels of the passages; more passages than labels are not shown"""
 MOST_MARKS = 50
 """Greatest number of marks in one passage"""
 Span = tuple[int, int]
@@ -55,7 +55,7 @@ class AnswerPayload(TypedDict):
 
 
 class AnswerCorrectness(Interface):
-    """Asks whether a response is plausible, and for each passage what it shows and by
+    """Asks whether a response is plausible, and for each passage what the passage shows and by
     which words.
     """
 
@@ -102,8 +102,8 @@ class AnswerCorrectness(Interface):
     def answer_of(
         self, question: Question, values: Mapping[int, Mapping[str, Any]]
     ) -> dict[str, Any] | None:
-        """Return that a response is plausible, if most found it correct; otherwise both are
-        possible.
+        """Return the answer that a response is plausible, if most people found it correct;
+        otherwise None, since both answers are possible.
         """
         ratings = values.get(question.target_id, {}).get(RATINGS, {}).get(ANY)
         return {"plausible": "yes"} if ratings and median_low(ratings) > 0 else None
@@ -198,7 +198,7 @@ def _overlap(mine: Sequence[Sequence[int]], ours: Sequence[Sequence[int]]) -> bo
 
 
 def _passage_context(number: int, text: str, left: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the context of a passage with the current answer."""
+    """Return the template context of a passage with the current answer."""
     says = text_of(left, f"passage-{number}")
     try:
         marks = _marks(LETTERS[number], text, text_of(left, f"marks-{number}"))
@@ -217,7 +217,7 @@ def _passage_context(number: int, text: str, left: Mapping[str, Any]) -> dict[st
 
 
 def _pieces(text: str, marks: Sequence[Span]) -> list[tuple[str, bool]]:
-    """Return the text in pieces, marked or not."""
+    """Return the text in pieces, each with whether it is marked."""
     pieces, place = [], 0
     for begin, end in marks:
         pieces += [(text[place:begin], False), (text[begin:end], True)]

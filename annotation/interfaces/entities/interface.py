@@ -1,5 +1,5 @@
-"""The entities interface: every name in a document, its type, the entity that it names, its
-Wikipedia title.
+"""The entities interface: every name in a document, its type, the entity it refers to, and the
+entity's Wikipedia title.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ NAMES = {
     "MISC": ("Other name", "m"),
 }  # fmt: skip
 TAKEN = set("jzywcfenudx")
-"""Keys with another function on the page"""
+"""Keys that have another function on the page"""
 
 
 def typed_spans(reading: Reading, readers: Sequence[Reader]) -> list[tuple[Span, str]]:
@@ -93,7 +93,7 @@ def typed_spans(reading: Reading, readers: Sequence[Reader]) -> list[tuple[Span,
 
 def _split_by_type(span: Span, types_of_token: Sequence[Sequence[str]]) -> list[Span]:
     """Split a span where the majority type of its tokens changes; a token without a majority joins
-    the one before.
+    the preceding one.
     """
     cuts, before = [span[0]], None
     for token in range(*span):
@@ -120,10 +120,10 @@ def _type_of(
 
 @dataclass
 class SettledMention:
-    """A mention that most readers found. `votes`: how many named which canonical mention; `n`: how
-    many found it; `cluster`: the mention that stands for those which are the same thing, which is
-    the canonical one unless that is `undecided`; `titled`: how many of those who found it gave its
-    entity which title, “” for none in Wikipedia.
+    """A mention that most readers found. `votes`: canonical mention -> readers who named it; `n`:
+    number of readers who found the mention; `cluster`: the representative of its coreferent
+    mentions, which is the canonical mention unless that is `undecided`; `titled`: title -> readers
+    who gave it to the entity, “” for no page in Wikipedia.
     """
 
     span: Span
@@ -218,8 +218,8 @@ def _name_cluster(
     cluster: Sequence[SettledMention],
     marks: Sequence[Sequence[CheckedMention | None]],
 ) -> None:
-    """Set the canonical mention, votes and titles of a cluster. A mention refers to the one that
-    most named, if more than half of its readers did; without a majority over the whole cluster, all
+    """Set the canonical mention, votes and titles of a cluster. The canonical mention is the one
+    that most readers named, if more than half did; without a majority over the whole cluster, all
     referents are undecided.
 
     Ties of the canonical mention go to the longest, then to the first: people write names in full
@@ -269,7 +269,7 @@ def _settled_at(span: Span, mentions: Sequence[SettledMention]) -> Span | None:
 
 
 class Entities(Interface):
-    """Asks for all names in a document, their types, and which of them mean the same."""
+    """Asks for all names in a document, their types, and which of them corefer."""
 
     name: ClassVar[str] = "entities"
     title: ClassVar[str] = "Every name in a document"
@@ -341,8 +341,8 @@ class Entities(Interface):
         ]
 
     def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
-        """Return labels of the mentions that most readers found, and one of the document with their
-        number.
+        """Return labels of the mentions that most readers found, and a label of the document with
+        their number.
         """
         if (flag := flagged_label(question, responses, "mentions")) is not None:
             return [flag]
@@ -401,7 +401,7 @@ class Entities(Interface):
     def agreement_units(
         self, question: Question, response: Judgment, *, measured: bool = False
     ) -> Iterator[tuple[Unit, str]]:
-        """Yield the type of each word, and the referent and title of each mention; `measured` is
+        """Yield the type of each word, and the referent and title of each mention; with `measured`
         word by word.
         """
         if measured:
@@ -510,8 +510,8 @@ def describe_types(reading: Reading) -> list[dict[str, Any]]:
 
 
 def _description_without_type_name(word: str, description: str) -> str:
-    """Return the description of a type without the name of the type, or the first part of that
-    name, at its beginning. Return the whole description if it does not begin so.
+    """Return the description of a type without the type's name, or the first part of that name, at
+    its beginning. A description that begins otherwise is returned unchanged.
     """
     lowered = description.lower().replace("z", "s")
     lead = word if lowered.startswith(word.lower()) else re.split("[,:;]", description)[0]

@@ -1,5 +1,5 @@
-"""The form interface: a text, or two beside each other, and questions about it, as the payload
-says: with a few answers each, or for free words.
+"""The form interface: a text, or two side by side, and questions about it that the payload lists:
+with a few options each, or for free text.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LONGEST = 5000
 
 
 class Option(TypedDict):
-    """An option: the words of its button, and its rating in [0, 1]."""
+    """An option: the text of its button, and its rating in [0, 1]."""
 
     label: str
     value: float
@@ -61,13 +61,13 @@ class FormPayload(TypedDict):
     guide: NotRequired[list[str]]
     """Sentences of the instructions"""
     texts: NotRequired[list[str]]
-    """Two compared texts; `text` has both then"""
+    """Two compared texts; `text` then contains both"""
     beside: NotRequired[list[dict[str, str]]]
     """Additional texts, each with a `label` and its `text`"""
 
 
 class Form(Interface):
-    """Asks questions with buttons or free text about a text."""
+    """Asks questions about a text, answered by buttons or free text."""
 
     name: ClassVar[str] = "form"
     title: ClassVar[str] = "Questions about a text"
@@ -105,7 +105,9 @@ class Form(Interface):
     def answer_of(
         self, question: Question, values: Mapping[int, Mapping[str, Any]]
     ) -> dict[str, Any] | None:
-        """Return the median of the ratings; edited texts and free text are not filled in."""
+        """Return an answer with the median of the ratings; edited texts and free text are not
+        filled in.
+        """
         ratings = values.get(question.target_id, {}).get(RATINGS, {})
         answer = {}
         for field in question.payload["fields"]:
@@ -148,7 +150,7 @@ def _words_of(value: Mapping[str, Any]) -> str:
 
 
 def _field(field: Field, number: int, chosen: str) -> dict[str, Any]:
-    """Return the context of a field; the value of a button is the number of its option."""
+    """Return the template context of a field; the value of a button is the number of its option."""
     options = [
         {
             "value": str(place),
@@ -203,7 +205,7 @@ class DeclaredForm(Form):
 
 
 def interface_of_form(name: str) -> DeclaredForm:
-    """Return the interface of a declared form. Raises KeyError if there is none of that name."""
+    """Return the interface of a declared form. Raises KeyError for an unknown name."""
     form = form_of(name)
     declared: type[DeclaredForm] = type(
         "DeclaredForm",

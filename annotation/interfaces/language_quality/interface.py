@@ -1,4 +1,4 @@
-"""The language quality interface: a text by itself is rated on a few facets, and mended where any
+"""The language quality interface: a text by itself is rated on a few facets, and corrected if any
 of them is below the top (Chaganty, Mussmann and Liang 2018, section 4.1).
 """
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 EDIT = "edit"
 """The criterion and the form field of the corrected text"""
 HTER = "hter"
-"""The criterion of the words that were edited, from the same answer"""
+"""The criterion for the share of edited words, computed from the same answer"""
 SLACK = 1000
-"""A mended text may be this much longer than twice the text."""
+"""How much longer than twice the text its post-edit may be"""
 FEWEST = 5
 """Least number of changed characters of an edit"""
 UNTOUCHED = (

@@ -1,5 +1,5 @@
 """The relation interface: the referents of two marked mentions, and the relations between them; or
-the referent of one mention alone, about which readers of its document are tied.
+the referent of one mention, about which readers of its document are tied.
 """
 
 from __future__ import annotations
@@ -202,8 +202,8 @@ class Relation(Interface):
 
 
 def _is_informative(side: Side, link: Judgment) -> bool:
-    """Return whether a link gets a statement of its own: the mention was asked about, none of the
-    offered names was chosen, or a title was given. Otherwise the worker has only kept the single
+    """Return whether a link gets its own statement: the mention was asked about and none of the
+    offered names was chosen, or a title was given. Otherwise the worker only confirmed the single
     name that was offered.
     """
     return side.has_choice or link.value["choice"] == OTHER or bool(link.value.get("title"))
@@ -222,7 +222,7 @@ def _link_statement(side: Side, judgment: Judgment) -> Statement:
 
 
 def _relation_statements(pair: Pair, holds: Sequence[str]) -> list[Statement]:
-    """Return the sentences that hold, or one that none does."""
+    """Return the sentences that hold, or one sentence that none holds."""
     if not holds:
         return [Statement(("relation", ""), "None of the sentences holds")]
     return [
@@ -235,7 +235,7 @@ def _relation_statements(pair: Pair, holds: Sequence[str]) -> list[Statement]:
 
 
 def page_of(payload: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the context of the page from the payload alone, with the current answer."""
+    """Return the template context of the page from the payload alone, with the current answer."""
     pair = Pair.of(payload)
     holds = _field_values(answer, "holds")
     common = [
@@ -267,7 +267,7 @@ def _field_values(answer: Mapping[str, Any], name: str) -> list[str]:
 
 
 def text_of(pair: Pair, text: str, begin: int, length: int) -> dict[str, Any]:
-    """Return a text with its marks as (begin, end, role), and an ellipsis where it was cut."""
+    """Return a text with its marks as (begin, end, role), and an ellipsis at each cut."""
     before = "… " if begin > 0 else ""
     after = " …" if begin + len(text) < length else ""
     marked = dict(zip((side.span for side in pair.sides), ("subject", "object"), strict=False))
@@ -311,7 +311,7 @@ def _side(side: Side, answer: Mapping[str, Any]) -> dict[str, Any]:
 def _choice(
     predicate: PredicatePayload, pair: Pair, chosen: Sequence[str], key: str
 ) -> dict[str, Any]:
-    """Return a relation as a sentence in pieces of words with a role."""
+    """Return a relation as a sentence in pieces, some of which have a role."""
     forward = predicate["part"].endswith(">")
     subject, object_ = (pair.a, pair.b) if forward else (pair.b, pair.a)
     pieces, remainder = [], predicate["template"]
@@ -352,7 +352,7 @@ def _link(side: Side, raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _labelled_candidate(side: Side, value: Mapping[str, Any]) -> str:
-    """Return the candidate that a label names, by its place or its words; empty if it
+    """Return the candidate that a label names, by its position or its words; empty if the label
     names none.
     """
     canonical = value.get("canonical")
@@ -401,9 +401,7 @@ def _holds(pair: Pair, raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _mention_label(side: Side, values: list[Mapping[str, Any]]) -> AggregatedLabel:
-    """Return the referent and title by majority; without a majority, the label says that people are
-    tied.
-    """
+    """Return the referent and title by majority; without a majority, the label records a tie."""
     votes = Counter(str(choice["choice"]) for choice in values)
     named_titles = [str(choice["title"]) for choice in values if choice.get("title")]
     titles = Counter("" if title == NO_TITLE else title for title in named_titles)

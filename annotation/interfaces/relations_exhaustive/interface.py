@@ -1,6 +1,4 @@
-"""The exhaustive relation interface: all pairs of mentions that may be related, in the order of the
-text.
-"""
+"""The exhaustive relation interface: all pairs of mentions that may be related, in text order."""
 
 from __future__ import annotations
 
@@ -48,7 +46,7 @@ SOURCE = "document"
 
 
 class RelationsExhaustive(Interface):
-    """For each pair of mentions within the scope: which relations the text says hold between them.
+    """Asks for each pair of mentions within the scope which relations the text states between them.
 
     Payload: `document`, `text`, `sentences`; `mentions` (span, gloss, type, number of the entity);
     `options`, lists of predicates; `pairs` (target, a, b: numbers of mentions; options: number of
@@ -106,10 +104,11 @@ class RelationsExhaustive(Interface):
         return [ParsedResponse(question.target_id, self.criterion, {"holds": holds})]
 
     def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
-        """Return a label for each pair of which something holds, and one of the document: it was
-        read whole.
+        """Return a label for each pair with a relation that holds, and a label that the document
+        was read completely.
 
-        What nobody marked gets no label: people miss facts, so that it is missing and never false.
+        Relations that nobody marked get no label: readers overlook facts, so such a relation is
+        missing and never false.
         """
         if (flag := flagged_label(question, responses, self.criterion)) is not None:
             return [flag]

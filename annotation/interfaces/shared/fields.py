@@ -54,7 +54,7 @@ def json_of(raw: Mapping[str, Any], name: str, kind: type[Json]) -> Json:
 def flag_of(
     raw: Mapping[str, Any], problems: Mapping[str, str] = PROBLEMS, what: str = "document"
 ) -> dict[str, Any] | None:
-    """Return the flag in a raw answer; None without one. Raises BadAnswer for an unknown
+    """Return the flag in a raw answer; None if there is none. Raises BadAnswer for an unknown
     problem.
     """
     problem, remark = text_of(raw, "problem"), text_of(raw, "remark")[:LONGEST]
@@ -68,7 +68,7 @@ def flag_of(
 def flagged_label(
     question: Question, responses: Sequence[Response], criterion: str
 ) -> AggregatedLabel | None:
-    """Return the empty label of a question that more than half flagged."""
+    """Return an empty label for a question that more than half of the workers flagged."""
     flags = sum(response.criterion == "flag" for response in responses)
     n = flags + sum(response.criterion == criterion for response in responses)
     if 2 * flags <= n:
@@ -87,7 +87,7 @@ def flag_statement(
 
 
 def flag_shown(answer: Mapping[str, Any], problems: Mapping[str, str] = PROBLEMS) -> dict[str, Any]:
-    """Return the context of the flag with the current answer."""
+    """Return the template context of the flag with the current answer."""
     problem = text_of(answer, "problem")
     return {
         "problems": [(code, words, code == problem) for code, words in problems.items()],

@@ -1,4 +1,4 @@
-"""Aggregates votes by majority, part by part (Chaganty 2018, section 4.4), with the
+"""Aggregates votes by majority, part by part (Chaganty 2018, section 4.4), and measures
 disagreement.
 """
 
@@ -21,7 +21,7 @@ METHOD = "ratings"
 
 @dataclass(frozen=True)
 class Majority:
-    """The most frequent answer, the votes, and the share of other answers."""
+    """The most frequent answer, its votes, and the share of other answers."""
 
     value: str
     votes: dict[str, int]
@@ -33,7 +33,7 @@ class Majority:
 
 
 def most_frequent(answers: Sequence[str]) -> Majority | None:
-    """Return the most frequent answer, the first in alphabetical order among several; None without
+    """Return the most frequent answer, among ties the first in alphabetical order; None without
     answers.
     """
     if not answers:
@@ -44,8 +44,8 @@ def most_frequent(answers: Sequence[str]) -> Majority | None:
 
 
 def more_than_half(answers: Sequence[str], voters: int) -> str | None:
-    """Return the answer of more than half of the voters, including those without an answer; else
-    None.
+    """Return the answer of more than half of the voters, including voters without an answer; None
+    if there is none.
     """
     best = most_frequent(answers)
     return best.value if best is not None and 2 * best.votes[best.value] > voters else None
@@ -55,7 +55,7 @@ def parts_by_majority(
     answers: Sequence[Iterable[str]], parts: Sequence[str]
 ) -> tuple[list[str], dict[str, int], float]:
     """Return the parts in more than half of the answers, the votes of each part, and the largest
-    minority's share. A tie does not hold.
+    minority's share. A tied part does not hold.
     """
     votes = Counter(part for answer in answers for part in set(answer))
     holds = [part for part in parts if 2 * votes[part] > len(answers)]
@@ -66,10 +66,10 @@ def parts_by_majority(
 def ratings_label(
     question: Question, responses: Sequence[Response], criteria: Iterable[str]
 ) -> list[AggregatedLabel]:
-    """Return the label that holds what each person said under these criteria, as ``{"ratings":
-    {criterion: [numbers in [0, 1]]}, "people": {criterion: [keyed hashes]}}``; an empty one if most
-    flagged the question, none if nobody said anything. A response's value has its number under
-    ``value``.
+    """Return one label with the ratings of each person under these criteria, as ``{"ratings":
+    {criterion: [numbers in [0, 1]]}, "people": {criterion: [keyed hashes]}}``. The label is empty
+    if most people flagged the question; without ratings there is no label. A response's value has
+    its number under ``value``.
     """
     ratings: dict[str, list[float]] = {}
     people: dict[str, list[str]] = {}

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 Span = tuple[int, int]
 Meanings = Mapping[str, dict[str, str]]
-"""Predicate -> what the schema says of it: its `definition`, an `example` of words that say it, and
-a `counter_example` of words that do not"""
+"""Predicate -> its entry in the schema: a `definition`, an `example` of words that state it, and a
+`counter_example` of words that do not"""
 COMMON = 9  # as many as there are digits to pick them with; rarer relations are folded
 
 
@@ -49,8 +49,8 @@ class PredicatePayload(TypedDict):
     """A directed predicate: `part` is ``"per:parents>"`` where A is the subject, ``"per:parents<"``
     where B is.
 
-    `also` are parts that say the same in other words (the inverse, or the other direction of a
-    symmetric predicate): people read one sentence, and their answer holds for all of them.
+    `also` are equivalent parts (the inverse, or the other direction of a symmetric predicate):
+    people read one sentence, and their answer holds for all of them.
     """
 
     part: str
@@ -60,12 +60,12 @@ class PredicatePayload(TypedDict):
 
 
 class RelationPayload(TypedDict):
-    """A question about a pair; without `b` and predicates about what one mention refers to.
+    """A question about a pair; without `b` and predicates, a question about the referent of one
+    mention.
 
     `text` is what is shown of the document and starts at character `begin`; `lit` is the smallest
     span of whole sentences over both mentions; `sentences` are the first and last shown, counted
-    from 1, and how many there are;
-    `others` are further mentions in the text, underlined.
+    from 1, and how many there are; `others` are further mentions in the text, underlined.
     """
 
     document: dict[str, str]  # key, title
@@ -82,14 +82,12 @@ class RelationPayload(TypedDict):
 
 
 def parts_of(predicate: PredicatePayload) -> list[str]:
-    """Return the directed predicates that one sentence states: its own, and any others that it
-    stands for as well.
-    """
+    """Return the directed predicates that one sentence states: its own, and all equivalent ones."""
     return [predicate["part"], *predicate.get("also", [])]
 
 
 def sentences_in(predicates: Sequence[PredicatePayload]) -> dict[str, list[str]]:
-    """Return first directed predicate -> all directed predicates of its sentence."""
+    """Return first directed predicate of a sentence -> all directed predicates of the sentence."""
     return {predicate["part"]: parts_of(predicate) for predicate in predicates}
 
 
@@ -131,7 +129,7 @@ class Side:
 
     @property
     def has_choice(self) -> bool:
-        """Whether people choose among several candidates."""
+        """Return whether people choose among several candidates."""
         return bool(set(self.candidates) - {f"{self.span[0]}-{self.span[1]}"})
 
     @property
@@ -140,14 +138,14 @@ class Side:
 
     @cached_property
     def candidates(self) -> dict[str, str]:
-        """The candidates: form value of the span -> words."""
+        """Return the candidates: form value of the span -> words."""
         return {f"{c['span'][0]}-{c['span'][1]}": c["gloss"] for c in self.data["candidates"]}
 
     @cached_property
     def longer_names(self) -> dict[str, list[str]]:
         """Return form value -> longer names, for each candidate whose words are part of another
-        candidate, or its initials. Each entity is called by its longest name, so they are different
-        entities.
+        candidate, or its initials. Each entity is shown by its longest name, so these candidates
+        are different entities.
         """
         fuller_of: dict[str, list[str]] = {}
         for value, own in self.candidates.items():
@@ -194,7 +192,7 @@ class Pair:
 
     @classmethod
     def of(cls, payload: Mapping[str, Any]) -> Pair:
-        """Wrap a payload; KeyError if a part is missing."""
+        """Wrap a payload. Raises KeyError if a part is missing."""
         return cls(payload)  # type: ignore[arg-type]
 
     @cached_property
@@ -207,12 +205,12 @@ class Pair:
 
     @property
     def sides(self) -> tuple[Side, ...]:
-        """A and B; A alone if the question is about one mention."""
+        """Return A and B; A alone if the question is about one mention."""
         return (self.a, self.b) if "b" in self.data else (self.a,)
 
     @cached_property
     def parts(self) -> list[str]:
-        """The directed predicates in the order of the page."""
+        """Return the directed predicates in page order."""
         parts: list[str] = []
         for predicate in self.data["predicates"]:
             for part in parts_of(predicate):
@@ -221,7 +219,7 @@ class Pair:
 
     @cached_property
     def common(self) -> list[PredicatePayload]:
-        """The relations that are visible at first; the first nine if the track does not say."""
+        """Return the relations that are visible at first; the first nine by default."""
         predicates = self.data["predicates"]
         if any("rare" in predicate for predicate in predicates):
             predicates = [one for one in predicates if not one.get("rare", True)]
@@ -245,8 +243,8 @@ def sentences(payload: Mapping[str, Any]) -> dict[str, str]:
 
 
 def mentions_beside(payload: Mapping[str, Any]) -> dict[int, str]:
-    """Return target -> words of the mentions of a pair, which are asked about too; empty for other
-    kinds of questions.
+    """Return target -> words of the mentions of a pair, which the same question asks about; empty
+    for other kinds of questions.
     """
     if "predicates" not in payload:
         return {}
@@ -254,10 +252,10 @@ def mentions_beside(payload: Mapping[str, Any]) -> dict[int, str]:
 
 
 def joins_readers(payload: Mapping[str, Any]) -> bool:
-    """Return whether a question settles a tie between the readers of a whole document."""
+    """Return whether a question resolves a tie between the readers of a whole document."""
     return len(mentions_beside(payload)) == 1
 
 
 def is_tied(said: Sequence[Statement]) -> bool:
-    """Return whether people are tied about a mention, over the answers to all questions."""
+    """Return whether the answers about a mention are tied, over all questions."""
     return UNDECIDED in aggregate(add_reader_votes(said))

@@ -26,9 +26,9 @@ NOT_IN_TITLES = re.compile(r"[\[\]{}|<>#\x00-\x1f]")
 
 
 class TypePayload(TypedDict):
-    """A type of mention: its name in the schema, what it covers, what its mentions hold (None for
-    entities), an example with the mention in [square brackets], and words in small letters that
-    such mentions begin with.
+    """A type of mention: its name in the schema, what it covers, the kind of value of its mentions
+    (None for entities), an example with the mention in [square brackets], and lowercase words with
+    which such mentions begin.
     """
 
     name: str
@@ -40,8 +40,8 @@ class TypePayload(TypedDict):
 
 @dataclass(frozen=True)
 class CheckedMention:
-    """A checked mention of one reader. `value` is the date of a date, `link` the title of an
-    entity.
+    """A checked mention of one reader. `value` is set for dates, `link` is the Wikipedia title of
+    an entity.
     """
 
     span: Span
@@ -102,7 +102,7 @@ class Reading:
         return self.text[span[0] : span[1]]
 
     def in_tokens(self, span: Span) -> Span | None:
-        """Return the span in tokens; None if it does not begin and end with tokens."""
+        """Return the span in tokens; None if it does not begin and end at token boundaries."""
         begin, end = self._begins.get(span[0]), self._ends.get(span[1])
         return (begin, end) if begin is not None and end is not None and begin < end else None
 

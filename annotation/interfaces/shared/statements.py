@@ -19,8 +19,8 @@ Mark = tuple[int, int, str] | tuple[int, int, str, str]
 
 @dataclass(frozen=True)
 class Line:
-    """A statement, and whether the answer, the right answer (None: unknown) and how many others
-    make it.
+    """A statement, and whether the answer, the right answer (None: unknown) and how many of the
+    others contain it.
     """
 
     number: int
@@ -32,7 +32,7 @@ class Line:
 
     @property
     def differs(self) -> bool:
-        """Whether the right answer, or else the majority of the others, differs."""
+        """Return whether the right answer, or else the majority of the others, differs."""
         if self.right is not None:
             return self.yours != self.right
         return self.of > 0 and self.yours != (2 * self.others > self.of)
@@ -54,7 +54,7 @@ class SideBySide:
 
     @property
     def differing(self) -> list[Line]:
-        """The statements that differ."""
+        """Return the statements that differ."""
         return [line for line in self.lines if line.differs]
 
 
@@ -65,9 +65,8 @@ def side_by_side(
     right: Answer | None = None,
     others: Sequence[Answer] = (),
 ) -> SideBySide:
-    """Compare an answer with the right one and those of others, in the order of the text.
-    Statements that only a minority of the others makes are left out, and optional ones are not
-    compared.
+    """Compare an answer with the right one and those of others, in text order. Statements that only
+    a minority of the others makes are left out, and optional ones are not compared.
     """
     yours = _by_key(interface.statements(question, answer))
     ours = _by_key(interface.statements(question, right or ()))

@@ -1,5 +1,5 @@
-"""Mechanical Turk, and whatever speaks its protocol at `MTURK_ENDPOINT_URL`, through boto3.
+"""Mechanical Turk, and other services with its protocol at `MTURK_ENDPOINT_URL`, through boto3.
 
-Amazon's own marketplace closed in 2026. What is left are requester endpoints that speak its
-protocol, and our own (`rehearsal/mturk`).
+Amazon's own marketplace closed in 2026. Other requester endpoints still speak its protocol, and so
+does ours (`rehearsal/mturk`).
 """

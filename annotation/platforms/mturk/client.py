@@ -1,5 +1,5 @@
-"""Calls of the requester's API: one attempt each; failures are told apart by whether something may
-have happened.
+"""Calls the requester's API, with one attempt each. Failures are distinguished by whether something
+may have happened.
 """
 
 from __future__ import annotations
@@ -59,17 +59,17 @@ SANDBOX = "mturk-requester-sandbox."
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 CENT = Decimal("0.01")
 FEE = Decimal("0.20")
-"""The fee on rewards and bonuses, as long as a HIT has fewer than ten assignments"""
+"""The fee on rewards and bonuses for HITs with fewer than ten assignments"""
 SCHEMA = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2006-07-14/ExternalQuestion.xsd"
 MARK = "kbpo:"
-"""Before our token in RequesterAnnotation"""
+"""Prefix of our token in RequesterAnnotation"""
 KEYWORDS = "reading, text, judge, relations, names, news"
 HIT_ID_IN_TEXT = re.compile(r"\b[A-Z0-9]{20,64}\b")
 
 
 def call(operation: str, **request: Any) -> dict[str, Any]:
     """Call an operation of the platform, and return its response. Raises PlatformDown if nothing
-    happened, UnknownOutcome if nobody knows, Refused.
+    happened, UnknownOutcome if that is unknown, and Refused.
     """
     keys = settings.MTURK_ACCESS_KEY_ID, settings.MTURK_SECRET_ACCESS_KEY
     try:
@@ -130,7 +130,7 @@ def _make_client(endpoint: str, key: str, secret: str, timeout: float) -> Any:
 
 
 def account() -> Account | None:
-    """Return the endpoint that is set; None if there is none."""
+    """Return the configured endpoint; None if there is none."""
     endpoint = settings.MTURK_ENDPOINT_URL
     if not endpoint:
         return None
@@ -154,8 +154,8 @@ def account() -> Account | None:
 
 
 def refuse_other_endpoint(endpoint: str, what: str) -> None:
-    """Raise PlatformDown, with a sentence, for what was made at another endpoint than the one that
-    is set. So work in a sandbox is never paid with real money, and the books of two endpoints are
+    """Raise PlatformDown, with a sentence, for an object of another endpoint than the configured
+    one. So work in a sandbox is never paid with real money, and the books of two endpoints are
     never mixed.
     """
     now = usable_endpoint().endpoint
@@ -167,12 +167,12 @@ def refuse_other_endpoint(endpoint: str, what: str) -> None:
 
 
 def usable_endpoint() -> Account:
-    """Return the endpoint, if it can be used. Raises PlatformDown with a sentence."""
+    """Return the endpoint. Raises PlatformDown with a sentence if it cannot be used."""
     return usable_account(account())
 
 
 def amount_text(amount: Decimal) -> str:
-    """Return an amount as the API takes it. Raises ValueError for one that is not positive or finer
+    """Return an amount in the API's format. Raises ValueError for one that is not positive or finer
     than a cent.
     """
     if not isinstance(amount, Decimal) or amount <= 0 or amount != amount.quantize(CENT):
@@ -181,8 +181,8 @@ def amount_text(amount: Decimal) -> str:
 
 
 def external_question(path: str) -> str:
-    """Return the question of a HIT as the API takes it: the address of our page, its `&` escaped;
-    the frame takes the height that there is.
+    """Return the question of a HIT in the API's format: the address of our page, with `&` escaped;
+    the frame uses the full height.
     """
     address = escape(settings.SITE_URL.rstrip("/") + path, {'"': "&quot;"})
     return (
@@ -192,15 +192,15 @@ def external_question(path: str) -> str:
 
 
 def existing_hit(refusal: Refused) -> str:
-    """Return the HIT that was made with the same token, which the platform names in its refusal;
-    empty if it names none.
+    """Return the id of the HIT that was created with the same token, from the platform's refusal;
+    empty if the refusal names none.
     """
     named = HIT_ID_IN_TEXT.search(str(refusal).partition(":")[2])
     return named.group(0) if named is not None else ""
 
 
 def mark_of(hit: HIT) -> str:
-    """Return the annotation that a HIT is published with."""
+    """Return the annotation with which a HIT is published; it contains our token."""
     return MARK + hit.token
 
 
@@ -210,7 +210,7 @@ def token_of(annotation: str) -> str:
 
 
 def title_and_description(advert: Advert) -> tuple[str, str]:
-    """Return the title and the description of a HIT, by which workers choose."""
+    """Return the title and the description of a HIT, as workers see them in the list."""
     about = "one question" if advert.questions == 1 else f"{advert.questions} questions"
     minutes = max(1, round(advert.work_seconds / 60))
     description = f"{advert.title}: {about}, about {minutes} min. Flags are paid like answers."

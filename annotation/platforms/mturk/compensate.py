@@ -1,8 +1,8 @@
-"""Pays somebody who could not send their work in: a HIT for one worker alone, approved as soon as
+"""Pays a worker who could not submit their work: by a HIT for this worker only, approved as soon as
 they take it.
 
-It is offered anew each week, taken down when it is not offered any more, and deleted when all is
-decided.
+The HIT is offered again each week, taken down when the payment is withdrawn, and deleted when all
+is decided.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ MARK = "kbpo-compensation:"
 
 
 def reason_of(bonus: Bonus) -> str:
-    """Return the reason that a worker reads; with the number by which we find the payment again."""
+    """Return the reason that a worker reads, with the number by which we find the payment again."""
     return f"{bonus.why.strip()[:900]} (payment {bonus.token[:12]})"
 
 
 def advance_payment(bonus: Bonus, offered: bool) -> Offer:
-    """Return what has become of a payment. Each step can be repeated: nothing is made twice, nobody
-    is paid twice.
+    """Advance a payment by one step and return its state. Each step can be repeated: nothing is
+    created twice, nobody is paid twice.
 
-    Its HIT is looked at before its answers are listed: of one that nobody has in hand any more the
-    list is complete.
+    The state of its HIT is read before its answers are listed, so that the list of a HIT that
+    nobody holds any more is complete.
     """
     if not bonus.external_id:
         mark = MARK + _token(bonus)
@@ -76,7 +76,7 @@ def advance_payment(bonus: Bonus, offered: bool) -> Offer:
 
 
 def delete_ended_hits(bonus: Bonus) -> None:
-    """Delete the HIT of a payment, then the qualification that let its worker alone take it."""
+    """Delete the HIT of a payment, then the qualification that restricted the HIT to its worker."""
     if bonus.external_id:
         try:
             call("DeleteHIT", HITId=bonus.external_id)
@@ -103,7 +103,9 @@ def _hit(bonus: Bonus) -> dict[str, Any]:
 
 
 def _take_down(bonus: Bonus) -> dict[str, Any]:
-    """Expire the HIT and return it: nobody can take it any more, and who has it may send it in."""
+    """Expire the HIT and return it: nobody can take it any more; a worker who holds it may submit
+    it.
+    """
     hit = _hit(bonus)
     if hit["HITStatus"] == "Disposed" or hit["Expiration"] <= clock.now():
         return hit
@@ -112,7 +114,7 @@ def _take_down(bonus: Bonus) -> dict[str, Any]:
 
 
 def _approve(one: dict[str, Any]) -> None:
-    """Approve an assignment, unless it is: the platform approves by itself what nobody decided."""
+    """Approve an assignment unless the platform has approved it automatically."""
     assignment = str(one["AssignmentId"])
     override = {"OverrideRejection": True} if one["AssignmentStatus"] == "Rejected" else {}
     try:
@@ -124,8 +126,8 @@ def _approve(one: dict[str, Any]) -> None:
 
 
 def _token(bonus: Bonus) -> str:
-    """Return the token of the current HIT of a payment: the platform keeps that of a deleted one
-    for a day.
+    """Return the token of the current HIT of a payment. Each HIT has another token, since the
+    platform remembers the token of a deleted HIT for a day.
     """
     if bonus.offers == 1:
         return bonus.token

@@ -1,5 +1,5 @@
-"""Types of HITs and of qualifications: made once on an endpoint, remembered, made anew if the
-endpoint forgot them.
+"""Types of HITs and of qualifications: created once on an endpoint, stored, and created again if
+the endpoint has lost them.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ DAY = 86400
 
 
 def subscribe(hit_type: str, topic: str) -> bool:
-    """Return whether the platform will tell our topic of a type's HITs. That it does not keeps
-    nothing from being put up.
+    """Subscribe our topic to a type's HITs, and return whether the platform accepted. HITs are
+    published even if it did not.
     """
     notification = {
         "Destination": topic,
@@ -88,8 +88,8 @@ def hit_type(
 
 
 def qualification(name: str, description: str = "") -> str:
-    """Return the id of a qualification of ours; one that was made before on this account is taken
-    up again.
+    """Return the id of one of our qualifications; one that already exists on this account is
+    reused.
     """
     known = _stored_external_id("qualification", name)
     return known or _keep(
@@ -98,7 +98,9 @@ def qualification(name: str, description: str = "") -> str:
 
 
 def delete_qualification(name: str) -> None:
-    """Delete a qualification of ours that nobody needs any more; gone already counts as done."""
+    """Delete one of our qualifications that is no longer needed; a missing one counts as
+    deleted.
+    """
     full = _platform_name(name)
     kind = _stored_external_id("qualification", name) or _qualification_named(full)
     if kind is None:
@@ -112,7 +114,7 @@ def delete_qualification(name: str) -> None:
 
 
 def _platform_name(name: str) -> str:
-    """Return the name under which the platform knows a qualification of ours."""
+    """Return the platform's name for one of our qualifications."""
     return f"{settings.MTURK_NAME}: {name}"
 
 
@@ -143,8 +145,8 @@ def _qualification_named(full: str) -> str | None:
 
 
 def requirements() -> list[dict[str, Any]]:
-    """Return the requirements on workers who accept our HITs: not excluded, and what the settings
-    ask for.
+    """Return the requirements on workers who accept our HITs: not excluded, and those in the
+    settings.
     """
     needs: list[dict[str, Any]] = [
         _requirement(qualification(EXCLUDED), "DoesNotExist", "DiscoverPreviewAndAccept")
@@ -170,7 +172,7 @@ def _requirement_at_least(kind: str, number: int) -> dict[str, Any]:
 
 
 def forget(external_id: str = "") -> None:
-    """Forget a type that the endpoint does not know any more; without one, all of them."""
+    """Delete our record of a type that the endpoint no longer has; without an id, of all types."""
     external_types = ExternalType.objects.filter(platform=NAME, endpoint=usable_endpoint().endpoint)
     (external_types.filter(external_id=external_id) if external_id else external_types).delete()
 

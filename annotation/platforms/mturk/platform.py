@@ -1,6 +1,4 @@
-"""The platform `mturk`: what `annotation` asks of a platform, in the words of the requester's
-API.
-"""
+"""The platform `mturk`: implements the contract of `annotation` with the requester's API."""
 
 from __future__ import annotations
 
@@ -48,7 +46,8 @@ if TYPE_CHECKING:
 
 MOST_CHARACTERS = 2_000_000
 FORGETS = timedelta(hours=23)
-"""The platform forgets tokens after a day; an hour earlier we stop to rely on it."""
+"""Period for which we rely on tokens: the platform forgets them after a day, this is an hour less.
+"""
 STATUS = {
     "Assignable": "open",
     "Unassignable": "busy",
@@ -59,7 +58,7 @@ STATUS = {
 
 
 class Unreadable(ValueError):
-    """Not an answer as the platform writes it."""
+    """An answer that is not in the platform's format."""
 
 
 def fields_of(xml: str) -> dict[str, str]:
@@ -87,7 +86,7 @@ def _refuse(*_: object) -> NoReturn:
 
 
 class _Reader:
-    """Gathers QuestionIdentifier and FreeText of every Answer."""
+    """Collects QuestionIdentifier and FreeText of every Answer."""
 
     def __init__(self) -> None:
         self.fields: dict[str, str] = {}
@@ -113,13 +112,15 @@ class _Reader:
 
 
 class MTurk(Platform):
-    """Mechanical Turk or what speaks its protocol."""
+    """Mechanical Turk, or a service with the same protocol."""
 
     name: ClassVar[str] = kinds.NAME
 
     @property
     def capabilities(self) -> Capabilities:  # type: ignore[override]
-        """At most nine assignments on a HIT: from ten on the fee doubles."""
+        """Return the features; at most nine assignments on a HIT, since from ten on the fee
+        doubles.
+        """
         return Capabilities(
             "Mechanical Turk",
             messages=True,

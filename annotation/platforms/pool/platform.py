@@ -10,8 +10,8 @@ from annotation.platforms.base import Capabilities, Platform
 
 
 class Pool(Platform):
-    """Questions are available as soon as their HIT is open; answers arrive through our pages;
-    admins pay from a list.
+    """Offers questions as soon as their HIT is open; answers arrive through our pages; admins pay
+    from a list.
     """
 
     name: ClassVar[str] = "pool"

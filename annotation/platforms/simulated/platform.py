@@ -11,6 +11,6 @@ from annotation.platforms.pool.platform import Pool
 
 
 class Simulated(Pool):
-    """The pool, for workers that are programs."""
+    """The pool, with programs as workers."""
 
     name: ClassVar[str] = "simulated"
