@@ -89,7 +89,7 @@ class Judged:
 
 
 def drawn_of(said, rows, rng):
-    """Return one judgment at random of each of these texts."""
+    """Return one randomly drawn judgment of each of these texts."""
     sizes = np.array([one.size for one in said])
     start = np.cumsum(sizes) - sizes
     pick = (rng.random(len(rows)) * sizes[rows]).astype(int)
@@ -97,7 +97,7 @@ def drawn_of(said, rows, rng):
 
 
 def held(estimate, truth):
-    """Return the share of systems whose interval holds the truth."""
+    """Return the share of systems whose interval contains the truth."""
     low, high = estimate.confidence_interval(LEVEL, method="wilson")
     return np.mean((np.asarray(low) <= truth) & (truth <= np.asarray(high)))
 
@@ -128,7 +128,7 @@ def estimated(member, said, value, item, n, how, rng):
 
 
 def coverage(data, n, how, these, repeats):
-    """Return how often intervals hold the mean of all inputs, or of `these` that were drawn."""
+    """Return how often intervals contain the mean of all inputs, or of `these` that were drawn."""
     rng, found = np.random.default_rng([n, repeats]), []
     for _ in range(repeats):
         member, said, value, item, _ = data.sample(n, rng)

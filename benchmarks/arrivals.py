@@ -1,5 +1,5 @@
-"""The 28 real runs as a board that they arrive on one after the other, and what an arrival costs
-and brings.
+"""Replays the 28 real runs as a board on which they arrive one after the other, and measures the
+cost and effect of each arrival.
 """
 
 from dataclasses import dataclass, replace
@@ -33,22 +33,22 @@ class World:
     subject: np.ndarray
     object: np.ndarray
     scores: np.ndarray | None = None
-    """(rows, judges) what judges say of each row"""
+    """(rows, judges) scores of the judges"""
 
     @property
     def precision(self) -> np.ndarray:
-        """The true precision of every run."""
+        """Return the true precision of every run."""
         return self.true @ self.P
 
     @property
     def n_targets(self) -> int:
-        """Targets of the pool."""
+        """Return the number of targets of the pool."""
         return int(self.target.max()) + 1
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """What is known when a run's interval is narrow enough."""
+    """The state when a run's interval is narrow enough."""
 
     paid: int
     instances: int
@@ -58,8 +58,7 @@ class Arrival:
     covered: bool
     stages: int = 1
     exact: float = np.nan
-    """The variance that the final thresholds really have (by the truth): what `variance`
-    estimates"""
+    """The true variance under the final thresholds, which `variance` estimates"""
 
 
 Path = list[Arrival]

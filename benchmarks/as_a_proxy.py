@@ -1,5 +1,5 @@
-"""Asks a web server as the proxy in front of it does, over a connection for each request, with as
-little of this process as can be: what is measured is the server.
+"""Sends requests to a web server like the proxy in front of it, over a connection for each request,
+with little work in this process, so that the server is measured.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Reply(NamedTuple):
-    """What a server answered."""
+    """The response of a server."""
 
     status: int
     head: bytes
@@ -27,7 +27,7 @@ class Reply(NamedTuple):
 def ask(
     port: int, method: str, path: str, headers: dict[str, str], body: bytes | None = None
 ) -> Reply:
-    """Return the answer of a server of this machine. Raises OSError where it breaks off."""
+    """Return the response of a server on this machine. Raises OSError if the connection breaks."""
     given = {"Host": "127.0.0.1", "Connection": "close"} | headers
     if body is not None:
         given["Content-Length"] = str(len(body))
@@ -38,8 +38,8 @@ def ask(
 
 
 def _read(line: socket.socket) -> Reply:
-    """Return the answer that comes. Raises ConnectionError where it ends too soon, and ValueError
-    where it does not say how long it is.
+    """Read and return a response. Raises ConnectionError if it ends too soon, and ValueError if it
+    does not state its length.
     """
     data = _more(line)
     while (end := data.find(b"\r\n\r\n")) < 0:

@@ -1,20 +1,20 @@
-"""Do the intervals keep their promise under the design that a new track has, with 0, 20 and 100
-documents read, by people who are always right and by such as err?
+"""Measures whether intervals keep their coverage under the design of a new track, with 0, 20 and
+100 documents read, by people who are always right and by people who err.
 
     python benchmarks/coverage_default.py --repeats 300
 
-In each repetition the runs arrive in random order, and each raises thresholds in stages, as the
-service does (`kbpo/sampling/designs/`), until its guaranteed number is as narrow as asked. Some
-documents were drawn at random before and are closed: what is marked there is true, what is not is
-false; recall counts what no run predicts by them. Judgments are the gold standard's, or those of
-three people who are right 85 times in 100, by majority; then an expert checks a random fifth of
-what was drawn (`checked`). When all runs are judged, the service's own `scoring.score` and
-`scoring.corrected` make every number of the board, and each is held against the exact truth.
+In each repetition the runs arrive in random order. Each raises thresholds in stages, as the service
+does (`kbpo/sampling/designs/`), until its guaranteed number is as narrow as asked. Some documents
+were drawn at random before and are closed: what is marked in them is true, all else is false;
+recall uses them to count the facts that no run predicts. Judgments are the gold standard's, or a
+majority of three people who are right 85 times in 100; then an expert checks a random fifth of what
+was drawn (`checked`). When all runs are judged, the service's own `scoring.score` and
+`scoring.corrected` compute every number of the board, and each is compared with the exact truth.
 
-Every repetition is kept in `benchmarks/out/` as soon as it is done. A run that is interrupted
-prints what there is; started again, or a second time beside it, it goes on from there, and with
-`--repeats 0` it prints it again. A repetition has a seed of its own, so that the numbers do not
-depend on where it was interrupted.
+Every repetition is stored in `benchmarks/out/` as soon as it is done. An interrupted run prints
+what there is; started again, or in a second process, it continues from there, and with `--repeats
+0` it only prints. Each repetition has its own seed, so that the numbers do not depend on where it
+was interrupted.
 """
 
 from __future__ import annotations
@@ -77,17 +77,19 @@ class Setting(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Some of the runs: the pool of the instances that they predict, and what the model is told."""
+    """Some of the runs: the pool of the instances that they predict, and the inputs of the
+    model.
+    """
 
     pool: ServicePool
     predicted: Array
-    """Rows of the whole pool that one of them predicts"""
+    """Rows of the whole pool that at least one of the runs predicts"""
     features: Features
     fold: Array
 
 
 class Runs:
-    """The runs and everything about them that all repetitions share."""
+    """The runs and all data that the repetitions share."""
 
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
@@ -102,7 +104,7 @@ class Runs:
         return len(self.pool.names)
 
     def of(self, columns: tuple[int, ...]) -> Columns:
-        """Some of them, by ascending number."""
+        """Return some of the runs, by ascending number."""
         if columns not in self._columns:
             at, whole = list(columns), self.whole
             pool = replace(
@@ -121,11 +123,11 @@ class Runs:
 
 @dataclass
 class Board:
-    """What is fixed in one repetition, and the thresholds so far."""
+    """The fixed data of one repetition, and the thresholds so far."""
 
     runs: Runs
     label: Array
-    """What the crowd says of every instance; the gold standard says what documents mark"""
+    """The crowd's label of every instance; documents use the gold standard"""
     documents: Array
     u: Array
     pi: Array
@@ -134,7 +136,7 @@ class Board:
 
     @classmethod
     def of(cls, runs: Runs, setting: Setting, rng: Any) -> Board:
-        """A board without runs."""
+        """Return a board without runs."""
         pool, t = runs.pool, runs.whole.target_id.size
         documents = np.sort(rng.choice(pool.n_documents, setting.documents, replace=False))
         said = redocred.judged(pool, setting.accuracy, rng)[: runs.whole.instance.size]
@@ -144,11 +146,13 @@ class Board:
 
     @property
     def drawn(self) -> Array:
-        """(t,) what was asked, and is judged."""
+        """Return (t,) whether each target was asked about and judged."""
         return np.asarray(self.u < self.pi)
 
     def guess(self, columns: tuple[int, ...]) -> tuple[Array, float]:
-        """The service's guess of every instance, and how errors of a target go together."""
+        """Return the service's guess of every instance, and the correlation of errors within a
+        target.
+        """
         some, whole = self.runs.of(columns), self.runs.whole
         g = np.full(whole.instance.size, 0.5)
         known = np.where(
@@ -164,7 +168,9 @@ class Board:
         return g, rho
 
     def data(self, columns: tuple[int, ...]) -> Data:
-        """What the service reads when these runs have arrived and everything drawn is judged."""
+        """Return the data that the service reads when these runs have arrived and all drawn targets
+        are judged.
+        """
         t, whole = self.pi.size, self.runs.whole
         g, rho = self.guess(columns)
         chance = Inclusion(asked=self.pi, drawn=self.drawn, threshold=self.pi, released=1.0)
@@ -188,7 +194,7 @@ class Board:
         )
 
     def checks(self, data: Data, rng: Any) -> Checks:
-        """What an expert says of a random fifth of what was drawn."""
+        """Return an expert's checks of a random fifth of the drawn targets."""
         whole, m = self.runs.whole, len(data.pool.systems)
         names = whole.target[data.judged]
         target = np.unique(names)
@@ -209,7 +215,7 @@ class Board:
         )
 
     def arrive(self, columns: tuple[int, ...], run: int, target: float) -> None:
-        """Nothing; one of these runs was asked about until its number is as narrow as asked."""
+        """Ask about one of these runs until its number is as narrow as asked."""
         whole = self.runs.whole
         weight = whole.p[GUARANTEED][:, [run]].toarray().ravel()
         mine = np.flatnonzero(weight)
@@ -234,7 +240,9 @@ class Board:
     def anticipated(
         self, columns: tuple[int, ...], mine: Array, p: Array, row: Array, g: Array, rho: float
     ) -> float:
-        """The variance that the model expects of a run's number, as the service reckons it."""
+        """Return the variance that the model expects of a run's number, computed as the service
+        does.
+        """
         whole, predicted = self.runs.whole, self.runs.of(columns).predicted
         if not self.drawn[whole.target[mine]].any():
             return float("inf")
@@ -253,8 +261,9 @@ class Board:
 
 
 def repetition(runs: Runs, setting: Setting, half_width: float, seed: list[int]) -> dict[str, Any]:
-    """What one repetition came to: targets asked, and of each number and run the error, the width
-    of the 80 % interval, and whether the 80 and the 95 % interval hold; None where none is printed.
+    """Return the results of one repetition: targets asked, and for each number and run the error,
+    the width of the 80 % interval, and whether the 80 and the 95 % interval contain the truth; None
+    where none is printed.
     """
     seeds = [*seed, setting.documents, round(1000 * setting.accuracy)]
     rng, dice = np.random.default_rng(seeds), np.random.default_rng([*seeds, 1])
@@ -285,7 +294,7 @@ def repetition(runs: Runs, setting: Setting, half_width: float, seed: list[int])
 
 
 class Kept:
-    """The repetitions that are done: one a line of a file, and read from there."""
+    """The finished repetitions, one on each line of a file."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.read = path, 0
@@ -295,7 +304,7 @@ class Kept:
         self.look()
 
     def look(self) -> None:
-        """Nothing; what another process has done meanwhile is known too."""
+        """Read the repetitions that other processes finished meanwhile."""
         with self.path.open() as file:
             file.seek(self.read)
             for line in file:
@@ -306,7 +315,7 @@ class Kept:
                 self.read += len(line)
 
     def add(self, setting: Setting, repeat: int, told: dict[str, Any]) -> None:
-        """Nothing; it is on the disk."""
+        """Append a repetition to the file."""
         with self.path.open("a") as file:
             file.write(json.dumps({**setting._asdict(), "repeat": repeat, **told}) + "\n")
         self.look()
@@ -317,7 +326,7 @@ class Line(NamedTuple):
 
     cover: float
     error: float
-    """Monte-Carlo standard error of the coverage: runs of one repetition share their labels"""
+    """Monte-Carlo standard error of the coverage; runs of one repetition share their labels"""
     cover95: float
     worst: float
     bias: float
@@ -327,7 +336,9 @@ class Line(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Whether its 80 % interval may be believed, allowing for two of its standard errors."""
+        """Return whether the coverage of the 80 % interval is sufficient, within two standard
+        errors.
+        """
         return (
             self.printed > 0
             and self.cover + 2 * self.error >= LEVEL
@@ -336,7 +347,7 @@ class Line(NamedTuple):
 
 
 def line(some: list[Any], key: str) -> Line | None:
-    """One number over repetitions; None where it was never printed."""
+    """Return the summary of one number over repetitions; None if it was never printed."""
     empty = [np.nan] * 4
     runs = max((len(one["told"][key]) for one in some if key in one["told"]), default=0)
     if not runs:
@@ -366,7 +377,7 @@ def line(some: list[Any], key: str) -> Line | None:
 
 
 def numbers() -> Iterator[tuple[str, str]]:
-    """(quantity, distribution) of all that is printed."""
+    """Yield (quantity, distribution) of each printed number."""
     for kind in KINDS:
         yield "precision", kind
     yield "recall", "instance"
@@ -375,7 +386,7 @@ def numbers() -> Iterator[tuple[str, str]]:
 
 
 def report(kept: Kept, title: str) -> None:
-    """Prints a table for each setting, and one that says which interval to believe."""
+    """Print a table for each setting, and one of the intervals that keep their coverage."""
     print(f"\n{title}")
     believed: dict[tuple[str, str], dict[Setting, str]] = defaultdict(dict)
     for setting, repeats in sorted(kept.found.items(), key=lambda one: (-one[0][0], one[0][1])):
@@ -434,7 +445,7 @@ def main() -> None:
 
 
 def go_on(said: argparse.Namespace, kept: Kept) -> None:
-    """Nothing; the repetitions that are wanted are there, all settings in turn."""
+    """Run the missing repetitions, all settings in turn."""
     settings = [Setting(a, n) for a in said.accuracy for n in said.documents]
     todo = [
         (at, one) for at in range(said.repeats) for one in settings if at not in kept.found[one]

@@ -1,4 +1,5 @@
-"""What metrics save of human judgments, on real sets of judged texts, and whether intervals hold.
+"""Measures how many human judgments metrics save on real sets of judged texts, and the coverage of
+intervals.
 
 usage: python benchmarks/debiasing_real.py [REPEATS [SET … PART …]]
        (default: 2000, all sets, all parts)
@@ -28,9 +29,8 @@ Looks for the sets in ../shared/data/nlg. Of each criterion are printed
 6. ranking: judgments until all pairs of systems are decided at 95 %, together, inputs in random
    order.
 
-Truth is the mean of all ratings.
-Sets with aggregated ratings (frank, novikova2017) have no noise to tell: their numbers stand for
-single ratings of people who agree.
+Truth is the mean of all ratings. Sets with aggregated ratings (frank, novikova2017) have no noise
+to tell: their numbers stand for single ratings of people who agree.
 """
 
 import csv
@@ -66,7 +66,7 @@ JUDGES, LEVELS = (5, 10), 0.1  # standard deviation of what judges differ by on 
 
 
 def draws_of(judged, rng):
-    """Return (m, n) rows drawn independently of each system, with a rating each."""
+    """Return (m, n) rows drawn independently for each system, and a rating of each."""
     rows = []
     for system in range(len(judged.systems)):
         own = judged.of(system)
@@ -83,7 +83,7 @@ def truth_of(judged):
 
 
 def worth(judged, repeats, rng):
-    """Return a row a system and metric."""
+    """Return a table row for each system and metric."""
     z, truth = judged.standardised(), truth_of(judged)
     plain, single = np.zeros(truth.size), np.zeros((truth.size, z.shape[1]))
     for _ in range(repeats):
@@ -132,31 +132,32 @@ def model_of(judged, rating, fold, start=None, *, search=True):
 
 
 def sample_of(judged, rng):
-    """Return rows that are asked with probability ½ each, and a rating of each."""
+    """Return rows that are drawn with probability ½ each, and a rating of each."""
     rows = np.flatnonzero(rng.random(judged.system.size) < HALF)
     return rows, judged.draw(rows, rng)
 
 
 def weights_of(judged):
-    """Return (N, m): each system's outputs count alike."""
+    """Return weights (N, m): each system's outputs have equal weight."""
     p = np.zeros((judged.system.size, len(judged.systems)))
     p[np.arange(p.shape[0]), judged.system] = 1.0
     return p / p.sum(axis=0)
 
 
 def noise_of(judged, rows=...):
-    """Return σ_a² of a rating drawn from those that an output has, of all outputs or of these; 0
-    where they are aggregated.
+    """Return σ_a² of a rating drawn from the ratings of an output, over all outputs or these rows;
+    0 for aggregated ratings.
 
-    The truth is the mean of those ratings, so that their own variance is what a drawn one has, not
-    that of all the people who might have been asked: with three of them half as much again.
+    The truth is the mean of those ratings, so the variance of a drawn rating is their own variance,
+    and not that over all people who might have been asked, which with three ratings is half as much
+    again.
     """
     return float(np.nanvar(judged.ratings[rows], axis=1).mean())
 
 
 def interval_of(judged, p, rows, y, g, noise):
-    """Return the estimate of a sample asked with probability ½,
-    and the 80 % interval of the board.
+    """Return the estimate of a sample drawn with probability ½, and the 80 % interval of
+    the board.
     """
     m = p.shape[1]
     pi, ones = np.full(rows.size, HALF), np.ones(rows.size)
@@ -180,8 +181,8 @@ def with_each(judged, z, rows, y):
 
 
 def sampled(judged, repeats, rng):
-    """Return what is saved and how often intervals hold the truth, a row each, and a row a system
-    of the latter; all of the same samples.
+    """Return a row with the savings and the coverage, and a row of coverage for each system, all
+    from the same samples.
     """
     truth, p, noise = truth_of(judged), weights_of(judged), noise_of(judged)
     m, z = truth.size, judged.standardised()
@@ -257,7 +258,7 @@ def sampled(judged, repeats, rng):
 
 
 def attainable(judged):
-    """Return a row: what is saved at π = ½ by guesses that were fitted to all that there is."""
+    """Return a row: the savings at π = ½ by guesses fitted to all ratings."""
     z, f, m = judged.standardised(), judged.mean, len(judged.systems)
     known = (~np.isnan(judged.ratings)).sum(axis=1)
     noise = np.where(known > 1, np.nanvar(judged.ratings, axis=1), 0.0)
@@ -294,7 +295,7 @@ def attainable(judged):
 
 
 def judges(judged, repeats, rng):
-    """Return a row a number of judges: coverage without and with the judges' term."""
+    """Return a row for each number of judges: coverage without and with the judges' term."""
     truth, p, noise = truth_of(judged), weights_of(judged), noise_of(judged)
     total = noise + LEVELS**2
     for n_judges in JUDGES:
@@ -430,8 +431,8 @@ def ranking(judged, rng):
 
 
 def needed(rows):
-    """Return rows: judgments that decide as many pairs as people alone do with all of them,
-    by half and all.
+    """Return rows: the number of judgments that decide as many pairs as people alone do with all of
+    theirs, for half of the pairs and all.
     """
     curves = {}
     for name, criterion, _, n, people, ours in rows:
@@ -446,8 +447,8 @@ def needed(rows):
 
 
 def _first(n, share, goal):
-    """Return the number of judgments at which a share is reached,
-    between two steps in proportion.
+    """Return the number of judgments at which a share is reached, interpolated between two
+    steps.
     """
     at = int(np.argmax(share >= goal)) if (share >= goal).any() else len(n) - 1
     if at == 0 or share[at] == share[at - 1]:
@@ -514,7 +515,7 @@ HEADERS = {
 
 
 def medians(rows):
-    """Return the median over systems of each metric, the five best of a criterion."""
+    """Return the median over systems of each metric, for the five best of each criterion."""
     groups = {}
     for name, criterion, _, metric, *numbers in rows:
         groups.setdefault((name, criterion), {}).setdefault(metric, []).append(numbers)

@@ -1,6 +1,6 @@
-"""Do intervals of relations hold for documents like these?
+"""Measures the coverage of intervals of relations for documents like the judged ones.
 
-usage: python benchmarks/documents_like.py [REPEATS]        (default: 1,000)
+usage: python benchmarks/documents_like.py [REPEATS] (default: 1,000)
 
 Real runs (../shared/data/redocred), documents resampled with replacement: 100 or 200 of them, of
 which some are read in full, at random; people are always right. Each pair of mentions is judged
@@ -29,7 +29,7 @@ SAME = 1e-9  # an end that is the truth holds it, whatever is rounded
 
 
 def resampled(pool, entities, drawn):
-    """Return the pool of these documents, numbered anew, each as often as it was drawn."""
+    """Return the pool of resampled documents, renumbered, each as often as it was drawn."""
     rows_of = defaultdict(list)
     for row, document in enumerate(pool.document.tolist()):
         rows_of[document].append(row)
@@ -77,14 +77,14 @@ def board(pool, share, guessed, rng):
 
 
 def held(estimate, truth):
-    """Return the share of runs whose interval holds the truth."""
+    """Return the share of runs whose interval contains the truth."""
     low, high = estimate.confidence_interval(LEVEL, method="wilson")
     return np.mean((np.asarray(low) <= truth + SAME) & (truth <= np.asarray(high) + SAME))
 
 
 def coverage(pool, n, share, guessed, repeats):
-    """Return quantity, distribution -> how often it is held about documents like these, and about
-    these.
+    """Return quantity, distribution -> coverage for documents like these, and for these
+    documents.
     """
     rng, found = np.random.default_rng([n, repeats, int(100 * share), guessed]), defaultdict(list)
     entities, everything = redocred.entities(pool.keys), redocred.truths(pool)

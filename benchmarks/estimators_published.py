@@ -1,7 +1,7 @@
-"""What the published estimators do on 28 real runs whose truth is known: bias, width, coverage, and
+"""Measures the published estimators on 28 real runs with known truth: bias, width, coverage, and
 labels paid.
 
-usage: python benchmarks/estimators_published.py [REPEATS] [ORDERS]        (default: 500 100)
+usage: python benchmarks/estimators_published.py [REPEATS] [ORDERS] (default: 500 100)
 
 Bias (Chaganty 2018, section 3.7.1): in each repeat half of the teams are pooled and the others
 evaluated, with 150 labels a run and 150 true instances. `pooled` counts what the pooled teams did
@@ -67,12 +67,12 @@ class Population:
 
     @property
     def precision(self) -> np.ndarray:
-        """The true precision of every run."""
+        """Return the true precision of every run."""
         return self.true @ self.P
 
     @property
     def recall(self) -> np.ndarray:
-        """The true (instance) recall of every run."""
+        """Return the true (instance) recall of every run."""
         return (self.true @ self.member) / self.gold.size
 
     def draw(self, i: int, n: int, rng: np.random.Generator) -> np.ndarray:
@@ -169,7 +169,7 @@ def estimates(
 
 
 def draws(population: Population, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Return LABELS draws of every run, and whose they are."""
+    """Return LABELS draws of every run, and the run of each draw."""
     m = population.P.shape[1]
     return np.concatenate([population.draw(i, LABELS, rng) for i in range(m)]), np.repeat(
         np.arange(m), LABELS
@@ -177,7 +177,7 @@ def draws(population: Population, rng: np.random.Generator) -> tuple[np.ndarray,
 
 
 def shares(found: np.ndarray) -> Estimate:
-    """Return the share of the rows that each column finds, as an Estimate."""
+    """Return the share of the rows that each column predicts, as an Estimate."""
     n, m = found.shape
     return joint.simple_precision(found.T.ravel().astype(float), np.repeat(np.arange(m), n), m)
 
@@ -185,8 +185,8 @@ def shares(found: np.ndarray) -> Estimate:
 def bootstrap_widths(
     population: Population, repeats: int, rng: np.random.Generator
 ) -> list[list[object]]:
-    """Return mean widths of normal and of basic bootstrap intervals, and how often the latter hold
-    the truth.
+    """Return mean widths of normal and of basic bootstrap intervals, and the coverage of the
+    latter.
     """
     figures = []
     for _ in range(repeats):
@@ -218,7 +218,7 @@ class Arrivals:
 def trajectory(
     population: Population, own_term: str, target: float, rng: np.random.Generator
 ) -> Arrivals:
-    """Return what happens in one random order of the runs."""
+    """Return the arrivals of one random order of the runs."""
     order = rng.permutation(population.P.shape[1])
     rows, system = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     path = Arrivals([], [], [], [])
@@ -250,8 +250,8 @@ def trajectory(
 def newcomer(
     P: np.ndarray, system: np.ndarray, label: np.ndarray, overlap: np.ndarray
 ) -> tuple[float, float]:
-    """Return joint precision of the last system alone, and its variance: `joint_precision` without
-    the others.
+    """Return the joint precision of the last system alone, and its variance: `joint_precision`
+    without the other systems.
     """
     draws = mixture.read_draws(P, system, label, overlap)
     everything = np.ones(label.size, dtype=bool)

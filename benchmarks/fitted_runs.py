@@ -1,4 +1,4 @@
-"""How much does a team gain that fits its runs to the scores that an open board prints?
+"""Measures how much a team gains by fitting its runs to the scores that an open board prints.
 
     python benchmarks/fitted_runs.py --repeats 60
 

@@ -1,7 +1,6 @@
-"""How fast an upload is read and stored, and in how much memory: prints the time of each phase and
-the peak.
+"""Measures the time of each phase of reading and storing an upload, and the peak memory.
 
-usage: python -m benchmarks.ingest [RELATIONS ...] [--uploads 2]     (default: 100000 1000000)
+usage: python -m benchmarks.ingest [RELATIONS ...] [--uploads 2] (default: 100000 1000000)
 
 Each size runs in a process of its own and in a database of its own, on the server that the settings
 name (our own one if none), on a generated TAC KBP file over a generated corpus. Each upload is
@@ -34,13 +33,13 @@ Phases = dict[str, float]
 
 
 def peak() -> float:
-    """The largest memory of this process so far, in MB."""
+    """Return the peak memory of this process so far, in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def database_seconds() -> float:
-    """The processor seconds so far of the process that serves our connection; it has to run on
-    this machine.
+    """Return the processor seconds so far of the process that serves our connection, which must run
+    on this machine.
     """
     from django.db import connection
 
@@ -52,7 +51,7 @@ def database_seconds() -> float:
 
 @contextmanager
 def timed_statements(phases: Phases) -> Iterator[None]:
-    """Nothing; adds up the seconds of each statement of the store, by what it does."""
+    """Add up the seconds of each statement of the store, by its purpose."""
     from django.db import connection
 
     names = {
@@ -77,7 +76,7 @@ def timed_statements(phases: Phases) -> Iterator[None]:
 
 
 def ingest(path: Path, team: str) -> tuple[Phases, Any]:
-    """The seconds of each phase of receiving and reading a file, and the submission."""
+    """Return the seconds of each phase of receiving and reading a file, and the submission."""
     from kbpo.accounts.models import Team, User
     from kbpo.corpus import sql
     from kbpo.submissions.ingest import tick
@@ -111,7 +110,7 @@ def ingest(path: Path, team: str) -> tuple[Phases, Any]:
 
 
 def bare_copy() -> float:
-    """The seconds of a bare COPY of the stored rows into tables like theirs."""
+    """Return the seconds of a bare COPY of the stored rows into equal tables."""
     from django.db import connection
 
     took = 0.0
@@ -128,7 +127,7 @@ def bare_copy() -> float:
 
 
 def measure(relations: int, uploads: int) -> None:
-    """Nothing; prints the phases of some uploads of the same relations by other teams."""
+    """Print the phases of some uploads of the same relations by other teams."""
     import django
 
     django.setup()
@@ -203,12 +202,14 @@ def measure(relations: int, uploads: int) -> None:
 
 
 def took(begun: tuple[float, float], done: tuple[float, float]) -> str:
-    """The words for processor seconds in Python and in the database between two moments."""
+    """Return a text with the processor seconds in Python and in the database between two
+    moments.
+    """
     return f"processors {done[0] - begun[0]:.1f} s in Python, {done[1] - begun[1]:.1f} s in SQL"
 
 
 def confirmed(submission: Any) -> None:
-    """Nothing; the submission is sampled, so that the next is planned beside it."""
+    """Draw the sample of a submission, so that the next submission is planned next to it."""
     from kbpo.sampling import draw
     from kbpo.sampling.confirm import confirm
 
@@ -217,8 +218,8 @@ def confirmed(submission: Any) -> None:
 
 
 def main() -> None:
-    """Nothing; measures each size in a process of its own, so that one peak does not hide the
-    next.
+    """Measure each size in a process of its own, since a peak of memory would hide later smaller
+    ones.
     """
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbpo.settings")
     parser = argparse.ArgumentParser(

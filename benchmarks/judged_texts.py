@@ -62,24 +62,26 @@ class Judged:
     ratings: NDArray[np.float64]
     """(N, c) single ratings, NaN where fewer"""
     is_single: bool
-    """False where the set has one aggregated number an output, which is then taken for a rating"""
+    """False if the set has one aggregated number for each output, which is then used as a rating"""
 
     @property
     def mean(self) -> NDArray[np.float64]:
-        """Mean rating of every output: what is taken for the truth."""
+        """Return the mean rating of every output, which is used as the truth."""
         return np.asarray(np.nanmean(self.ratings, axis=1))
 
     @property
     def count(self) -> NDArray[np.int64]:
-        """Ratings of every output."""
+        """Return the number of ratings of every output."""
         return np.asarray((~np.isnan(self.ratings)).sum(axis=1))
 
     def of(self, system: int) -> NDArray[np.int64]:
-        """The rows of a system."""
+        """Return the rows of a system."""
         return np.flatnonzero(self.system == system)
 
     def standardised(self) -> NDArray[np.float64]:
-        """Metrics with mean 0 and variance 1 within each system, 0 where missing or constant."""
+        """Return metrics with mean 0 and variance 1 within each system, 0 where missing or
+        constant.
+        """
         z = np.zeros_like(self.features)
         for system in range(len(self.systems)):
             rows = self.of(system)
@@ -92,13 +94,13 @@ class Judged:
         return z
 
     def draw(self, rows: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
-        """One rating of each of these rows, by a person drawn at random."""
+        """Return one rating of each of these rows, by a person drawn at random."""
         pick = np.floor(rng.random(rows.shape) * self.count[rows]).astype(np.int64)
         return np.asarray(self.ratings[rows, pick])
 
 
 def available() -> bool:
-    """Whether the data are here; says so if they are not."""
+    """Return whether the data are available; print a message if not."""
     if DATA.exists():
         return True
     print(f"skipped: there is no {DATA}; set KBPO_SHARED_DATA to the folder that holds nlg/")
@@ -106,7 +108,7 @@ def available() -> bool:
 
 
 def read(name: str, criterion: str) -> Judged:
-    """The outputs of a set that have ratings under the criterion and any metric."""
+    """Return the outputs of a set that have ratings under the criterion and any metric."""
     if name == "price2018":
         texts, ratings = _summaries(criterion)
         scores: dict[tuple[str, str], dict[str, float]] = {key: {} for key in texts}
@@ -144,7 +146,7 @@ def read(name: str, criterion: str) -> Judged:
 def _summaries(
     criterion: str,
 ) -> tuple[dict[tuple[str, str], dict[str, str | None]], dict[tuple[str, str], list[float]]]:
-    """The systems' summaries of price2018, which come without metrics, and their ratings."""
+    """Return the systems' summaries of price2018, which have no metrics, and their ratings."""
     with gzip.open(DATA / "price2018" / "summaries.jsonl.gz", "rt", encoding="utf-8") as file:
         rows = [row for row in map(json.loads, file) if row["system"] in PRICED]
     texts: dict[tuple[str, str], dict[str, str | None]] = {}

@@ -1,7 +1,7 @@
-"""How many questions until every system of a growing board is known to ± 3 points: the published
-rule against ours.
+"""Counts the questions until every system of a growing board is known to ± 3 points, by the
+published rule and by ours.
 
-usage: python benchmarks/labels_needed.py [ORDERS [PROCESSES [FIRST]]]        (default: 100 2 0)
+usage: python benchmarks/labels_needed.py [ORDERS [PROCESSES [FIRST]]] (default: 100 2 0)
 
 The 28 real runs arrive in random orders; each is asked about until its precision has the variance
 that ± 3 points at 80 % allow (a normal interval), with all labels of those before it reused. A
@@ -64,10 +64,12 @@ RULES = {
 }
 SHOWN = (1, 3, 9, 18, 28)
 MOST_TRIES, ALIKE = 8, 0.01
-"""Until the published rule is as wrong as ours, to one per cent; else no row says "same error"."""
+"""Tries to scale the published rule to the same error as ours, to one per cent; otherwise no row is
+printed
+"""
 SEED = 31
 WORLDS: dict[str, World] = {}
-"""Read before the processes start, which share it."""
+"""Read before the processes start, which share it"""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ class Summary:
 
     @property
     def loss(self) -> float:
-        """The root mean square error at arrival over its target."""
+        """Return the root mean square error at arrival over its target."""
         return float(np.sqrt(np.mean(self.error**2)))
 
     def at(self, name: str, k: int) -> float:
@@ -107,7 +109,7 @@ def summarise(paths: list[arrivals.Path]) -> Summary:
 
 
 def replay(job: tuple[str, str, int, float]) -> arrivals.Path:
-    """Return the arrivals of one order under one rule; the orders are the same for every rule."""
+    """Return the arrivals of one order under one rule; every rule sees the same orders."""
     kind, rule, order, scale = job
     function, options = RULES[rule]
     return function(WORLDS[kind], np.random.default_rng([SEED, order]), scale=scale, **options)
@@ -136,7 +138,7 @@ class Replays:
 
     def matched(self, kind: str, wanted: float, first: Summary) -> tuple[float, Summary] | None:
         """Return the scale of the target variance, and the summary, of the published rule with the
-        wanted error; None if no scale that was tried comes to it.
+        wanted error; None if no scale that was tried reaches it.
         """
         scale, found = 1.0, first
         for _ in range(MOST_TRIES):
@@ -223,7 +225,7 @@ def counts(kind: str, some: dict[str, Summary]) -> list[list[object]]:
 
 def quality(one: Summary) -> list[object]:
     """Return error, coverage and bias with their standard errors over orders, the mean number of
-    stages, and of ours the variances printed and exact with the coverage that they promise.
+    stages, and for our rule the printed and exact variances with the coverage that they imply.
     """
     each, hit = one.error.mean(axis=1), one.covered.mean(axis=1)
     spread = [float(values.std(ddof=1) / np.sqrt(values.size)) for values in (hit, each)]

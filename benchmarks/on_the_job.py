@@ -76,7 +76,7 @@ def stream_of(name: str, seed: int) -> data.Stream:
 
 @dataclass
 class Played:
-    """What one policy did on one stream: an entry for each input."""
+    """The results of one policy on one stream: an entry for each input."""
 
     tokens: list[int] = field(default_factory=list)
     right: list[float] = field(default_factory=list)
@@ -194,7 +194,7 @@ def play(job: tuple[str, int, str]) -> tuple[tuple[str, int, str], Played]:
 
 
 def summary(runs: list[list[Played]], costs: Costs, marked: bool) -> dict[str, np.ndarray]:
-    """Return figures of one policy, one number for each seed.
+    """Return the figures of one policy, one number for each seed.
 
     `runs` has a list of streams for each seed: one, or one for each kind of name.
     """
@@ -243,7 +243,7 @@ def summary(runs: list[list[Played]], costs: Costs, marked: bool) -> dict[str, n
 
 
 def pair(a: list[list[Played]], b: list[list[Played]], costs: Costs) -> tuple[float, float]:
-    """Return the mean difference of utility a token, and its standard error over inputs."""
+    """Return the mean difference of utility per token, and its standard error over inputs."""
 
     def utilities(runs: list[list[Played]]) -> np.ndarray:
         return np.concatenate(

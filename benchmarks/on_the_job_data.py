@@ -36,7 +36,7 @@ SHA256 = {
 
 
 class Missing(Exception):
-    """A data set that is not there; the message says how to get it."""
+    """A missing data set; the message says how to get it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ def checked(path: Path) -> bytes:
 
 
 def by_columns(rows: list[list[list[int]]]) -> tuple[int, list[sparse.csr_array]]:
-    """Return feature matrices of inputs whose positions list features by hash, in few columns.
+    """Return feature matrices of inputs whose positions list features by hash, with few columns.
 
     Rows have the Euclidean norm 1.
     """
@@ -115,7 +115,9 @@ def token_features(tokens: list[str]) -> list[list[int]]:
 
 @functools.lru_cache(maxsize=2)
 def digits(seed: int) -> Stream:
-    """Return 720 images of the digits 0 to 3, with simulated people who are right 93.6 %."""
+    """Return 720 images of the digits 0 to 3, with simulated people who are right in 93.6 % of
+    answers.
+    """
     try:
         from sklearn.datasets import load_digits
     except ImportError as error:
@@ -260,9 +262,8 @@ def tweets(seed: int, kind: str) -> Stream:
     """Return 400 of 1,181 tweets, asked whether a token is a name of one kind, with real people.
 
     Five people marked each of the 187 tweets of section e, which is whole and reported apart; one
-    or two the others.
-    Somebody's answer about a token is whether they marked it; its delay is their seconds for the
-    tweet divided by its tokens.
+    or two the others. A person's answer about a token is whether they marked it; its delay is their
+    seconds for the tweet divided by its number of tokens.
     """
     rng = np.random.default_rng(seed)
     lines = gzip.decompress(checked(CROWD_NER / "tweets.jsonl.gz")).decode().splitlines()

@@ -1,5 +1,5 @@
-"""Our rule for what to ask about a new run: thresholds like water, raised until the variance
-that the model expects will do.
+"""Our rule for how much to ask about a new run: thresholds are raised by water-filling until the
+variance that the model expects is small enough.
 """
 
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ FIRST, FOLDS = 4.0, 5
 
 @dataclass
 class Board:
-    """The service's side: thresholds and uniforms of all targets, and the model so far."""
+    """The service's state: thresholds and random numbers of all targets, and the current model."""
 
     world: World
     u: np.ndarray
@@ -30,11 +30,11 @@ class Board:
 
     @property
     def asked(self) -> np.ndarray:
-        """Whether each target is asked."""
+        """Return whether each target was asked about."""
         return self.u < self.pi
 
     def welcome(self, i: int) -> None:
-        """Add a run, and make the features of the pool with it."""
+        """Add a run, and compute the features of the pool with it."""
         self.here.append(i)
         self.rows = np.flatnonzero(self.world.member[:, self.here].any(axis=1))
         self.found = claims(self.world, self.rows, self.here).features()
@@ -53,7 +53,7 @@ class Board:
 
 
 def claims(world: World, rows: np.ndarray, here: list[int]) -> Claims:
-    """Return what the model is told of some rows and runs."""
+    """Return the inputs of the model for some rows and runs."""
     cells = np.ix_(rows, here)
     return Claims(
         membership=world.member[cells],
@@ -70,16 +70,16 @@ def claims(world: World, rows: np.ndarray, here: list[int]) -> Claims:
 
 @dataclass
 class Run:
-    """What is to be asked about a run that has arrived: its rows, and what it came to so far."""
+    """The questions about a run that has arrived: its rows, and its results so far."""
 
     i: int
     own: np.ndarray
     """Rows of the world"""
     p: np.ndarray
     names: np.ndarray
-    """Targets of the world, one a row"""
+    """Targets of the world, one for each row"""
     target: np.ndarray
-    """The same counted from 0"""
+    """The same targets, numbered from 0"""
     goal: float
     g: np.ndarray | None = None
     estimate: Estimate | None = None
@@ -102,8 +102,9 @@ def ours(
     at_once: int = 1,
     until: str = "anticipated",
 ) -> Path:
-    """Return the arrivals under our rule, `at_once` of them planned together; `until` this
-    variance is small enough: the anticipated one, or the larger of it and the realised one.
+    """Return the arrivals under our rule, planned in groups of `at_once`. `until` names the
+    variance that must be small enough: the anticipated one, or the larger of it and the realised
+    one.
     """
     m, n = world.P.shape[1], world.n_targets
     order = rng.permutation(m)
@@ -120,8 +121,8 @@ def ours(
 def arrive(
     board: Board, group: list[int], with_g: bool, wanted: float, until: str
 ) -> list[Arrival]:
-    """Return the arrivals of some runs that wait at the same time: raise, ask, refit, until the
-    variance of each will do.
+    """Return the arrivals of runs that wait at the same time: raise, ask and refit until the
+    variance of each is small enough.
     """
     world = board.world
     waiting = [Run.of(world, i, FIRST * wanted) for i in group]
@@ -160,7 +161,7 @@ def arrive(
 
 
 def raise_together(board: Board, waiting: list[Run]) -> None:
-    """Nothing; thresholds stand as the runs plan them, by one filling for all of them."""
+    """Raise thresholds as the runs plan them, by one water-filling for all of them."""
     world = board.world
     sizes = np.zeros((len(waiting), world.n_targets))
     alone = np.zeros(len(waiting))
@@ -184,7 +185,7 @@ def raise_together(board: Board, waiting: list[Run]) -> None:
 
 
 def arrival(board: Board, run: Run) -> Arrival:
-    """Return what a run came to, the counts as yet 0."""
+    """Return the results of a run, with counts of 0 for now."""
     world, estimate = board.world, run.estimate
     low, high = estimate.confidence_interval(LEVEL, method="wilson")
     truth = world.precision[run.i]
@@ -205,8 +206,8 @@ def arrival(board: Board, run: Run) -> Arrival:
 def exact_variance(
     p: np.ndarray, pi: np.ndarray, true: np.ndarray, g: np.ndarray, target: np.ndarray
 ) -> float:
-    """Return the design variance of the centred difference (Hájek's with g = 0), to first order, by
-    the truth.
+    """Return the true design variance of the centred difference (of Hájek's estimate if g = 0), to
+    first order.
     """
     error = true - g
     terms = np.bincount(target, weights=p * (error - p @ error))
@@ -216,14 +217,14 @@ def exact_variance(
 
 
 def doubt(board: Board, run: Run) -> np.ndarray | float:
-    """Return the squared error that is expected of g; without a model that of a coin."""
+    """Return the expected squared error of g; without a model that of a fair coin."""
     if run.g is None:
         return 0.25
     return model.expected_error(run.p, run.g, run.target, correlation=board.rho)
 
 
 def measure(board: Board, run: Run, with_g: bool) -> tuple[Estimate, np.ndarray | None]:
-    """Return the run's estimate, with the anticipated variance, from what is asked now, and g of
+    """Return the run's estimate from the current labels, with the anticipated variance, and g of
     its rows.
     """
     world, target, p = board.world, run.target, run.p

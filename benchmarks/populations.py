@@ -1,6 +1,6 @@
-"""Do intervals of mean ratings hold for inputs like these, and for these inputs?
+"""Measures the coverage of intervals of mean ratings for inputs like these, and for these inputs.
 
-usage: python benchmarks/populations.py [REPEATS]        (default: 1,000)
+usage: python benchmarks/populations.py [REPEATS] (default: 1,000)
 
 Real judgments (../shared/data/nlg), resampled: inputs with replacement, then one judgment of each
 output, of which a share is judged (each text with that chance; `g`: with metrics, else without).
@@ -86,8 +86,8 @@ def board(judged, inputs, share, rng, *, aided=False, every=False):
 
 
 def held(found, truth):
-    """Return the shares of systems, and of pairs, whose interval holds the truth, and whether all
-    ranges of ranks hold the ranks.
+    """Return the shares of systems, and of pairs, whose interval contains the truth, and whether
+    all ranges of ranks contain the ranks.
     """
     estimate, design = found
     low, high = estimate.confidence_interval(LEVEL, method="wilson")
@@ -135,7 +135,7 @@ def widths(judged, repeats=4000):
 
 
 def main() -> None:
-    """Prints the tables."""
+    """Print the tables."""
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     if not judged_texts.available():
         return

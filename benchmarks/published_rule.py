@@ -12,7 +12,9 @@ CAP = 456
 def published(
     world: World, rng: np.random.Generator, *, share: float = 0.25, scale: float = 1.0
 ) -> Path:
-    """Return the arrivals under the published rule, the new draws' term multiplied by `share`."""
+    """Return the arrivals under the published rule, with the term of new draws multiplied by
+    `share`.
+    """
     m = world.P.shape[1]
     overlap, counts = world.P.T @ world.P, np.zeros(m, dtype=np.int64)
     rows, system = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -40,7 +42,7 @@ def published(
 def joint_precision(
     world: World, pull: np.ndarray, counts: np.ndarray, rows: np.ndarray, system: np.ndarray, i: int
 ) -> tuple[float, float]:
-    """Return value and variance of run i alone; :func:`estimators.joint.joint_precision` gives
+    """Return value and variance of run i alone; :func:`estimators.joint.joint_precision` returns
     those of all runs.
     """
     weight = pull / pull.sum()
@@ -70,8 +72,8 @@ def needed(
     share: float,
     scale: float,
 ) -> int:
-    """Return the fewest draws of run i with Σ_{j<i} (w_j²/n_j) V_j + share (w_i²/n_i) Σ p (p/q)² ≤
-    target.
+    """Return the smallest number of draws of run i with Σ_{j<i} (w_j²/n_j) V_j + share (w_i²/n_i) Σ
+    p (p/q)² ≤ target.
     """
     own = np.flatnonzero(world.member[:, i])
     pull = overlap * counts
@@ -109,6 +111,6 @@ def needed(
 
 
 def grouped(mass: np.ndarray, ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ratios to three digits of their logarithms, and the mass that has each."""
+    """Return the ratios rounded to three digits of their logarithms, and the total mass of each."""
     rounded, place = np.unique(np.round(np.log(ratio + 1e-12), 3), return_inverse=True)
     return np.bincount(place, weights=mass), np.where(rounded < -20, 0.0, np.exp(rounded))

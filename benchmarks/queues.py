@@ -1,4 +1,4 @@
-"""How long a label waits while large files are read and a large board is scored.
+"""Measures how long a label waits while large files are read and a large board is scored.
 
 usage: python -m benchmarks.queues [--predictions 300000] [--relations 1000000] [--keep FOLDER]
 
@@ -61,7 +61,7 @@ class Composed(service.Site):
 
 
 def prepare(folder: Path, predictions: int, relations: int) -> None:
-    """Nothing; there are a board, a track that files can be uploaded to, and open questions."""
+    """Create a board, a track to which files can be uploaded, and open questions."""
     from annotation.models import Halt
     from benchmarks.files.large import large
     from kbpo.corpus.load import find_schema, load_corpus
@@ -82,7 +82,7 @@ def prepare(folder: Path, predictions: int, relations: int) -> None:
 
 
 def run(site: Composed, folder: Path, relations: int) -> None:
-    """Nothing; prints what labels waited for."""
+    """Print how long labels waited."""
     from kbpo.accounts.models import Team, User
     from kbpo.evaluation.models import Rescoring
     from kbpo.submissions.models import Submission

@@ -55,20 +55,20 @@ class Pool:
 
     @property
     def n_predicted(self) -> int:
-        """Instances that some system predicts."""
+        """Return the number of instances that some system predicts."""
         return int(self.member.any(axis=1).sum())
 
     def precision(self, kind: str) -> NDArray[np.float64]:
-        """True precision of every system."""
+        """Return the true precision of every system."""
         return np.asarray(self.true @ self.p[kind])
 
     def recall(self) -> NDArray[np.float64]:
-        """True recall of every system."""
+        """Return the true recall of every system."""
         return np.asarray((self.true[:, None] * self.member).sum(axis=0) / self.true.sum())
 
 
 def available() -> bool:
-    """Whether the data are here; says so if they are not."""
+    """Return whether the data are available; print a message if not."""
     if DATA.exists():
         return True
     print(f"skipped: there is no {DATA}; set KBPO_SHARED_DATA to the folder that holds redocred/")
@@ -82,7 +82,7 @@ def rows(path: Path) -> list[list[str]]:
 
 
 def names(limit: int | None = None) -> list[str]:
-    """System names; with a limit, spread over the teams."""
+    """Return system names; with a limit, spread over the teams."""
     found = sorted(json.loads((DATA / "truth.json").read_text())["systems"])
     if limit is None or limit >= len(found):
         return found
@@ -91,7 +91,7 @@ def names(limit: int | None = None) -> list[str]:
 
 
 def read(chosen: list[str]) -> Pool:
-    """The pool of some systems."""
+    """Return the pool of some systems."""
     gold = {tuple(row[:COLUMNS]) for row in rows(DATA / "gold.tsv.gz")}
     claims = {name: rows(DATA / "systems" / f"{name}.instances.tsv.gz") for name in chosen}
     predicted = sorted({tuple(row[:COLUMNS]) for claim in claims.values() for row in claim})
@@ -137,8 +137,8 @@ def read(chosen: list[str]) -> Pool:
 
 
 def entities(keys: list[tuple[str, ...]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the codes of subject and object of each prediction, one code an entity of a
-    document.
+    """Return the codes of subject and object of each prediction; each entity of a document has one
+    code.
     """
     table = rows(DATA / "mentions.tsv.gz")
     entity = {(row[0], row[1], row[2]): (row[0], row[4]) for row in table}
@@ -151,7 +151,7 @@ def entities(keys: list[tuple[str, ...]]) -> tuple[NDArray[np.int64], NDArray[np
 
 
 def _links(name: str) -> dict[tuple[str, str, str], str]:
-    """(document, begin, end) -> the system's own entity, from its knowledge base."""
+    """Return (document, begin, end) -> the system's own entity, from its knowledge base."""
     found = {}
     with gzip.open(
         DATA / "systems" / f"{name}.kb.tsv.gz", "rt", encoding="utf-8", newline="\n"
@@ -179,7 +179,7 @@ def _codes(values: list[object]) -> NDArray[np.int64]:
 
 
 def judged(pool: Pool, accuracy: float, rng: np.random.Generator) -> NDArray[np.float64]:
-    """The label that three people's majority gives every instance, each right with the given
+    """Return the majority label of three people for every instance, each right with the given
     probability.
     """
     if accuracy >= 1:
@@ -189,7 +189,7 @@ def judged(pool: Pool, accuracy: float, rng: np.random.Generator) -> NDArray[np.
 
 
 def facts_of(pool: Pool, whole: ServicePool, documents: Any, columns: list[int]) -> Facts:
-    """What recall needs where some runs are on the board and some documents were read."""
+    """Return the input of recall when some runs are on the board and some documents were read."""
     predicted = whole.instance.size
     true = np.flatnonzero(np.isin(pool.document, documents) & (pool.true == 1))
     found = pool.member[true][:, columns].any(axis=1)
@@ -213,12 +213,12 @@ def facts_of(pool: Pool, whole: ServicePool, documents: Any, columns: list[int])
 
 
 def read_documents(documents: Any) -> Annotated:
-    """The documents that were read, numbered from 0."""
+    """Return the documents that were read, numbered from 0."""
     return Annotated(list(range(documents.size)), list(range(documents.size)))
 
 
 def truths(pool: Pool) -> dict[tuple[str, str], Any]:
-    """(quantity, distribution) -> the true number of every system."""
+    """Return (quantity, distribution) -> the true number of every system."""
     recall = pool.recall()  # each fact is predicted once here
     truth: dict[tuple[str, str], Any] = {("recall", "instance"): recall}
     truth["instance_recall", "instance"] = recall
@@ -230,7 +230,7 @@ def truths(pool: Pool) -> dict[tuple[str, str], Any]:
 
 
 def service_pool(pool: Pool) -> ServicePool:
-    """The pool as the service holds it: predicted instances only."""
+    """Return the pool in the service's form, with predicted instances only."""
     predicted, m = pool.n_predicted, len(pool.names)
     target_id, code = np.unique(pool.target[:predicted], return_inverse=True)
     member = pool.member[:predicted]

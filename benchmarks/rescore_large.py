@@ -1,4 +1,5 @@
-"""How the time and the memory of a rescoring grow with what systems predict, at equal labels.
+"""Measures how the time and memory of a rescoring grow with the number of predictions, at equal
+labels.
 
 usage: python -m benchmarks.rescore_large [PREDICTIONS ...] [--systems 5] [--documents 20]
                                            [--keep FOLDER]
@@ -44,13 +45,13 @@ FIRST_STAGE = Decimal("0.015")
 
 
 def peak() -> float:
-    """The largest memory of this process so far, in MB."""
+    """Return the peak memory of this process so far, in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def held() -> float:
-    """The memory of this process now, in MB, without files that are mapped: these the system takes
-    back where it needs the room.
+    """Return the current memory of this process in MB, without mapped files, whose memory the
+    system reclaims when needed.
     """
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("RssAnon"))
@@ -58,7 +59,7 @@ def held() -> float:
 
 @contextmanager
 def watched() -> Iterator[list[float]]:
-    """What is held, fifty times a second."""
+    """Yield a list that collects the current memory, fifty times a second."""
     found, over = [held()], threading.Event()
 
     def watch() -> None:
@@ -76,7 +77,7 @@ def watched() -> Iterator[list[float]]:
 
 @contextmanager
 def slowest() -> Iterator[list[float]]:
-    """The seconds of each statement, except for those of COPY."""
+    """Yield a list that collects the seconds of each statement, except COPY."""
     from django.db import connection
 
     found = [0.0]
@@ -93,12 +94,12 @@ def slowest() -> Iterator[list[float]]:
 
 
 def is_true(*parts: object) -> bool:
-    """Whether a relation holds: 60 of 100 do."""
+    """Return whether a relation holds: 60 of 100 do."""
     return zlib.crc32("|".join(map(str, parts)).encode()) % 100 < 60
 
 
 def system_files(universe: Path, folder: Path, systems: int, predictions: int) -> Iterator[Path]:
-    """Each system's file: all entities, and a random choice of the relations."""
+    """Yield each system's file: all entities, and a random choice of the relations."""
     lines = universe.read_text(encoding="utf-8").splitlines()
     is_relation = np.array(["per:" in line or "org:" in line or "gpe:" in line for line in lines])
     is_relation[0] = False
@@ -114,7 +115,9 @@ def system_files(universe: Path, folder: Path, systems: int, predictions: int) -
 
 
 def take_in(track: Track, path: Path) -> Submission:
-    """A submission that was read, planned, confirmed, drawn and judged; prints what that took."""
+    """Return a submission that was read, planned, confirmed, drawn and judged; print the time of
+    each step.
+    """
     from kbpo.accounts.models import Team, User
     from kbpo.analyse import analyse
     from kbpo.sampling import draw, plan
@@ -150,7 +153,7 @@ def take_in(track: Track, path: Path) -> Submission:
 
 
 def answer(track: Track) -> int:
-    """How many labels were given: every drawn target without one gets the right one."""
+    """Give every drawn target without a label the right one, and return their number."""
     from kbpo.instances.models import Target
     from kbpo.instances.record import NewLabel, record_labels
     from kbpo.sampling.models import Sample
@@ -171,7 +174,7 @@ def answer(track: Track) -> int:
 
 
 def read_documents(track: Track, n: int) -> None:
-    """Nothing; n documents are read in full, and what is true in them is marked."""
+    """Record that n documents were read in full, with all that is true in them."""
     from kbpo.corpus.models import Document
     from kbpo.instances.models import Instance
     from kbpo.instances.record import NewLabel, record_labels
@@ -197,7 +200,7 @@ def read_documents(track: Track, n: int) -> None:
 
 
 def measure(predictions: int, systems: int, documents: int, keep: Path | None) -> None:
-    """Nothing; prints the figures of one size."""
+    """Print the figures of one size."""
     import django
 
     django.setup()
@@ -223,7 +226,7 @@ def measure(predictions: int, systems: int, documents: int, keep: Path | None) -
 
 
 def prepare(folder: Path, predictions: int, systems: int, documents: int) -> Track:
-    """A track whose systems are taken in and judged; prints what each took."""
+    """Return a track whose systems are read and judged; print the time of each."""
     from kbpo.corpus.load import find_schema, load_corpus
     from kbpo.sampling.open_track import Money, create_track, open_track
     from kbpo.tracks.models import Track
@@ -254,7 +257,7 @@ def prepare(folder: Path, predictions: int, systems: int, documents: int) -> Tra
 
 
 def prepare_and_score(folder: Path, predictions: int, systems: int, documents: int) -> None:
-    """Nothing; takes the systems in, has them judged, and prints what rescoring takes."""
+    """Read and judge the systems, and print the cost of rescoring."""
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
@@ -288,7 +291,7 @@ def prepare_and_score(folder: Path, predictions: int, systems: int, documents: i
 
 
 def score_twice(track: Track, captured: Any) -> None:
-    """Nothing; prints the seconds and the memory of two rescorings."""
+    """Print the seconds and the memory of two rescorings."""
     from django.db import transaction
 
     from kbpo.evaluation.run import evaluate
@@ -318,7 +321,7 @@ def score_twice(track: Track, captured: Any) -> None:
 
 
 def main() -> None:
-    """Nothing; measures each size in a process of its own."""
+    """Measure each size in a process of its own."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,21 +1,21 @@
-"""What the service does a second, as it is deployed:
-pages, answers, leases, the board, and nothing.
+"""Measures the throughput of the deployed service: pages, answers, leases, the board, and its idle
+load.
 
 usage: python -m benchmarks.service [ROW ...] [--hits 22000] [--seconds 20]
 
 ROW is empty, lease, answer, veteran, answers, people, idle, few, board, owner or (default) all.
 `answers answers` measures the same twice: on a database that nobody has answered on yet, which no
-statistics were made of, and on the one that this leaves; `people people` likewise.
-Only `empty` is about a service that has no question yet; `answer` is what one answer takes of
-processors, in this process and the database's: it compares on a busy machine, too. PostgreSQL and
-Redis are the embedded ones, the site is gunicorn with the workers and threads of the Dockerfile,
-Celery ticks as often as it does there; all in a database of its own. Questions are about two names,
-by the steps that ask and publish; 500 are made so and copied until there are enough. People log in,
-take what is next and send an answer as the page's script does: one request, which answers with the
-next page. Every request has a connection of its own, as from a proxy that is set up as
-docs/operations.md says. Client and server share the machine: what the client takes itself is told.
-Readers never pause: p95 is what twenty wait for who ask for as much as there is. A core-second is
-one of the site's and the database's processes.
+statistics were made of, and on the one that this leaves; `people people` likewise. Only `empty` is
+about a service that has no question yet; `answer` is what one answer takes of processors, in this
+process and the database's: it compares on a busy machine, too. PostgreSQL and Redis are the
+embedded ones, the site is gunicorn with the workers and threads of the Dockerfile, Celery ticks as
+often as it does there; all in a database of its own. Questions are about two names, by the steps
+that ask and publish; 500 are made so and copied until there are enough. People log in, take what is
+next and send an answer as the page's script does: one request, which answers with the next page.
+Every request has a connection of its own, as from a proxy that is set up as docs/operations.md
+says. Client and server share the machine: what the client takes itself is told. Readers never
+pause: p95 is what twenty wait for who ask for as much as there is. A core-second is one of the
+site's and the database's processes.
 """
 
 from __future__ import annotations
@@ -68,18 +68,18 @@ ANSWER = {"a": "0-3", "b": "other", "holds": "per:schools_attended>"}
 CSRF = "a" * 32
 QUESTION = re.compile("/annotate/[0-9a-f]{32,}/")
 MADE = 500
-"""Questions that the steps make; the others are copies"""
+"""Questions that the pipeline creates; the others are copies"""
 
 
 class Person(NamedTuple):
-    """Somebody who is logged in."""
+    """A person who is logged in."""
 
     session: str
     worker: int
 
 
 class Load(NamedTuple):
-    """What some people got: seconds of each request, and how long it all took."""
+    """The requests of some people: seconds of each, and the total time."""
 
     times: list[float]
     seconds: float
@@ -89,18 +89,18 @@ class Load(NamedTuple):
 
     @property
     def each(self) -> str:
-        """What a request took of processors."""
+        """Return the processor time of a request as a text."""
         server, client = (1000 * used / len(self.times) for used in (self.server, self.client))
         return f"{server:.1f} ms of the service and {client:.1f} of the client each"
 
 
 def told(what: str, measured: str, goal: str) -> None:
-    """Nothing; prints a row."""
+    """Print a row."""
     print(f"{what:<46} {measured:<62} {goal}", flush=True)
 
 
 class Site(processes.Service):
-    """The service as it is deployed."""
+    """The deployed service."""
 
     def _commands(self) -> dict[str, list[str]]:
         commands = super()._commands()
@@ -108,7 +108,7 @@ class Site(processes.Service):
         return commands
 
     def processor_seconds(self) -> dict[str, float]:
-        """Return what the site's, the worker's and the database's processes have used."""
+        """Return the processor seconds of the site's, the worker's and the database's processes."""
         seconds = {}
         roots = {name: one.pid for name, one in self.running.items()}
         for name, pid in (roots | {"database": self.postmaster()}).items():
@@ -122,18 +122,20 @@ class Site(processes.Service):
         return seconds
 
     def used(self) -> float:
-        """Return what all of them have used."""
+        """Return the total processor seconds of these processes."""
         return sum(self.processor_seconds().values())
 
     def postmaster(self) -> int:
-        """Return the number of the database server's process."""
+        """Return the process id of the database server."""
         [(folder,)] = self.fetch("SELECT current_setting('data_directory')")
         return int((Path(folder) / "postmaster.pid").read_text().split()[0])
 
     def ask(
         self, path: str, session: str = "", form: dict[str, str] | None = None, etag: str = ""
     ) -> tuple[int, bytes, str]:
-        """Return status, body and ETag of a page; of what is sent as the page's script sends it."""
+        """Return status, body and ETag of a page, or of a form that is sent like the page's script
+        does.
+        """
         headers = {"Cookie": f"sessionid={session}; csrftoken={CSRF}", "X-CSRFToken": CSRF}
         headers |= {"Accept-Encoding": "gzip"} if form is None else {}
         headers |= {"If-None-Match": etag} if etag else {}
@@ -155,8 +157,8 @@ class Site(processes.Service):
         *,
         warm: float = 0.0,
     ) -> Load:
-        """Return what it took while each of some people took their turns for so many seconds, or
-        until nobody had one left; what came within the first few counts for nothing.
+        """Return the load while each person takes turns for some seconds, or until nobody has a
+        turn left; requests of the first few seconds are not counted.
         """
         times: list[float] = []
         failed: list[BaseException] = []
@@ -189,21 +191,21 @@ class Site(processes.Service):
 
 
 def own_seconds() -> float:
-    """Return what this process has used."""
+    """Return the processor seconds of this process."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 
 
 def p95(times: list[float]) -> str:
-    """Return the middle and the 95th percentile of some times."""
+    """Return the median and the 95th percentile of some times as a text."""
     ordered = sorted(times)
     middle, high = statistics.median(ordered), ordered[int(0.95 * (len(ordered) - 1))]
     return f"p50 {middle * 1000:.0f} ms, p95 {high * 1000:.0f} ms"
 
 
 def open_questions(hits: int) -> None:
-    """Nothing; so many questions are open on our own pages, of a track that notes no times: nobody
-    is excluded for answering faster than people do.
+    """Open this many questions on our own pages, on a track that does not check times, so that
+    nobody is excluded for answering faster than people do.
     """
     from annotation.hits import publish
     from annotation.models import HIT, Policy
@@ -321,14 +323,14 @@ VETERAN = (
 
 
 def logged_in(user: Any) -> str:
-    """Return the session of somebody who has logged in."""
+    """Return the session of a user who is logged in."""
     client = Client()
     client.force_login(user)
     return str(client.cookies["sessionid"].value)
 
 
 def people(names: list[str]) -> list[Person]:
-    """Return annotators who have agreed to the terms, learned, and logged in."""
+    """Return annotators who have agreed to the terms, passed the tutorials, and logged in."""
     from annotation.workers.worker import worker_of
     from kbpo.accounts.models import User
 
@@ -349,8 +351,8 @@ def worker_numbered(pk: int) -> Worker:
 
 
 def lease(site: Site, hits: int) -> None:
-    """Nothing; prints how long it takes to find the next question, for people without a team and
-    for members of one, which has no stake in any.
+    """Print the time of finding the next question, for people without a team and for members of a
+    team without a run.
     """
     from annotation.hits import lease as leases
     from kbpo.accounts.models import Team
@@ -382,7 +384,7 @@ def lease(site: Site, hits: int) -> None:
 
 
 def answer(site: Site, n: int = 150) -> None:
-    """Nothing; prints what an answer takes of processors, with the page of the next question."""
+    """Print the processor time of an answer, including the page of the next question."""
     person = people(["alone"])[0]
     client = Client(HTTP_HOST="127.0.0.1")
     client.cookies["sessionid"] = person.session
@@ -413,14 +415,14 @@ def answer(site: Site, n: int = 150) -> None:
 
 
 def next_of(site: Site, person: Person) -> tuple[int, str]:
-    """Return the status with which somebody is led to their next question, and where that is."""
+    """Return the status and the address of the redirect to a person's next question."""
     cookie = {"Cookie": f"sessionid={person.session}"}
     reply = ask(site.port, "GET", "/annotate/next/", cookie)
     return reply.status, reply.header("Location")
 
 
 def answering(site: Site, person: Person, think: float = 0.0) -> Iterator[float]:
-    """Yields the seconds of each answer that somebody sends, until nothing is left."""
+    """Yield the seconds of each answer that a person sends, until no question is left."""
     _, address = next_of(site, person)
     if think:
         time.sleep(think * (hash(person.session) % 100) / 100)
@@ -435,7 +437,7 @@ def answering(site: Site, person: Person, think: float = 0.0) -> Iterator[float]
 
 
 def doubled(site: Site) -> int:
-    """Return how many questions have more answers than places, or two of one person."""
+    """Return how many questions have more answers than places, or two answers of one person."""
     [(n,)] = site.fetch(
         "SELECT count(*) FROM (SELECT h.id FROM annotation_hit h JOIN annotation_assignment a"
         " ON a.hit_id = h.id WHERE a.status NOT IN ('returned', 'rejected', 'failed') GROUP BY h.id"
@@ -445,7 +447,7 @@ def doubled(site: Site) -> int:
 
 
 def answers(site: Site, seconds: float, again: int) -> None:
-    """Nothing; prints what forty people who never think get through."""
+    """Print the throughput of forty people who never pause."""
     crowd = people([f"quick{again} {number}" for number in range(40)])
     load = site.load(40, seconds, lambda number: answering(site, crowd[number]))
     n = len(load.times)
@@ -458,7 +460,7 @@ def answers(site: Site, seconds: float, again: int) -> None:
 
 
 def slow_people(site: Site, seconds: float, again: int) -> None:
-    """Nothing; prints what two hundred people who think for three seconds wait for."""
+    """Print the waiting times of two hundred people who think for three seconds."""
     crowd = people([f"slow{again} {number}" for number in range(200)])
     load = site.load(
         200, seconds, lambda number: answering(site, crowd[number], think=3.0), warm=10
@@ -472,8 +474,8 @@ def slow_people(site: Site, seconds: float, again: int) -> None:
 
 
 def few(site: Site, n: int = 40) -> None:
-    """Nothing; prints how many requests were refused as too much at once, while as many people who
-    never think share the last questions.
+    """Print how many requests were refused as too many at once, while as many people who never
+    pause share the last questions.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -504,7 +506,7 @@ def few(site: Site, n: int = 40) -> None:
 
 
 def veteran(site: Site, n: int) -> None:
-    """Nothing; prints how long the page takes for somebody with many answers, and with none."""
+    """Print the time of the page for a person with many answers, and for one with none."""
     from annotation.hits import lease as leases
     from annotation.models import Assignment
 
@@ -566,7 +568,7 @@ def real_track(site: Site, folder: Path) -> tuple[str, int, str]:
 
 
 def reading(site: Site, path: str, session: str, again: bool, number: int) -> Iterator[float]:
-    """Yields the seconds of each reading of a page; with the ETag of the last if `again`."""
+    """Yield the seconds of each request of a page, with the last ETag if `again`."""
     etag = ""
     while True:
         began = time.perf_counter()
@@ -577,7 +579,7 @@ def reading(site: Site, path: str, session: str, again: bool, number: int) -> It
 
 
 def read_pages(site: Site, real: tuple[str, int, str], which: list[str], seconds: float) -> None:
-    """Nothing; prints how long the board and an owner's page take under twenty readers."""
+    """Print the times of the board and of an owner's page under twenty readers."""
     slug, pk, session = real
     pages = {
         "board": (f"/tracks/{slug}/", "", "p95 ≤ 20 ms"),
@@ -603,8 +605,8 @@ def read_pages(site: Site, real: tuple[str, int, str], which: list[str], seconds
 
 
 def idle(site: Site, seconds: float, of: str = "submissions judging") -> None:
-    """Nothing; prints what the service takes while nothing happens: half a minute after the last
-    change, when looks at what is due still come often, and two minutes later, when they do not.
+    """Print the load while nothing happens: half a minute after the last change, when checks for
+    due work are still frequent, and two minutes later, when they are rare.
     """
     for wait, when in ((30, "half a minute after a change"), (120, "minutes after it")):
         time.sleep(wait)
@@ -617,14 +619,14 @@ def idle(site: Site, seconds: float, of: str = "submissions judging") -> None:
 
 
 def make_database() -> None:
-    """Nothing; the database of the measured service is there, and empty."""
+    """Create an empty database for the measured service."""
     with connection._nodb_cursor() as cursor:
         cursor.execute(f"DROP DATABASE IF EXISTS {processes.DATABASE} WITH (FORCE)")
         cursor.execute(f"CREATE DATABASE {processes.DATABASE}")
 
 
 def measure(site: Site, folder: Path, rows: list[str], hits: int, seconds: float) -> None:
-    """Nothing; prints the rows."""
+    """Print the rows."""
     settings.MEDIA_ROOT, settings.ARRAYS_ROOT = folder / "media", folder / "arrays"
     with site.speaking():
         settings.ALLOWED_HOSTS = ["*"]

@@ -21,7 +21,7 @@ from rehearsal.newspaper.knows import rows
 
 RELATIONS_A_DOCUMENT = 800
 STRINGS = ("TITLE", "DATE")
-"""Types whose mentions are no entities"""
+"""Types whose mentions are not entities"""
 Mention = dict[str, str]
 
 
@@ -29,7 +29,7 @@ def large(directory: Path, relations: int, *, documents: int | None = None, seed
     """Write the knowledge base with exactly so many relations, none twice, next to its corpus.
 
     The corpus repeats the newspaper's documents under new ids, and its entities under new names.
-    ValueError if the documents cannot hold so many relations.
+    Raises Raises ValueError if the documents cannot hold so many relations.
     """
     if relations < 1:
         raise ValueError(f"relations must be positive, not {relations}")
@@ -86,7 +86,9 @@ def large(directory: Path, relations: int, *, documents: int | None = None, seed
 
 
 def _entities(mentions: list[Mention], document: str, copy: int, typed: set[str]) -> Iterator[str]:
-    """Return the lines of a document's entities; `typed` are those whose types were written."""
+    """Return the lines of a document's entities; `typed` are the entities whose types were written
+    already.
+    """
     for mention in mentions:
         if mention["type"] in STRINGS:
             continue
@@ -118,7 +120,7 @@ def _pairs(mentions: list[Mention]) -> list[tuple[Mention, str, Mention]]:
 
 
 def _entity(mention: Mention, copy: int) -> str:
-    """Return the name of the entity; one with a link may be in several documents of a copy."""
+    """Return the name of an entity; an entity with a link may be in several documents of a copy."""
     return f":E{copy}_{mention['link'] or mention['doc_id'] + '_' + mention['entity']}"
 
 
