@@ -1,7 +1,7 @@
 """The API of the service as Python methods.
 
-What is a list comes as a pandas data frame where pandas is installed, else as a list of
-dictionaries; everything else as the service said it.
+Lists are returned as pandas data frames if pandas is installed, else as lists of dictionaries;
+everything else is returned as the service sent it.
 """
 
 from __future__ import annotations
@@ -22,24 +22,25 @@ except ImportError:
 
 Json = dict[str, Any]
 Table: TypeAlias = Any
-"""A pandas data frame, or a list of `Json` where there is no pandas or none is wanted"""
+"""A pandas data frame; a list of `Json` without pandas, or with `frames=False`"""
 
 RESTING = {"planned", "scored", "refused", "expired", "withdrawn", "failed"}
-"""Statuses of a submission that wait for nobody but its owner"""
+"""Statuses of a submission that waits for its owner only"""
 BLOCK = 1 << 16
 TOO_LARGE, BUSY, AWAY = 413, 429, 500
-"""Statuses of HTTP: a body is too large; too many requests; from here on the service, or a proxy
-before it, is in trouble"""
+"""HTTP statuses: the body is too large; too many requests; from this one on, the service or a proxy
+in front of it has failed"""
 PATIENCE, LONGEST_WAIT = 900.0, 60.0
-"""Seconds for which a watch outlasts a service that is away, and from look to look at most"""
+"""Seconds for which a watch tolerates an absent service, and the longest time between two requests
+"""
 ASK_ADDRESS = "Is the address right?"
 MOST_WAITS = 5
-"""How often a request is repeated that the service asked to come later"""
+"""How often a request is repeated if the service asks to retry later"""
 
 
 class Refused(Exception):
-    """The service refused the request; the text is its sentence. `code` is the reason of the
-    service, `status` the HTTP status.
+    """The service refused the request; the text is its sentence. `code` is the service's reason
+    code, `status` the HTTP status.
     """
 
     def __init__(self, detail: str, code: str = "", status: int = 0) -> None:
@@ -145,12 +146,12 @@ class Client:
         return self._table(self._pages(f"submissions/{number}/problems/"))
 
     def predictions(self, number: int, **filters: str) -> Iterator[Json]:
-        """Yield a submission's predictions with what people said of each, as far as you may see.
+        """Yield a submission's predictions, each with the judgments that you may see.
 
         Filters are those of the page: `verdict` (right, wrong, undecided, judged, unjudged,
         disputed), `part` (the part that is wrong, or any), `votes="split"`, `who="alone"`,
-        `relation`, `type`, `q` (words of the text), `entity` (name of the subject or
-        object), `document`, `sort`.
+        `relation`, `type`, `q` (words of the text), `entity` (name of the subject or object),
+        `document`, `sort`.
         """
         yield from self._cursor_pages(f"submissions/{number}/predictions/", **filters)
 
@@ -171,7 +172,7 @@ class Client:
         return self.judgments(number, **(chosen | filters))
 
     def dispute(self, number: int, prediction: int, note: str) -> Json:
-        """Dispute the judgment of a prediction of yours: an expert judges it blind."""
+        """Dispute the judgment of one of your predictions: an expert judges it blind."""
         address = f"submissions/{number}/predictions/{prediction}/dispute/"
         return cast(Json, self._send("POST", address, json={"note": note}).json())
 

@@ -8,9 +8,9 @@ from typing import Any
 Json = dict[str, Any]
 
 FEW = 50
-"""Judgments below which a figure has no decimals, as on the pages"""
+"""Number of judgments below which a figure has no decimals, as on the pages"""
 UNDER_WAY = {"received", "read", "confirmed", "judging"}
-"""Statuses in which a submission waits for the service, or for people"""
+"""Statuses in which a submission waits for the service, or for annotators"""
 
 
 def percent(figure: Json | None) -> str:
@@ -52,13 +52,13 @@ def progress_text(submission: Json) -> str:
 
 
 def rank_text(system: Json) -> str:
-    """Return a system's rank on a board, as “2–3”; empty where it has none."""
+    """Return a system's rank on a board, as “2–3”; empty without a rank."""
     best, worst = system["rank"] or ("", "")
     return f"{best}" if best == worst else f"{best}–{worst}"
 
 
 def summary_lines(submission: Json, board: Json | None, *, with_next: bool = True) -> Iterator[str]:
-    """Yield the state of a submission, its scores and rank, and the next step if `with_next`.
+    """Yield the status of a submission, its scores and rank, and the next step if `with_next`.
     `board` is the board of its track; it may be empty. With None the rank is left out.
     """
     far = progress_text(submission)
@@ -129,7 +129,7 @@ def _rank_sentence(submission: Json, system: Json | None, n_ranked: int) -> str:
 
 
 def _next_lines(submission: Json) -> Iterator[str]:
-    """Yield the commands that its owner can run now."""
+    """Yield the commands that the owner of a submission can run now."""
     number, track, status = submission["id"], submission["track"], submission["status"]
     if not submission.get("own", True):
         whose = "anonymous" if submission.get("anonymous") else f"of {submission['team']}"

@@ -1,7 +1,7 @@
-"""The command line: one command a thing that a researcher does, one module a kind of thing.
+"""The command line: one command for each action of a researcher, in modules by subject.
 
-A module lists its commands in `COMMANDS`; another one is added to `MODULES`. All speak to the
-service through `service.Service`, and print through `printing`.
+A module lists its commands in `COMMANDS`; a new module is added to `MODULES`. All call the service
+through `service.Service`, and print through `printing`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ MODULES = (files, runs, scores, judge)
 
 
 class Commands(click.Group):
-    """Commands that end with a sentence where a file or folder of one's own cannot be written."""
+    """Commands that end with a sentence if a local file or folder cannot be written."""
 
     def invoke(self, context: click.Context) -> Any:
-        """Return what the command returns."""
+        """Return the result of the command."""
         try:
             return super().invoke(context)
         except KeyboardInterrupt:

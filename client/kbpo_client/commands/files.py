@@ -1,4 +1,4 @@
-"""Commands of files: the log-in, what systems are run on, and runs that are read and uploaded."""
+"""Commands of files: the log-in, the download of inputs, and runs that are read and uploaded."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Reading:
     """The result of reading a file."""
 
     items: str
-    """What a line says: relations, or outputs"""
+    """The items of a line: relations, or outputs"""
     usable_items: int
     errors: int
     warnings: int
@@ -149,7 +149,7 @@ def tracks(service: Service, as_json: bool) -> None:
 @json_option
 @service_of
 def download(service: Service, track: str, to: Path | None, as_json: bool) -> None:
-    """Download what systems are run on: the documents of TRACK and their schema, or its inputs."""
+    """Download the inputs of systems: the documents of TRACK and their schema, or its inputs."""
     folder = to or Path(track)
     with service.client() as client:
         schema = client.schema(track)
@@ -250,7 +250,7 @@ def submit(
 ) -> None:
     """Upload FILE to TRACK. Nothing is spent before `kbpo confirm`.
 
-    It ends with 0 once the file is stored, whatever is found in it.
+    Ends with 0 once the file is stored, even if problems are found in it.
     """
     waits = sys.stdout.isatty() and not as_json if wait is None else wait
     with service.client() as client:

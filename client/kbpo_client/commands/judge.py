@@ -25,7 +25,7 @@ from kbpo_client.commands.service import REFUSED, Service, fail, json_option, se
 
 END = None
 SHOWN = 80
-"""Characters of what a judge wrote, in a sentence"""
+"""Greatest number of characters of a judge's output in a sentence"""
 
 
 class JudgeFailed(Exception):
@@ -131,7 +131,8 @@ def judge_all(
 ) -> int:
     """Let a program score all items of a track, and return their number. `tell` is called with the
     number so far and the answer of the service. `not_tuned` states that the judge was not tuned on
-    judgments of the track. Scores before a failure are stored, so that nobody pays twice.
+    judgments of the track. Scores before a failure are stored, so that they need not be computed
+    twice.
     """
     done = 0
     while True:

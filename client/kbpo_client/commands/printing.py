@@ -15,7 +15,7 @@ from kbpo_client.summary import progress_text
 
 SHOWN_MESSAGES = 50
 SHOWN_CHARACTERS = 160
-"""Of a text in a line"""
+"""Greatest number of characters of a text in a line"""
 
 
 def show_json(data: Any) -> None:

@@ -136,7 +136,7 @@ def problems(service: Service, number: int, as_json: bool) -> None:
 
 NOTHING_MORE = "No offer: it is closed or cannot be narrowed, or prices are being computed."
 CANNOT_WITHDRAW = {"refused", "expired", "withdrawn"}
-"""Statuses in which there is nothing to take back"""
+"""Statuses in which a submission cannot be withdrawn"""
 at_most_option = click.option(
     "--at-most", type=str, help="Dollars; where it costs more by now, nothing is done."
 )
@@ -161,7 +161,7 @@ def confirm(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Confirm the plan of submission NUMBER: its price is reserved."""
+    """Confirm the plan of submission NUMBER, which reserves its price."""
     choices: dict[str, Any] = {"good_lines_only": good_lines_only}
     if development is not None:
         choices["development"] = development
@@ -196,8 +196,8 @@ def confirm(
 
 
 def _find_option(offer: dict[str, Any], half_width: str) -> dict[str, Any]:
-    """Return the option of this width; ends the command with the list of options if
-    there is none.
+    """Return the option of this width; end the command with the list of options if there is
+    none.
     """
     options: list[tuple[str, dict[str, Any]]] = sorted(offer["options"].items(), reverse=True)
     try:
@@ -256,7 +256,7 @@ def order(
 @json_option
 @service_of
 def edit(service: Service, /, number: int, as_json: bool, **said: Any) -> None:
-    """Change the details of submission NUMBER; what is not given stays as it is."""
+    """Change the details of submission NUMBER; options that are not given stay unchanged."""
     changes = {name: value for name, value in said.items() if value is not None}
     if not changes:
         options = ", ".join(f"--{name}" for name in said)

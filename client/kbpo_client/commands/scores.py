@@ -26,9 +26,9 @@ from scoring.release import BadRelease, Release
 
 FIGURES = ("worth", "systems", "width", "judgments", "prompts")
 SHORT = 24
-"""Characters of a metric's version in a line; the rest stands beneath"""
+"""Characters of a metric's version in a line; the rest is printed below"""
 OF_WORTH = ("pearson", "spearman", "rho", "prmse", "saves")
-"""Columns of what a metric is worth that are printed; --json has all of them"""
+"""Columns of a metric's worth that are printed; --json has all of them"""
 BY_RELATION = "for all of them at once; {left_out} left out, of fewer than {least} judgments"
 
 POPULATION = click.option(
@@ -159,8 +159,8 @@ def comparison_table(compared: dict[str, Any]) -> tuple[list[str], list[list[str
 @json_option
 @service_of
 def metrics(service: Service, track: str, figure: str, criterion: str, as_json: bool) -> None:
-    """Show what the metrics and judges of TRACK are worth, or each question (`--figure prompts`):
-    worth 1.26 means that 100 judgments with it tell as much as 126 without.
+    """Show the worth of the metrics and judges of TRACK, or each question (`--figure prompts`): a
+    worth of 1.26 means that 100 judgments with the metric are as informative as 126 without.
     """
     with service.client() as client:
         rows = cast(list[dict[str, Any]], client.metrics(track, figure, criterion))
@@ -188,8 +188,8 @@ def worth(row: dict[str, Any]) -> str:
 
 
 def number(value: Any, decimals: int = 3) -> str:
-    """Return a value of a table: a dash where there is none, texts and whole numbers as they
-    are.
+    """Return a value of a table as text: a dash if it is missing; texts and whole numbers are
+    unchanged.
     """
     if value is None:
         return "–"
@@ -201,7 +201,7 @@ VERDICTS = ("all", "right", "wrong", "undecided", "judged", "unjudged", "dispute
 PARTS = ("any", "relation", "subject", "object")
 SORTS = ("text", "sure", "unsure", "worst", "most")
 WHO_FOUND = {"others": "missed", "nobody": "nobody"}
-"""Options of `errors --missed`, as the service calls them"""
+"""Options of `errors --missed` -> the service's values"""
 
 
 @click.command()

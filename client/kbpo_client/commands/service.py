@@ -16,9 +16,9 @@ import click
 from kbpo_client.client import Client, Refused, Unreachable
 
 ACCOUNT_PAGE = "your account page"
-"""As the service's sentences call it"""
+"""The account page as the service's sentences name it"""
 REFUSED, ERRORS_IN_FILE, UNREACHABLE, STOPPED = 1, 3, 4, 130
-"""Exit codes besides 0 and click's own 2 for a command that was not understood"""
+"""Exit codes besides 0 and click's own 2 for wrong usage"""
 
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print what the service said, as JSON."
@@ -31,7 +31,7 @@ class _Number(click.IntRange):
     name = "number"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> int:
-        """Return the number. Ends the command, with a sentence, for one that no run has."""
+        """Return the number. Ends the command with a sentence if no run can have it."""
         number = click.INT.convert(value, param, ctx)
         if number < 1:
             self.fail(f"There is no run {number}: they are numbered from 1.", param, ctx)
@@ -78,7 +78,7 @@ class Service:
 
 
 def own_run(client: Client, number: int) -> dict[str, Any]:
-    """Return the submission of that number; ends the command if it is a public one of others."""
+    """Return the submission of that number; end the command if it is another team's public run."""
     submission = client.submission(number)
     if not submission.get("own", True):
         fail(f"{submission['team']} {submission['name']} is not a run of your teams.", REFUSED)
@@ -100,7 +100,7 @@ def fail(sentence: str, code: int) -> NoReturn:
 
 
 def settings_directory() -> Path:
-    """Return the directory of the client's settings; it need not exist."""
+    """Return the directory of the client's settings, which may not exist yet."""
     base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
     return Path(base) / "kbpo"
 
