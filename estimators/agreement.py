@@ -1,5 +1,5 @@
-"""How far people agree beyond chance: Fleiss' κ and Krippendorff's α, each ready for a bootstrap
-over units.
+"""Agreement beyond chance: Fleiss' κ and Krippendorff's α, each with weights for a bootstrap over
+units.
 
 Also offered here: :func:`majority`, :func:`token_majority` and :func:`dawid_skene` of
 :mod:`estimators.votes`.
@@ -161,8 +161,8 @@ def krippendorff_alpha(
 def _alpha_of_nominal_answers(
     table: sparse.csr_array, answers: FloatArray, weights: FloatArray
 ) -> FloatArray:
-    """Return α of every row of weights at once: δ² is the same in all, and its square forms are
-    sums of squares.
+    """Return α for all rows of weights at once. δ² is the same for all rows, so its quadratic forms
+    are sums of squares.
     """
     disagreement = (answers**2 - table.power(2).sum(axis=1)) / (answers - 1)
     totals = weights @ table

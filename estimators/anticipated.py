@@ -1,8 +1,8 @@
-"""What the model expects the variance of recall and F1 to be: the floor that keeps their intervals
-from collapsing.
+"""The model's expected variance of recall and F1, a lower bound that keeps their intervals from
+collapsing.
 
-:func:`estimators.horvitz_thompson.anticipated_variance` is the same for precision, whose terms all
-have one sign and one criterion. A term of recall is the prediction as its system predicts it, less
+:func:`estimators.horvitz_thompson.anticipated_variance` computes it for precision, whose terms all
+have one sign and one criterion. A term of recall is the prediction as its system predicts it, minus
 its share of all true facts.
 """
 
@@ -23,10 +23,10 @@ from estimators.estimate import Estimate
 from estimators.sums import Support
 
 MODEL_FREEDOM = 50.0
-"""Degrees of freedom for which the variance that the model expects counts"""
+"""Degrees of freedom with which the model's expected variance is weighted"""
 TINY = np.finfo(np.float64).tiny
 BLOCK = 2**14
-"""Rows whose terms are held at once: so few stay near the processor"""
+"""Number of rows whose terms are in memory at once, few enough for the processor's cache"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +103,7 @@ class Belief:
 
     def of_systems(self, own: Iterable[tuple[Support, FloatArray]], share: ArrayLike) -> FloatArray:
         """Return the anticipated variance of several systems, each given by its support and u (n,)
-        at its rows.
+        at the rows of the support.
         """
         taken = np.asarray(share, dtype=np.float64)
         whole = float(self._odds @ self._target_deviations**2)
@@ -120,8 +120,8 @@ class Belief:
         return total
 
     def _system_sums(self, support: Support, u: FloatArray, taken: float) -> tuple[float, float]:
-        """Return the additions of a system's own rows to the sums of squares over targets and over
-        rows; both infinite if one of its rows can never be asked.
+        """Return the contributions of a system's own rows to the sums of squares over targets and
+        over rows; both infinite if one of its rows can never be asked about.
         """
         taken_first = np.empty(u.size)
         together = apart = 0.0
@@ -146,12 +146,12 @@ class Belief:
 
     @cached_property
     def _is_never(self) -> bool:
-        """Return whether anything can never be asked."""
+        """Return whether a target can never be asked about."""
         return not bool(np.all(self.pi))
 
     @cached_property
     def _odds(self) -> FloatArray:
-        """1/π − 1 of each target; 1 where π is 0."""
+        """Return 1/π − 1 of each target; 1 if π is 0."""
         chance = np.ones(int(self.target.max(initial=-1)) + 1)
         chance[self.target] = self.pi
         odds: FloatArray = np.divide(1 - chance, chance, out=np.ones_like(chance), where=chance > 0)
@@ -167,7 +167,7 @@ class Belief:
 
     @cached_property
     def _target_deviations(self) -> FloatArray:
-        """Their sums over each target."""
+        """Return the sums of `_pool_deviations` over each target."""
         return np.bincount(self.target, weights=self._pool_deviations).astype(np.float64)
 
     @cached_property
@@ -189,7 +189,7 @@ class Belief:
 
     @cached_property
     def _joint_coverage(self) -> FloatArray:
-        """v g (1 − g°)."""
+        """Return v g (1 − g°)."""
         covered_by_both: FloatArray = (
             self.pool_weight * np.minimum(self.g, self.pool_g) * (1 - self.pool_g)
         )
@@ -197,7 +197,8 @@ class Belief:
 
 
 def combine_variances(anticipated: ArrayLike, influence: ArrayLike, pi: ArrayLike) -> FloatArray:
-    """Return the anticipated variance, corrected by the realised one as far as that is known.
+    """Return the anticipated variance, corrected by the realised one according to its degrees of
+    freedom.
 
     ``A + w (V − A)`` with ``V = Σ v_τ``, ``v_τ = (1 − π) z_τ²`` and ``w = d/(d + 50)``, where ``d =
     V²/Σ v_τ²`` are the degrees of freedom of Satterthwaite. Where π varies much, as for recall of a
@@ -243,10 +244,10 @@ def combine_variances(anticipated: ArrayLike, influence: ArrayLike, pi: ArrayLik
 
 
 def beyond_targets(influence: FloatArray, design: Design, n_targets: int) -> FloatArray:
-    """Return the part of a variance that does not come from targets being asked one by one: that of
-    the documents.
+    """Return the part of a variance that is due to the sampling of documents, and not of single
+    targets.
 
-    To be added to what the model expects, which knows of targets only.
+    It is added to the variance that the model expects, which covers targets only.
 
     Parameters
     ----------

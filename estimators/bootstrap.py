@@ -1,6 +1,6 @@
-"""Bootstrap by multinomial weights: a resample is how often each row was taken, so a statistic of B
-resamples is one matrix product. By strata (each system's draws by themselves) and by clusters
-(documents whole).
+"""Bootstrap by multinomial weights: a resample is the number of times that each row was drawn, so a
+statistic of B resamples is one matrix product. Supports strata (each system's draws) and clusters
+(whole documents).
 
 Intervals: basic (the published "empirical bootstrap"), percentile and BCa (Efron 1987).
 """
@@ -50,7 +50,7 @@ class Bootstrap:
     value: Numbers
     replicates: FloatArray
     skew: Numbers | Callable[[], Numbers]
-    """The acceleration, or what works it out."""
+    """The acceleration, or a function that computes it."""
 
     @cached_property
     def acceleration(self) -> Numbers:
@@ -68,9 +68,8 @@ class Bootstrap:
         """Return the interval at `confidence_level`.
 
         `basic` reflects the replicates' quantiles about the value: (2 θ̂ − Q(1 − α/2), 2 θ̂ −
-        Q(α/2)), the published one;
-        `percentile` takes them as they are; `bca` shifts them for bias and skewness. Replicates
-        that are NaN (a resample without any true draw) are left out.
+        Q(α/2)), the published one; `percentile` uses them unchanged; `bca` shifts them for bias and
+        skewness. Replicates that are NaN (a resample without any true draw) are left out.
 
         Raises
         ------
@@ -202,7 +201,7 @@ def bootstrap(
 
 @dataclass(frozen=True, eq=False)
 class _Units:
-    """Which unit each row belongs to (0 … U − 1), and the units of each stratum."""
+    """The unit of each row (0 … U − 1), and the units of each stratum."""
 
     of_row: IntArray
     strata: list[IntArray]
@@ -246,8 +245,8 @@ def _apply(statistic: Statistic, weights: FloatArray) -> FloatArray:
 
 
 def _leave_one_out(units: _Units, members: IntArray, step: int) -> Iterator[FloatArray]:
-    """Yield row weights, a few units of one stratum left out in turn, the others of the stratum
-    scaled up.
+    """Yield row weights that leave out the units of one stratum in turn, a few at a time, and scale
+    up the other units of the stratum.
     """
     for start in range(0, len(members), step):
         left_out = members[start : start + step]

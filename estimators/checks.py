@@ -1,5 +1,5 @@
-"""Checks of arguments: every function returns the checked array as float64, or names the offending
-value.
+"""Checks of arguments: every function returns the checked array as float64, or raises ValueError
+with the offending value.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 Numbers = float | FloatArray
 LARGE = 1e100
-"""Squares and sums of what is not larger are finite"""
+"""Largest absolute value whose squares and sums are certainly finite"""
 
 
 def _refuse(name: str, array: NDArray[Any], bad: BoolArray, wanted: str) -> None:
@@ -61,8 +61,8 @@ def labels(name: str, values: ArrayLike) -> FloatArray:
 
 
 def within_reach(values: FloatArray) -> FloatArray:
-    """Return columns (n, k), those whose squares would overflow divided by a power of two;
-    standardised values stay the same. NaN is missing.
+    """Return columns (n, k). Columns whose squares would overflow are divided by a power of two,
+    which does not change standardised values. NaN is missing.
     """
     largest = np.fmax.reduce(np.abs(values), axis=0, initial=0.0)
     shift = np.where(largest > LARGE, np.frexp(largest)[1], 0)
@@ -82,8 +82,8 @@ def codes(name: str, values: ArrayLike, n: int, *, lowest: int = 0) -> IntArray:
 
 
 def groups(name: str, values: ArrayLike, n: int) -> IntArray:
-    """Return 0 … k − 1 for the k codes among ``values``, in their order: memory then grows with k,
-    not with a code.
+    """Return 0 … k − 1 for the k distinct codes among ``values``, in their order, so that memory
+    grows with k and not with the largest code.
     """
     checked = codes(name, values, n)
     highest = int(checked.max(initial=-1))

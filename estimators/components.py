@@ -1,10 +1,11 @@
-"""What outputs differ by, what people differ by, what a metric saves,
-and how many judgments it takes.
+"""Variance between outputs, variance between annotators, the judgments that a metric saves, and the
+number of judgments for an interval.
 
-A judgment of output z is ``Y(z)``, its expectation over people ``f(z) = E Y(z)``. What the outputs
-differ by is ``σ_f² = Var f``, what people differ by on one output ``σ_a² = E Var Y``. A metric g
-that is known for **all** outputs takes away the part of σ_f² that it explains, whatever its own
-bias; σ_a² it cannot touch. :mod:`estimators.control_variates` offers these functions too.
+A judgment of output z is ``Y(z)``, its expectation over people ``f(z) = E Y(z)``. The variance
+between outputs is ``σ_f² = Var f``, the variance between annotators of one output ``σ_a² = E Var
+Y``. A metric g that is known for **all** outputs takes away the part of σ_f² that it explains,
+whatever its own bias; σ_a² it cannot touch. :mod:`estimators.control_variates` offers these
+functions too.
 
 Reference: Chaganty, Mussmann and Liang (2018), *The price of debiasing automatic metrics in natural
 language evaluation*.
@@ -305,12 +306,12 @@ def metric_worth(
     n_resamples: int = 0,
     rng: np.random.Generator | None = None,
 ) -> MetricWorth:
-    """Return how a metric goes with people on the level of single outputs,
-    and the judgments it saves.
+    """Return the correlation of a metric with people's judgments of single outputs, and the
+    judgments that it saves.
 
-    With C the covariance of output means ȳ_i and g: ``ρ̂ = C/√(σ̂_f² Var g)``,
-    ``r̂ = C/√((σ̂_f² + σ̂_a²) Var g)``. Without an output judged twice σ_a² is not known: the values
-    are then taken for single judgments, and ρ is NaN.
+    With C the covariance of output means ȳ_i and g: ``ρ̂ = C/√(σ̂_f² Var g)``, ``r̂ = C/√((σ̂_f² +
+    σ̂_a²) Var g)``. Without an output judged twice σ_a² is not known: the values are then taken for
+    single judgments, and ρ is NaN.
 
     Parameters
     ----------
@@ -366,7 +367,7 @@ def mean_variance(
     per_item: float = 1.0,
     population: int | None = None,
 ) -> float:
-    """Return the variance that a mean of ratings is planned to have.
+    """Return the planned variance of a mean of ratings.
 
     ``[σ_f² (1 − ρ²)(1 − n/N) + σ_a²/c]/n``: n of N outputs, c judgments each. At a price a judgment
     c = 1 is best as long as n < N.
@@ -416,7 +417,7 @@ def mean_variance(
 
 @dataclass(frozen=True)
 class RequiredJudgments:
-    """How many judgments an interval takes, and how they are best spread.
+    """The number of judgments that an interval needs, and how they are best distributed.
 
     Attributes
     ----------
@@ -453,7 +454,7 @@ def required_judgments(
     per_item: int = 1,
     population: int | None = None,
 ) -> RequiredJudgments:
-    """Return how many judgments bring a mean to ± half_width.
+    """Return how many judgments a mean needs for an interval of ± half_width.
 
     The smallest n with ``z² · mean_variance(n) ≤ half_width²``. Where all N outputs with
     ``per_item`` people each are not enough, every output is judged by as many people as it takes.
@@ -512,7 +513,9 @@ def _round_up(number: float) -> int:
 
 @dataclass(frozen=True, eq=False)
 class _Summaries:
-    """The judgments of each output: count, mean, sum of squares about the mean, group 0 … G − 1."""
+    """The judgments of each output: count, mean, sum of squares about the mean, and group 0 … G −
+    1.
+    """
 
     code: IntArray
     count: FloatArray
@@ -578,8 +581,8 @@ def _worth(part: _Summaries, metric: FloatArray, weights: FloatArray) -> FloatAr
 def _covariance_within_groups(
     part: _Summaries, left: FloatArray, right: FloatArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the covariance within groups (ddof 1 a group), the mean square of ``right`` about its
-    least value, the d.f.
+    """Return the covariance within groups (ddof 1 for each group), the mean square of ``right``
+    about its minimum, and the degrees of freedom.
     """
     # Sums of squares of numbers far from 0 lose their digits.
     left, right = left - left.min(initial=np.inf), right - right.min(initial=np.inf)

@@ -120,7 +120,7 @@ def control_variate_mean(
 
 
 def _without_itself(rating: FloatArray, z: FloatArray) -> FloatArray:
-    """Return h_i = α̂_(−i) z_i, with α̂ of algorithm 1 from all other outputs."""
+    """Return h_i = α̂_(−i) z_i, where α̂ of algorithm 1 is computed from all other outputs."""
     n = rating.size
     mean = (rating.sum() - rating) / (n - 1)
     slope = ((rating * z).sum() - rating * z) / (n - 1) - mean * (z.sum() - z) / (n - 1)
@@ -129,7 +129,7 @@ def _without_itself(rating: FloatArray, z: FloatArray) -> FloatArray:
 
 
 def _multiplier(rating: FloatArray, guess: FloatArray) -> float:
-    """Return the λ in [0, 1] for which the variance of rating − λ guess is least."""
+    """Return the λ in [0, 1] that minimises the variance of rating − λ guess."""
     centred = guess - guess.mean()
     spread = float(centred @ centred)
     if spread <= FLAT * float(guess @ guess) or spread == 0:
@@ -138,7 +138,9 @@ def _multiplier(rating: FloatArray, guess: FloatArray) -> float:
 
 
 def _estimate_from_residuals(value: float, residual: FloatArray, fitted: int) -> Estimate:
-    """Return the estimate of an i.i.d. sample whose residuals took so many fitted numbers."""
+    """Return the estimate of an i.i.d. sample from its residuals and the number of fitted
+    parameters.
+    """
     n = residual.size
     degrees = n - fitted
     influence = residual / math.sqrt(n * degrees)
@@ -227,7 +229,7 @@ def regression_mean(
 
 
 class _Scale(NamedTuple):
-    """Standardises metrics by their population; what is missing becomes the mean."""
+    """Standardises metrics by their population; missing values become the mean."""
 
     centre: FloatArray
     size: FloatArray
@@ -256,7 +258,9 @@ def _folds(n: int, k: int, fold: ArrayLike | None) -> IntArray:
 
 
 def _slopes(rating: FloatArray, z: FloatArray, ridge: float | None, power_tune: bool) -> FloatArray:
-    """Return λ β of the ridge regression with an intercept, penalty and λ by leave-one-out."""
+    """Return λ β of the ridge regression with an intercept; penalty and λ are chosen by
+    leave-one-out.
+    """
     deviation, centred = rating - rating.mean(), z - z.mean(axis=0)
     left, sizes, right = np.linalg.svd(centred, full_matrices=False)
     explained = sizes > 1e-9 * max(sizes.max(initial=0.0), 1e-300)

@@ -1,8 +1,8 @@
-"""The model g: what is free predicts what people will say, and no label predicts itself.
+"""The model g: free features predict people's judgments, and no label is used to predict itself.
 
-Ridge-penalised logistic regression, fitted once for each fold on the labels of all other folds. The
-fold belongs to the target, so that rows of one target never vouch for each other (cross-fitting:
-Chernozhukov et al. 2018).
+Ridge-penalised logistic regression, fitted once for each fold on the labels of all other folds. All
+rows of a target are in one fold, so that they never predict each other (cross-fitting: Chernozhukov
+et al. 2018).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class _Model(NamedTuple):
 
 
 def folds(keys: Iterable[str | bytes | int], k: int, *, key: bytes) -> IntArray:
-    """Return the fold, 0 … k − 1, of each target key: a keyed hash, so it never changes and cannot
-    be chosen.
+    """Return the fold, 0 … k − 1, of each target key, by a keyed hash, so that it never changes and
+    cannot be chosen.
 
     Parameters
     ----------
@@ -75,12 +75,12 @@ def predict(
     weight: ArrayLike | None = None,
     clip: float = 0.02,
 ) -> FloatArray:
-    """Return g for every row of ``features_all``: its fold's logistic model, fitted on the other
-    folds' labels.
+    """Return g for every row of ``features_all``, by the logistic model of its fold, fitted on the
+    labels of the other folds.
 
-    Each model minimises ``−Σ w [f log g + (1 − f) log(1 − g)] + ½ ridge |β|²`` with
-    ``g = 1 / (1 + exp(−(β₀ + x·β)))``; the intercept is not penalised, half a right and half a
-    wrong label are added so that it stays finite.
+    Each model minimises ``−Σ w [f log g + (1 − f) log(1 − g)] + ½ ridge |β|²`` with ``g = 1 / (1 +
+    exp(−(β₀ + x·β)))``; the intercept is not penalised, half a right and half a wrong label are
+    added so that it stays finite.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def _loss(
 def _newton(
     x: sparse.csr_array, f: FloatArray, w: FloatArray, ridge: float, theta: FloatArray
 ) -> FloatArray:
-    """Return the minimum by Newton's steps, halved where they overshoot."""
+    """Return the minimum by Newton's method, with steps halved where they overshoot."""
     loss, gradient = _loss(theta, x, f, w, ridge)
     for _ in range(50):
         step = np.linalg.solve(_hessian(theta, x, w, ridge), gradient)
@@ -210,7 +210,7 @@ def _hessian(theta: FloatArray, x: sparse.csr_array, w: FloatArray, ridge: float
 def _quasi_newton(
     x: sparse.csr_array, f: FloatArray, w: FloatArray, ridge: float, theta: FloatArray
 ) -> FloatArray:
-    """Return the minimum by L-BFGS, for more columns than a Hessian is worth."""
+    """Return the minimum by L-BFGS, used if the columns are too many for a Hessian."""
     fitted: FloatArray = minimize(
         _loss,
         theta,

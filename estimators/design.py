@@ -1,6 +1,4 @@
-"""From influences to variances and covariances: what chance did, and what it might have done
-instead.
-"""
+"""Variances and covariances of estimates, computed from influences and the sampling design."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ class Design:
     """How the labelled targets (and annotated documents) were sampled.
 
     The rows of a design are labelled targets and, where recall is estimated, annotated documents.
-    Row τ came in with probability π(τ), and its influence z is its term in the estimate.
+    Row τ was included with probability π(τ), and its influence z is its term in the estimate.
 
     Without clusters (Poisson sampling) ``V = Σ (1 − π) z²``, exactly unbiased.
 
@@ -115,7 +113,7 @@ class Design:
         return plain(total[0 if left_single else slice(None), 0 if right_single else slice(None)])
 
     def _between(self, a: FloatArray, b: FloatArray, *, diagonal: bool) -> FloatArray:
-        """Return Hájek's variance of the documents' terms, less the part that single rows have
+        """Return Hájek's variance of the documents' terms, minus the part that single rows have
         contributed already.
         """
         assert self.cluster is not None and self.beta is not None
@@ -152,7 +150,7 @@ def _centre(sums: FloatArray, share: FloatArray) -> FloatArray:
 
 
 def on_common_design(influence: ArrayLike, pi_own: ArrayLike, pi: ArrayLike) -> FloatArray:
-    """Return an influence that was made with other probabilities, scaled to a common design.
+    """Return an influence that was computed with other probabilities, scaled to a common design.
 
     Scaled by ``√((1 − π_own)/(1 − π))`` its variance ``Σ (1 − π) z²`` under the common design is
     that under its own; covariances take the geometric mean of both factors.
@@ -233,10 +231,11 @@ def target_probabilities(
 
 
 def contrast(a: Estimate, b: Estimate, design: Design) -> Estimate:
-    """Return the difference a − b of two estimates from the same targets, with its own variance.
+    """Return the difference a − b of two estimates from the same targets, with the variance of the
+    difference.
 
-    The influence of a difference is the difference of the influences, so what both share cancels;
-    two separate half-widths would know nothing of that.
+    The influence of a difference is the difference of the influences, so shared terms cancel; two
+    separate half-widths would not show that.
 
     Parameters
     ----------

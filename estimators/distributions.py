@@ -1,5 +1,5 @@
-"""Sampling distributions p_i over the predictions of one system: which predictions its precision
-weighs, and how much.
+"""Sampling distributions p_i over the predictions of one system: the weight of each prediction in
+its precision.
 
 Precision is π_i = Σ_{x ∈ X_i} p_i(x) f_i(x), so a distribution is both what is drawn from and what
 is meant by "the" precision (Chaganty 2018, section 3.6.1; Chaganty et al. 2017, section 4.1).
@@ -16,7 +16,8 @@ from estimators.checks import FloatArray, IntArray
 
 KINDS = ("instance", "relation", "entity", "entity_relation")
 MEANS_OF_PREDICATES = ("relation", "entity_relation")
-"""Those that are a mean of means of predicates, which recur in many documents"""
+"""Distributions whose precision is a mean of the means of predicates, which recur in many documents
+"""
 SUM_TOLERANCE = 1e-9
 
 
@@ -184,7 +185,7 @@ def _unnormalised(
 
 
 def _group_sizes(group: IntArray) -> FloatArray:
-    """Return, for every row, how many rows are of its group."""
+    """Return, for every row, the number of rows in its group."""
     _, inverse, counts = np.unique(group, return_inverse=True, return_counts=True)
     return counts[inverse].astype(np.float64)
 

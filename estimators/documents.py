@@ -1,4 +1,4 @@
-"""True facts that nobody predicted, from annotated documents.
+"""Estimates the number of true facts that no system predicted, from annotated documents.
 
 References: Särndal, Swensson and Wretman (1992), sections 3.3 and 6.4; Hájek (1964); Chaganty 2018,
 section 3.5.
@@ -25,8 +25,8 @@ def unseen(
 ) -> Estimate:
     """Return M, the number of true facts in all documents that no submission predicts.
 
-    ``M = (D/n_d) Σ_d M_d``, or ``Σ_d M_d/π_d`` with unequal probabilities; with features, plus what
-    a weighted regression of M_d on them expects of the documents not drawn (the generalised
+    ``M = (D/n_d) Σ_d M_d``, or ``Σ_d M_d/π_d`` with unequal probabilities; with features, plus the
+    prediction of a weighted regression of M_d on them for the documents not drawn (the generalised
     regression estimator).
 
     Parameters
@@ -122,7 +122,7 @@ def half_a_fact(beta: ArrayLike) -> tuple[float, float]:
 
 
 def document_probabilities(n: int, n_documents: int, inclusion: ArrayLike | None) -> FloatArray:
-    """Return the probability of each annotated document: ``n / D``, or those that were recorded.
+    """Return the inclusion probability of each annotated document: ``n / D``, or the recorded one.
 
     Parameters
     ----------

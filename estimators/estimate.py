@@ -1,4 +1,4 @@
-"""One number with its variance, and the terms that it is made of."""
+"""An estimate with its variance, and the influences that it is made of."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ METHODS = ("wald", "wilson", "t")
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """One number, or one a system, with its variance, its labels and its influence.
+    """An estimate, or one for each system, with its variance, number of labels and influence.
 
     Attributes
     ----------

@@ -1,5 +1,5 @@
-"""Features of predictions for the model g, from what is free: who predicts them, how sure of it,
-and what else.
+"""Features of predictions for the model g that need no judgments: which systems predict them, with
+which confidence, and so on.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ RIDGE = {
     "crowd": 10.0, "judge": 2.0,
     "number": 40.0,
 }  # fmt: skip
-"""Penalty of each family of columns, 1 over the variance that its coefficients are expected to
-have: chosen on 28 real systems, where twice or half as much costs 1 to 2 % more variance.
-Distances and lengths of texts, as ``numbers``, and a column for each frequent word between and
-beside the two names, with and without the predicate, were worth nothing there that the systems
-had not said already."""
+"""Penalty of each family of columns: 1 over the expected variance of its coefficients. Chosen on 28
+real systems, where twice or half as much costs 1 to 2 % more variance. Distances and lengths of
+texts, as ``numbers``, and a column for each frequent word between and next to the two names, with
+and without the predicate, did not improve the model there."""
 LEAST_ROWS = 50
-"""A predicate or type that fewer rows have gets no column: hardly any of them would be labelled."""
+"""Predicates and types with fewer rows get no column, since hardly any of the rows would be
+labelled.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +59,11 @@ class Features:
 
 @dataclass(frozen=True, eq=False)
 class Claims:
-    """The features of a pool that cost nothing: n predictions of m systems. Nothing may be left
-    out.
+    """The free inputs of the model for a pool: n predictions of m systems. All attributes are
+    required.
 
-    The service and the replays that its figures come from both tell the model of their pools by
-    this, so that they cannot drift apart.
+    The service and the benchmark replays both pass their pools to the model in this form, so that
+    they cannot diverge.
 
     Attributes
     ----------
@@ -134,11 +135,11 @@ def features(
 ) -> Features:
     """Return the features of every prediction of the pool.
 
-    In the order of what they are worth on real systems: one 0/1 column a system; one a system for
-    where its confidence stands among its own (calibrated against each other by the fit, whatever
-    their scales); what judges say, whom labels calibrate in the same way; the logarithms of how
-    many systems and teams agree, and of what else is said of the target, of the subject and of the
-    object; one column a frequent predicate; one a frequent pair of types; numbers of any kind.
+    In the order of their worth on real systems: one 0/1 column for each system; one for each system
+    with the rank of its confidence among its own (the fit calibrates different scales); the scores
+    of judges, calibrated in the same way; the logarithms of how many systems and teams agree, and
+    of what else is said of the target, of the subject and of the object; one column a frequent
+    predicate; one a frequent pair of types; numbers of any kind.
 
     Parameters
     ----------
@@ -219,7 +220,7 @@ def _predicted(membership: Matrix) -> sparse.csr_array:
 
 
 def _votes(predicted: sparse.csr_array, team: IntArray) -> _Columns:
-    """Return the logarithms of how many systems, and of how many teams, predict each row."""
+    """Return the logarithms of the number of systems, and of teams, that predict each row."""
     chooser = sparse.csr_array((np.ones(team.size), (np.arange(team.size), team)))
     systems, teams = (
         np.diff(predicted.indptr),
@@ -237,8 +238,8 @@ def _crowd(
     subject: ArrayLike | None,
     object: ArrayLike | None,
 ) -> _Columns:
-    """Return how many predictions share the row's target, its predicate, and with that its subject
-    and its object.
+    """Return the number of predictions that share the row's target, its predicate, and together
+    with the predicate its subject and its object.
     """
     n = target.size
     votes = np.diff(predicted.indptr).astype(np.float64)
@@ -267,8 +268,8 @@ def _crowd(
 
 
 def _confidence_ranks(predicted: sparse.csr_array, confidence: Matrix) -> _Columns:
-    """Return the rank of each confidence within its system: from −1 (least) to 1 (most), 0 in the
-    middle.
+    """Return the rank of each confidence within its system, from −1 (least) to 1 (most), with 0 in
+    the middle.
     """
     place = predicted.tocsc()
     place.sort_indices()
@@ -309,7 +310,7 @@ def _confidences(by_system: sparse.csc_array, confidence: Matrix) -> FloatArray:
 
 
 def _middle_ranks(values: FloatArray) -> FloatArray:
-    """Return ranks scaled to (−1, 1), equal values sharing the middle of theirs; 0 for NaN."""
+    """Return ranks scaled to (−1, 1); equal values share their middle rank; 0 for NaN."""
     out, defined = np.zeros(values.size), ~np.isnan(values)
     _, place, count = np.unique(values[defined], return_inverse=True, return_counts=True)
     out[defined] = (2 * (np.cumsum(count) - count / 2) / max(int(defined.sum()), 1) - 1)[place]
@@ -328,7 +329,7 @@ def _indicators(family: str, code: IntArray) -> _Columns:
 
 
 def _scores(values: FloatArray, n: int) -> _Columns:
-    """Return each judge's score, and whether it gave one."""
+    """Return each judge's score, and whether the judge gave one."""
     if values.ndim != 2 or values.shape[0] != n or np.isinf(values).any():
         raise ValueError(f"scores must be ({n}, k), finite or NaN; got shape {values.shape}")
     columns, names = [np.zeros((n, 0))], []
@@ -353,7 +354,7 @@ def _numbers(values: FloatArray, n: int) -> _Columns:
 
 
 def _standard(column: FloatArray) -> FloatArray:
-    """Return the column with mean 0 and standard deviation 1; 0 where it does not vary."""
+    """Return the column with mean 0 and standard deviation 1; 0 if the column is constant."""
     column = checks.within_reach(column)
     above = column - column.min(initial=np.inf)  # exactly 0 where the column is constant
     spread = float(above.std()) if above.size else 0.0

@@ -2,8 +2,8 @@
 
 Rows are labelled predictions, p their weight under each system, π the inclusion probability of the
 row's target, f the label and g the model's cross-fitted guess. Terms a (f − g) with a = p/π are
-summed per target *before* they are squared: a target is asked once, and all its predictions are
-right or wrong together.
+summed per target *before* they are squared: a target is asked about once, and its label decides
+about all of its predictions.
 
 References: Horvitz and Thompson (1952); Hájek (1971); Särndal, Swensson and Wretman (1992),
 sections 5.7 and 6.3.
@@ -220,8 +220,7 @@ def hajek(
     n_targets: int | None = None,
     design: Design | None = None,
 ) -> Estimate:
-    """Return Hájek's estimate of precision, for when there is no model yet: a weighted mean of the
-    labels.
+    """Return Hájek's estimate of precision, a weighted mean of the labels, which needs no model.
 
     ``π̂ = Σ_S a f / Σ_S a``, ``V = Σ_τ (1 − π) [Σ_{x∈τ} a (f − π̂)]²``. The anticipated variance
     comes from the labels themselves with half a right and half a wrong one added: ``Σ_τ (1 − π)
@@ -354,8 +353,8 @@ def anticipated_of_systems(
     document_term: ArrayLike = 0.0,
     correlation: float = 1.0,
 ) -> FloatArray:
-    """Return :func:`anticipated_variance` of systems of which each is given by itself: what it
-    predicts need not be one table.
+    """Return :func:`anticipated_variance` of systems that are given one by one, without a common
+    table of predictions.
 
     Parameters
     ----------

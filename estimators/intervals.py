@@ -12,11 +12,13 @@ from estimators import checks
 from estimators.checks import Numbers, plain
 
 NEARLY_ALL = 0.8
-"""Share of a system's weight from which on nearly all of it is judged"""
+"""Share of a system's weight from which on nearly all of it counts as judged"""
 HANDFUL = 5
-"""As few predictions that are not judged are a finite remainder in any case"""
+"""Number of unjudged predictions that always counts as few"""
 LEAST = 1e-100
-"""With fewer judgments an interval is [0, 1] anyway, and the square of 1/n is no number"""
+"""Smallest number of judgments for which an interval is computed: with fewer it is [0, 1] anyway,
+and the square of 1/n overflows
+"""
 MODEL_LABELS = 2  # right labels out of n that the model may claim although none was found
 
 
@@ -236,7 +238,7 @@ def interim_factor(span: float, confidence_level: float = 0.8) -> float:
 
 
 def few_left(p: ArrayLike, judged: ArrayLike) -> bool:
-    """Return whether all but a few predictions may be judged: where not, :func:`half_step` is 0.
+    """Return whether all but a few predictions may be judged; otherwise :func:`half_step` is 0.
 
     Parameters
     ----------
@@ -248,7 +250,7 @@ def few_left(p: ArrayLike, judged: ArrayLike) -> bool:
     Returns
     -------
     bool
-        True also where it is a question of rounding.
+        True also in cases that depend on rounding.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """The published estimators of precision and F1: simple (a system's own draws) and joint
 (everybody's draws).
 
-Those of recall stand in :mod:`estimators.pool` and can be had from here too. All of them treat
+Those of recall are in :mod:`estimators.pool` and can be imported from here too. All of them treat
 draws as independent, with replacement: an instance drawn twice counts twice.
 
 The `influence` of a result has one row a draw, in the order given, 0 where the label is missing.
@@ -282,8 +282,8 @@ def f1(precision: Estimate, recall: Estimate) -> Estimate:
 
 
 def _precision_terms(draws: Draws, method: str) -> tuple[FloatArray, BoolArray]:
-    """Return the terms and which of the draws count (labelled, with a positive weight), both (n,
-    m).
+    """Return the terms and which of the draws count (labelled, with a positive weight), both of
+    shape (n, m).
     """
     counted, terms = np.empty(draws.P.shape, dtype=np.bool_), np.empty(draws.P.shape)
     reached = np.zeros(draws.n_systems, dtype=np.bool_)
@@ -314,7 +314,7 @@ def _from_terms(
 
 
 def _own_only(system: ArrayLike, n: int, m: int) -> FloatArray:
-    """Return a P in which every draw is predicted by its own system alone."""
+    """Return a P in which every draw is predicted only by its own system."""
     if isinstance(m, bool) or int(m) != m or m < 1:
         raise ValueError(f"m must be a whole number of 1 or more; got {m!r}")
     codes = checks.codes("system", system, n)
@@ -325,7 +325,7 @@ def _own_only(system: ArrayLike, n: int, m: int) -> FloatArray:
 
 
 def _fitting(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return both influences with as many rows, zeros put below the shorter first."""
+    """Return both influences with equally many rows; zeros are appended to the shorter one."""
     if a.ndim != b.ndim or a.shape[1:] != b.shape[1:] or len(a) > len(b):
         raise ValueError(
             f"influences of precision and recall do not fit; got shapes {a.shape} and {b.shape}"

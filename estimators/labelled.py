@@ -1,4 +1,4 @@
-"""Labelled predictions as the precision estimators see them: checked, weighted, and gathered by
+"""Labelled predictions as input of the precision estimators: checked, weighted, and grouped by
 target.
 """
 
@@ -26,7 +26,7 @@ class Rows(NamedTuple):
     design: Design
     single: bool
     agreed: FloatArray
-    """(m,) 1 where all labels of a system are 1, 0 where all are 0, else NaN"""
+    """(m,) 1 if all labels of a system are 1, 0 if all are 0, else NaN"""
 
 
 def gather(
@@ -70,7 +70,7 @@ def gather(
 
 
 def _unanimous_labels(f: FloatArray, labelled: BoolArray) -> FloatArray:
-    """Return (m,) 1 where all labels are 1, 0 where all are 0, else NaN."""
+    """Return (m,) 1 if all labels are 1, 0 if all are 0, else NaN."""
     one = np.all(~labelled | (f == 1), axis=0)
     nought = np.all(~labelled | (f == 0), axis=0)
     agreed: FloatArray = np.where(one == nought, np.nan, np.where(one, 1.0, 0.0))
@@ -83,7 +83,7 @@ def columns(*arrays: FloatArray) -> list[FloatArray]:
 
 
 def broadcast_to_systems(values: ArrayLike, m: int) -> FloatArray:
-    """Return one total a system, from those or from one for all."""
+    """Return one total for each system, given those or one total for all."""
     array = checks.finite("total_g", values)
     if array.shape not in ((), (m,), (1,)):
         raise ValueError(f"totals must be one number or have shape ({m},); got {array.shape}")
@@ -96,7 +96,7 @@ def by_target(rows: Rows, z: FloatArray) -> FloatArray:
 
 
 def labelled_targets(rows: Rows) -> IntArray:
-    """Return how many targets of each system's support are labelled."""
+    """Return the number of labelled targets in each system's support."""
     counts: IntArray = (by_target(rows, rows.known.astype(np.float64)) > 0).sum(axis=0)
     return counts
 
@@ -109,8 +109,8 @@ def estimate(
     *,
     anticipated: ArrayLike = 0.0,
 ) -> Estimate:
-    """Return the estimate with the terms z (n, m) as its influence, in numbers if there is one
-    system.
+    """Return the estimate with the terms z (n, m) as its influence; as plain numbers if there is
+    one system.
     """
     influence = by_target(rows, z)
     variance = np.where(np.isnan(value), np.nan, rows.design.variance(influence))

@@ -1,5 +1,5 @@
-"""What annotators miss: the share of true predictions that annotation had found, and recall with
-that put right.
+"""Facts that annotators overlook: the share of true predictions that annotation had found, and
+recall corrected by it.
 
 Annotators who read a whole document overlook facts. Of the predictions in it that were asked
 directly (drawn, or all of them) and are true, the share c that annotation had marked says how many;
@@ -114,8 +114,8 @@ def found_share(
 
 
 def with_misses(found: Recall, share: Estimate) -> Recall:
-    """Return ``found`` with M/c in the place of M: ``r_i = T_i / (T + M/c)``, its variance by the
-    delta method.
+    """Return ``found`` with M/c instead of M: ``r_i = T_i / (T + M/c)``, its variance by the delta
+    method.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""Draws of several systems read as draws from one mixture: the weights w_ij, the mixture q_i and
+"""Draws of several systems treated as draws from one mixture: the weights w_ij, the mixture q_i and
 importance weights.
 
-System i is scored with everybody's draws: a draw of system j counts w_ij p_i(x) / (n_j q_i(x)),
-where q_i(x) = Σ_j w_ij p_j(x) (Chaganty 2018, section 3.4.3).
+System i is scored with the draws of all systems: a draw of system j counts w_ij p_i(x) / (n_j
+q_i(x)), where q_i(x) = Σ_j w_ij p_j(x) (Chaganty 2018, section 3.4.3).
 """
 
 from __future__ import annotations
@@ -147,8 +147,8 @@ class Draws:
     def inverse_proposal(self, i: int, labelled: BoolArray, method: str) -> FloatArray:
         """Return w_ij / (n_j q_i(x)) for every draw x of a system j, shape (n,).
 
-        It is 0 for a draw that is not labelled or does not count for i, so that nothing is divided
-        by 0: a draw that counts has q_i(x) ≥ w_ij p_j(x) > 0.
+        The result is 0 for a draw that is not labelled or does not count for i, which avoids
+        division by 0: a draw that counts has q_i(x) ≥ w_ij p_j(x) > 0.
         """
         counts = self.counts(labelled)
         weight = mixture_weights(self.overlap, counts, method=method)[i]
@@ -160,7 +160,7 @@ class Draws:
         return inverse
 
     def inverse_proposals(self, method: str) -> Iterator[tuple[slice, FloatArray]]:
-        """Yield some rows after the other with w_ij / (n_j q_i(x)) of every system i, (rows, m).
+        """Yield blocks of rows with w_ij / (n_j q_i(x)) of every system i, each (rows, m).
 
         As :meth:`inverse_proposal`, all systems at once: a draw counts for those whose column of
         `label` is known.
@@ -205,9 +205,9 @@ def read_draws(
     *,
     method: str = "heuristic",
 ) -> Draws:
-    """Return the draws, checked; raise ValueError naming what is wrong with them.
+    """Return checked draws. Raises ValueError with the value at fault.
 
-    Only the heuristic weights look at `overlap`; for the other methods it may be None.
+    Only the heuristic weights use `overlap`; for the other methods it may be None.
 
     A `label` of shape (n,) holds for every system; with shape (n, m) column i is system i's. There
     a prediction that i does not make (p_i = 0) counts as labelled, and not right, as soon as

@@ -1,9 +1,10 @@
-"""The service's model g: a cross-fitted ridge logistic regression of the labels on what is free.
+"""The service's model g: a cross-fitted ridge logistic regression of the labels on features that
+need no judgments.
 
-:func:`guess` is the way in: plain arrays, g for every prediction. No label predicts itself: rows of
-a fold are predicted by a model that saw only the labels of the other folds (Chernozhukov et al.
-2018), and a fold holds whole targets. A fit can start from an earlier one, also one with fewer
-systems, and is then quick.
+:func:`guess` is the entry point: it takes plain arrays and returns g for every prediction. No label
+is used to predict itself: rows of a fold are predicted by a model that saw only the labels of the
+other folds (Chernozhukov et al. 2018), and a fold holds whole targets. A fit can start from an
+earlier one, also one with fewer systems, and is then quick.
 
 :func:`correlation` and :func:`expected_error` say how far g may be trusted, for planning and for
 anticipated variances.
@@ -27,13 +28,13 @@ from estimators.sums import by_code
 CLIP = 0.02
 FLOOR = 0.06
 ROUNDS, STEPS, TOLERANCE = 30, 6, 1e-10
-"""A fit ends when no coefficient moves further than the tolerance: then the order in which a
-processor adds up, which differs between kinds of processors, changes no digit that anybody prints.
+"""A fit ends when no coefficient moves by more than the tolerance. The order of floating-point
+additions, which differs between processors, then changes no printed digit.
 """
 ROUNDING = 1e-13
-"""A loss that grew by no more than this share of itself has not grown: it was rounded."""
+"""Relative growth of the loss that counts as rounding error"""
 BLOCK = 2**16
-"""Rows whose features are held at once"""
+"""Number of rows whose features are in memory at once"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +79,8 @@ def guess(
     scores: ArrayLike | None = None,
     start: Model | None = None,
 ) -> Model:
-    """Return g for every prediction of the pool, learnt from the labels there are:
-    :func:`features`, then :func:`fit`.
+    """Return g for every prediction of the pool, learned from the existing labels, by
+    :func:`features` and :func:`fit`.
 
     Parameters
     ----------
@@ -195,7 +196,7 @@ def correlation(
     *,
     prior: tuple[float, float] = (1.0, 20.0),
 ) -> float:
-    """Return how much the errors f − g of predictions that share a target go together.
+    """Return the correlation of the errors f − g of predictions that share a target.
 
     ``ρ = Σ [(Σ_{x∈τ} r)² − Σ r²] / Σ [(Σ_{x∈τ} s)² − Σ s²]``, r = f − g and s² = g (1 − g), over
     the labelled predictions of each system and target; clipped to [0, 1]. Only what one system
@@ -252,7 +253,7 @@ def correlation(
 
 
 def _products(values: FloatArray, code: IntArray) -> float:
-    """Return Σ (Σ v)² − Σ v² over the codes: twice the products of values that share one."""
+    """Return Σ (Σ v)² − Σ v² over the codes: twice the products of values with the same code."""
     return float(
         np.sum(by_code(values, code, int(code.max(initial=-1)) + 1) ** 2) - np.sum(values**2)
     )
@@ -261,12 +262,12 @@ def _products(values: FloatArray, code: IntArray) -> float:
 def expected_error(
     p: ArrayLike, g: ArrayLike, target: ArrayLike, *, correlation: float = 1.0, floor: float = FLOOR
 ) -> FloatArray:
-    """Return v, the expected squared error of g at each prediction of a system, as water-filling
-    wants it.
+    """Return v, the expected squared error of g at each prediction of a system, as input of
+    water-filling.
 
-    ``v = max(g (1 − g), floor)``, scaled up within each target so that ``Σ p² v`` is what the
-    target's summed term is expected to have: ``ρ (Σ p √v)² + (1 − ρ) Σ p² v``. Several statements
-    about one pair are right or wrong together to the extent ρ, and worth more of a question.
+    ``v = max(g (1 − g), floor)``, scaled up within each target so that ``Σ p² v`` is the expected
+    variance of the target's summed term: ``ρ (Σ p √v)² + (1 − ρ) Σ p² v``. Several statements about
+    one pair are right or wrong together to the extent ρ, and worth more of a question.
 
     Parameters
     ----------
@@ -314,10 +315,9 @@ def expected_error(
 
 
 class _Problem(NamedTuple):
-    """Labelled rows, fold by fold, and below them the two halves of a label, which every fold
-    learns from.
+    """Labelled rows, fold by fold, followed by the two half labels that every fold is fitted on.
 
-    ``weight`` (n, k) is 0 where row and fold do not go together; ``ends`` (k + 1,) is where each
+    ``weight`` (n, k) is 0 if the fold is not fitted on the row; ``ends`` (k + 1,) is where each
     fold's rows begin.
     """
 
@@ -344,8 +344,8 @@ def _problem(
 
 
 def _minimise(problem: _Problem, start: FloatArray) -> FloatArray:
-    """Return each fold's minimum (d, k), by Newton's method with Hessians that are recomputed every
-    few steps.
+    """Return the coefficients (d, k) that minimise each fold's loss, by Newton's method with
+    Hessians that are recomputed every few steps.
 
     A Hessian is taken at the folds' mean and without the fold's own rows, so that one product
     serves all folds. They differ little, and a few cheap steps take each to its own minimum.

@@ -1,8 +1,9 @@
-"""All pairs of systems at once: which differ, where each may rank, and whom a tie line joins.
+"""Simultaneous comparison of all pairs of systems: which differ, which ranks are possible, and
+which are tied.
 
-The level holds for the family: with 28 systems there are 378 pairs, and at 80 % each some 75 of
-them would "differ" by chance. References: Romano and Wolf (2005) for the step-down, Mohamad, Goeman
-and van Zwet (2022) for the ranks.
+The confidence level holds for all pairs together: with 28 systems there are 378 pairs, and at 80 %
+each some 75 of them would "differ" by chance. References: Romano and Wolf (2005) for the step-down,
+Mohamad, Goeman and van Zwet (2022) for the ranks.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ DECIMALS = 12  # of a score: what lies beyond is rounding
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """All pairwise differences, with intervals that hold together.
+    """All pairwise differences, with simultaneous intervals.
 
     Attributes
     ----------
@@ -158,8 +159,8 @@ def _covariance(score: FloatArray, spread: FloatArray, defined: BoolArray) -> Fl
 
 
 def _draws(spread: FloatArray, repeats: int, df: float, rng: np.random.Generator) -> FloatArray:
-    """Return (repeats, m) errors with this covariance; singular ones (identical systems) are no
-    obstacle.
+    """Return (repeats, m) random errors with this covariance, which may be singular (identical
+    systems).
     """
     eigenvalues, vectors = np.linalg.eigh(spread)
     real = eigenvalues > ROUNDING * eigenvalues.max(initial=0.0)
@@ -173,7 +174,9 @@ def _draws(spread: FloatArray, repeats: int, df: float, rng: np.random.Generator
 def _step_down(
     draws: FloatArray, pairs: IntArray, difference: FloatArray, error: FloatArray, level: float
 ) -> tuple[float, BoolArray]:
-    """Return the single-step critical value and which pairs fall, in one step or later."""
+    """Return the critical value of the single step, and which pairs differ, in the first step or
+    later.
+    """
     apart = np.zeros(difference.shape, dtype=np.bool_)
     single_step, left = 0.0, pairs
     while len(left):
@@ -205,8 +208,8 @@ def _largest(draws: FloatArray, pairs: IntArray, error: FloatArray) -> FloatArra
 
 @dataclass(frozen=True, eq=False)
 class RankIntervals:
-    """The best and the worst rank that each system may have, 1 the best; NaN scores rank from 1 to
-    m.
+    """The best and the worst rank that each system may have; 1 is best. Systems with a NaN score
+    range from 1 to m.
 
     Examples
     --------
@@ -222,7 +225,7 @@ class RankIntervals:
 
 
 def rank_intervals(comparison: Comparison, *, ranked: ArrayLike | None = None) -> RankIntervals:
-    """Return for each system the ranks that it may have, all right together with the comparison's
+    """Return the ranks that each system may have, simultaneously at the comparison's confidence
     level.
 
     ``best = 1 + #{k significantly better}``, ``worst = m − #{k significantly worse}``.

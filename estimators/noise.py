@@ -1,8 +1,9 @@
-"""Crowd labels corrected by a few expert checks: prediction-powered estimates, and where to check.
+"""Crowd labels corrected by a few expert checks: prediction-powered estimates, and the allocation
+of checks.
 
-The crowd's score c takes the place of the label, and experts who check a subset with known
-probabilities e estimate what that costs (Angelopoulos et al. 2023; two-phase sampling: Särndal,
-Swensson and Wretman 1992, section 9.8). Whatever the crowd's errors depend on, the sum is unbiased.
+The crowd's score c replaces the label, and experts who check a subset with known probabilities e
+estimate the resulting error (Angelopoulos et al. 2023; two-phase sampling: Särndal, Swensson and
+Wretman 1992, section 9.8). The sum is unbiased whatever the crowd's errors depend on.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ def corrected(
     target: ArrayLike | None = None,
     scale: ArrayLike = 1.0,
 ) -> Estimate:
-    """Return an estimate that took the crowd's scores for the truth, corrected by expert checks.
+    """Return an estimate that is based on the crowd's scores, corrected by expert checks.
 
     Adds ``Σ_E (a/e)(f* − c)`` with a = p/π to any estimate that is a sum of terms over labelled
     targets (difference, centred), with the variance of both phases as for :func:`ppi`. The
@@ -252,14 +253,13 @@ def expert_design(
 def corrected_recall(
     found: Recall, systems: Estimate, pool: Estimate, expert_probability: ArrayLike
 ) -> Recall:
-    """Return recall from totals that expert checks corrected.
+    """Return recall from totals corrected by expert checks.
 
     ``r_i = (T_i + C_i)/(T + C + M)`` with ``C_i = Σ_{E ∩ X_i} (f* − c)/(πe)`` and C the same over
     the pool, so that what the expert takes from a system's finds is taken from what there is to
-    find, too. The term of a target is
-    ``(1{x ∈ X_i} − r_i) [(c − g)/π + (f* − c)/(πe)]/(T + M)``, that of its check, and of a
-    document, likewise. M stays as it is: what people found in documents and nobody predicted is not
-    checked by experts.
+    find, too. The term of a target is ``(1{x ∈ X_i} − r_i) [(c − g)/π + (f* − c)/(πe)]/(T + M)``,
+    that of its check, and of a document, likewise. M stays as it is: what people found in documents
+    and nobody predicted is not checked by experts.
 
     Parameters
     ----------
@@ -308,7 +308,7 @@ def corrected_recall(
 
 
 def _insert_checks(design: Design, n: int, e: FloatArray) -> Design:
-    """Return the design with the checks of its first n rows put in after them."""
+    """Return the design with the checks of its first n rows inserted after these rows."""
     pi = np.insert(design.pi, n, e)
     if design.cluster is None or design.beta is None:
         return Design(pi)
@@ -320,10 +320,9 @@ def expert_probabilities(a: ArrayLike, doubt: ArrayLike, *, budget: float) -> Fl
     """Return the probabilities with which to check each labelled target, for a given expected
     number of checks.
 
-    ``e ∝ √(Σ_i a_i²) · √doubt``, at most 1, summing to the budget: the least variance that the
-    budget buys, if
-    ``doubt = q (1 − q)`` is right about where the crowd errs. A doubt below 0.01 counts as 0.01, so
-    that no target with weight is beyond checking.
+    ``e ∝ √(Σ_i a_i²) · √doubt``, at most 1, summing to the budget: the least variance for the
+    budget, if ``doubt = q (1 − q)`` is the true error variance of the crowd. A doubt below 0.01
+    counts as 0.01, so that no target with weight is beyond checking.
 
     Parameters
     ----------
@@ -363,8 +362,8 @@ def expert_probabilities(a: ArrayLike, doubt: ArrayLike, *, budget: float) -> Fl
 
 
 def _share_out(size: FloatArray, budget: float) -> FloatArray:
-    """Return min(1, λ size) with the sum ``budget``: what exceeds 1 is cut off and shared among the
-    others.
+    """Return min(1, λ size) with the sum ``budget``, where λ is chosen so that values cut off at 1
+    are redistributed among the others.
     """
     chance: FloatArray = np.where(size > 0, 1.0, 0.0)
     if budget >= chance.sum():

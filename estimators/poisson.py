@@ -1,9 +1,10 @@
-"""Which targets to ask: keyed uniforms, thresholds raised like water, and the order of asking.
+"""Selection of targets to ask about: keyed random numbers, thresholds raised by water-filling, and
+the order of questions.
 
-A target is asked iff its uniform number lies below its threshold (Poisson sampling). Thresholds
-only ever rise, so every system reuses all that was asked for the others. Reference: Särndal,
-Swensson and Wretman (1992), section 3.5; the allocation is Neyman's (1934), started from the
-thresholds that are there already.
+People are asked about a target iff its random number lies below its threshold (Poisson sampling).
+Thresholds only ever rise, so every system reuses all that was asked for the others. Reference:
+Särndal, Swensson and Wretman (1992), section 3.5; the allocation is Neyman's (1934), started from
+the thresholds that are there already.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ LEFT_OVER = 1e-3  # of its first λ is nothing, for a system whose goal others m
 
 
 def uniforms(keys: Iterable[str | bytes | int], *, key: bytes) -> FloatArray:
-    """Return one number in [0, 1) for each of ``keys``: the same for ever, unpredictable without
-    the secret key.
+    """Return a number in [0, 1) for each of ``keys``, which never changes and is unpredictable
+    without the secret key.
 
     The first 53 bits of a keyed BLAKE2b hash.
 
@@ -162,8 +163,8 @@ def multiplier(
 def planned_variance(
     p: ArrayLike, pi: ArrayLike, v: ArrayLike, *, target: ArrayLike | None = None
 ) -> float:
-    """Return ``Σ_τ s_τ² (1/π − 1)``, the variance that thresholds π promise; infinite if some
-    weight is never asked.
+    """Return ``Σ_τ s_τ² (1/π − 1)``, the planned variance under thresholds π; infinite if a target
+    with weight has π = 0.
 
     Parameters
     ----------
@@ -188,8 +189,8 @@ def planned_variance(
 def next_goal(
     planned: float, anticipated: float, *, target_variance: float, most: float = 4.0
 ) -> float:
-    """Return the planned variance that the next stage should raise thresholds to, after some did
-    not suffice.
+    """Return the planned variance to which the next stage should raise thresholds, after earlier
+    stages did not suffice.
 
     ``planned · target/anticipated``: as much less than what is planned so far as the model's
     variance is too large. Always below what is planned so far, so that the stages come to an end.
@@ -239,13 +240,13 @@ def multipliers_together(
     alone: ArrayLike,
     sizes: ArrayLike,
 ) -> FloatArray:
-    """Return the λ of systems that raise thresholds at the same time, to
-    ``π = max(π_old, min(1, √Σ_i λ_i² s_i²))``, so that each comes to its own planned variance.
+    """Return the λ of systems that raise thresholds at the same time, to ``π = max(π_old, min(1,
+    √Σ_i λ_i² s_i²))``, so that each reaches its own planned variance.
 
-    Of all thresholds that do, these ask the fewest expected new questions (the conditions of
-    Karush, Kuhn and Tucker: the price of a target is divided by what it takes off each variance).
-    Where a target serves several, each needs less of its own than by itself. A system that others
-    carry below its goal ends with λ near 0.
+    Among all thresholds that do, these need the fewest expected new questions (by the
+    Karush-Kuhn-Tucker conditions: the price of a target is divided by its reduction of each
+    variance). Where a target serves several, each needs less of its own than by itself. A system
+    that others carry below its goal ends with λ near 0.
 
     Parameters
     ----------
@@ -300,7 +301,7 @@ def _planned(size: FloatArray, pi: FloatArray) -> float:
 def _by_target(
     p: ArrayLike, pi: ArrayLike, v: ArrayLike, target: ArrayLike | None
 ) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Return π and s of every target, and each row's target."""
+    """Return π and s of every target, and the target of each row."""
     weight, chance = checks.non_negative("p", p), checks.probabilities("pi", pi)
     spread = np.broadcast_to(checks.non_negative("v", v), weight.shape)
     if weight.ndim != 1 or chance.shape != weight.shape:
@@ -341,7 +342,7 @@ def _multiplier(old: FloatArray, size: FloatArray, target_variance: float) -> fl
 
 
 def select(u: ArrayLike, pi: ArrayLike) -> BoolArray:
-    """Return which targets are asked: u < π.
+    """Return which targets are selected: those with u < π.
 
     Parameters
     ----------
@@ -367,7 +368,7 @@ def select(u: ArrayLike, pi: ArrayLike) -> BoolArray:
 
 
 def asking_order(u: ArrayLike, pi: ArrayLike) -> IntArray:
-    """Return the rows to ask, in the order of u/π.
+    """Return the rows to ask about, in the order of u/π.
 
     Stopping after any of them leaves a sample too, with probability π × the share released: the
     share is the last u/π that was asked. First come, first asked would bias scores while questions

@@ -18,7 +18,7 @@ from estimators.mixture import Draws, read_draws
 
 SUPPORTS = {"common": "balance", "per_system": "heuristic"}
 ROUNDING = 1e-12
-"""A variance below this is none: sums of equal terms differ in their last digits"""
+"""Variances below this count as 0, since sums of equal terms differ in their last digits"""
 
 
 def pool_recall(

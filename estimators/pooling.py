@@ -1,4 +1,5 @@
-"""Pooling bias: what a system loses because nobody assessed what it alone found.
+"""Pooling bias: the score that a system loses because predictions that only it made were not
+assessed.
 
 Under pooling, only what the pool's systems and the human annotators found is assessed, and anything
 else counts as wrong. A new team's unique finds are outside the pool, so its score is too low
@@ -55,17 +56,17 @@ class PoolingBias:
 
     @property
     def precision(self) -> FloatArray:
-        """True minus unpooled precision of each system."""
+        """Return true minus unpooled precision of each system."""
         return self.true.precision - self.unpooled.precision
 
     @property
     def recall(self) -> FloatArray:
-        """True minus unpooled recall of each system."""
+        """Return true minus unpooled recall of each system."""
         return self.true.recall - self.unpooled.recall
 
     @property
     def f1(self) -> FloatArray:
-        """True minus unpooled F1 of each system."""
+        """Return true minus unpooled F1 of each system."""
         return self.true.f1 - self.unpooled.f1
 
 
@@ -148,8 +149,8 @@ def pooling_bias(
 
 
 def _scores(member: BoolArray, true: BoolArray, relation: IntArray, metric: str) -> Scores:
-    """Return the scores of the columns of `member` where `known` instances are true and all others
-    are wrong.
+    """Return the scores of the columns of `member`, where the `true` instances are true and all
+    others are wrong.
     """
     n_relations = int(relation.max(initial=-1)) + 1
     predicted = np.bincount(relation[true], minlength=n_relations) > 0

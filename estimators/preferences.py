@@ -1,9 +1,9 @@
-"""Pairwise preferences: win rates and Bradley-Terry strengths of systems, ties allowed,
-with intervals.
+"""Pairwise preferences: win rates and Bradley-Terry strengths of systems, ties allowed, with
+intervals.
 
 A judgment says which of two systems' outputs for one input is better, or that neither is. Judgments
-of one input (or by one judge) go together, so intervals take clusters as what is drawn: the
-influence of an estimate is summed per cluster before it is squared.
+of one input (or by one judge) are correlated, so intervals treat clusters as the sampling units:
+the influence of an estimate is summed per cluster before it is squared.
 
 References: Bradley and Terry (1952); Davidson (1970), *On extending the Bradley-Terry model to
 accommodate ties*; Ford (1957) for when strengths exist.
@@ -26,7 +26,7 @@ from estimators.sums import by_code
 
 STEPS, TOLERANCE = 200, 1e-10
 WITHOUT_END = 15.0
-"""Strengths and log ν beyond this are on their way to infinity: e¹⁵ to one"""
+"""Strengths and log ν beyond this have no finite estimate: e¹⁵ to one"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +220,7 @@ def win_rates(
 
 
 def _cluster_products(terms: FloatArray, judged: _Judgments) -> FloatArray:
-    """Return Σ_c t_c t_cᵀ over the clusters' sums, with the factor c/(c − 1)."""
+    """Return Σ_c t_c t_cᵀ over the sums of clusters, with the factor c/(c − 1)."""
     k = judged.n_clusters
     if k < 2:
         return np.full((terms.shape[1], terms.shape[1]), np.nan)
@@ -296,7 +296,7 @@ def bradley_terry(
 
 
 def _sandwich(hessian: FloatArray, meat: FloatArray) -> FloatArray:
-    """Return H⁻¹ M H⁻¹, nowhere less than H⁻¹."""
+    """Return H⁻¹ M H⁻¹, with H⁻¹ as a lower bound."""
     if np.isnan(meat).any():
         return meat
     root = np.linalg.inv(np.linalg.cholesky(hessian))  # root.T @ root is H⁻¹
@@ -313,8 +313,8 @@ def _centred(value: FloatArray, covariance: FloatArray) -> tuple[FloatArray, Flo
 
 
 def _check_estimates_exist(judged: _Judgments) -> None:
-    """Raise unless every system lost to, or tied with, a member of every group that it is
-    not in.
+    """Raise ValueError unless, for every group of systems, a member lost to or tied with a system
+    outside of the group.
     """
     lost = np.zeros((judged.m, judged.m), dtype=np.bool_)
     wins, ties = judged.outcome == 1, judged.outcome == 0.5
@@ -334,8 +334,8 @@ def _check_estimates_exist(judged: _Judgments) -> None:
 
 
 def _parts(judged: _Judgments, theta: FloatArray, has_ties: bool) -> tuple[FloatArray, FloatArray]:
-    """Return (n, 3) the probabilities of left, tie and right, and (n, 3) which of them happened,
-    for the derivatives.
+    """Return (n, 3) the probabilities of left, tie and right, and (n, 3) which of them happened;
+    both are inputs of the derivatives.
     """
     half = (theta[judged.left] - theta[judged.right]) / 2
     tie = np.full(half.size, theta[-1] if has_ties else -np.inf)
@@ -399,7 +399,7 @@ def _loss(judged: _Judgments, theta: FloatArray, penalty: float, has_ties: bool)
 
 
 def _maximise(judged: _Judgments, penalty: float, has_ties: bool) -> FloatArray:
-    """Return strengths (and log ν), by Newton's steps that are halved where they overshoot."""
+    """Return strengths (and log ν) by Newton's method, with steps halved where they overshoot."""
     theta = np.zeros(judged.m + has_ties)
     prior, level = _prior(judged.m, penalty, has_ties), _level(judged.m, has_ties)
     loss = _loss(judged, theta, penalty, has_ties)

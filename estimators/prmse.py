@@ -1,8 +1,8 @@
-"""PRMSE: how well a machine's scores predict the true scores behind human ratings.
+"""PRMSE, a measure of how well a machine's scores predict the true scores behind human ratings.
 
-Agreement with human ratings depends on how much those who rate differ. The proportional reduction
-in mean squared error (PRMSE) asks how well the machine predicts the *true* score, the expectation
-of a response's ratings, and so compares machines that were held against different raters.
+Agreement with human ratings depends on how much the raters differ. The proportional reduction in
+mean squared error (PRMSE) asks how well the machine predicts the *true* score, the expectation of a
+response's ratings, and so compares machines that were held against different raters.
 
 References: Haberman (2008), *When can subscores have value?*; Loukina, Madnani, Cahill, Yao,
 Johnson, Riordan and McCaffrey (2020), *Using PRMSE to evaluate automated scoring systems in the
@@ -149,7 +149,7 @@ def prmse(
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """The ratings of each response: count, mean, sum of squares about it; and the machine's
+    """The ratings of each response: count, mean, sum of squares about the mean, and the machine's
     score. Means and scores are differences from the grand mean.
     """
 
@@ -234,7 +234,9 @@ def _about_the_subset(ratings: FloatArray, n_multiple: int, random_subset: bool)
 
 
 def _about_raters(ratings: FloatArray, score: FloatArray) -> list[str]:
-    """Return the variance between raters, and whether they rated different responses."""
+    """Return sentences about the variance between raters, and whether they rated different
+    responses.
+    """
     has_rating = ~np.isnan(ratings)
     many = np.flatnonzero(has_rating.sum(axis=0) >= FEWEST)
     if many.size < 2:
@@ -262,7 +264,7 @@ def _about_raters(ratings: FloatArray, score: FloatArray) -> list[str]:
 
 
 def _differ_beyond_chance(values: FloatArray, errors: FloatArray) -> bool:
-    """Return whether some two differ by more than chance explains."""
+    """Return whether any two values differ by more than chance explains."""
     pairs = itertools.combinations(range(values.size), 2)
     return any(
         abs(values[i] - values[j]) > SIGNIFICANT * math.hypot(errors[i], errors[j])
@@ -271,7 +273,7 @@ def _differ_beyond_chance(values: FloatArray, errors: FloatArray) -> bool:
 
 
 def rater_correlation(human: ArrayLike) -> float:
-    """Return how two ratings of one response go together: the correlation over all pairs of raters.
+    """Return the correlation of two ratings of one response, over all pairs of raters.
 
     Every pair of columns counts by the responses that both rated.
 

@@ -1,8 +1,8 @@
-"""The model g of ratings: what metrics, the input and similar texts say of an output that
-nobody rated.
+"""The model g of ratings: predicts the rating of an output from metrics, its input and similar
+texts.
 
-One ridge regression for all systems of a track,
-which is Gaussian process regression with the kernel
+One ridge regression for all systems of a track, which is Gaussian process regression with the
+kernel
 
     a metrics · metrics′ + b (metrics · metrics′ if the system is the same)
     + c (1 if the input is the same) + d (similarity of the texts if the input is the same) + noise
@@ -192,7 +192,7 @@ def _unit_rows(text: Matrix | None, n: int) -> sparse.csr_array | None:
 
 
 class _Outputs(NamedTuple):
-    """All outputs: what is known of them without people."""
+    """All outputs, with the data that need no people."""
 
     metrics: FloatArray
     """(n, k), standardised within systems and divided by √k"""
@@ -214,10 +214,11 @@ class _Outputs(NamedTuple):
         return cls(standard / np.sqrt(k), directions / share, system, source, text)
 
     def weight_by_correlation(self, y: FloatArray, rows: IntArray) -> _Outputs:
-        """Return the outputs with each metric weighted by its correlation with the ratings alone.
+        """Return the outputs with each metric weighted by its own correlation with the ratings.
 
-        Within systems, pooled, freed from what chance adds: ``w² = max(r² − 1/n, 0)``, mean 1. The
-        penalty then falls on metrics that say nothing, and not on the one that says most.
+        The correlation is computed within systems, pooled, and corrected for chance: ``w² = max(r²
+        − 1/n, 0)``, mean 1. The penalty then affects uninformative metrics more than informative
+        ones.
         """
         k, m, owner = self.metrics.shape[1], self.n_systems, self.system[rows]
         count = np.maximum(np.bincount(owner, minlength=m), 1)
@@ -250,7 +251,7 @@ class _Outputs(NamedTuple):
         return np.hstack([self.metrics[rows], own.reshape(rows.size, m * c), mean])
 
     def linear_predictor(self, rows: IntArray, beta: FloatArray) -> FloatArray:
-        """Return ``design(rows) @ beta`` without making that matrix."""
+        """Return ``design(rows) @ beta`` without building that matrix."""
         k, c, m = self.metrics.shape[1], self.directions.shape[1], self.n_systems
         owner = self.system[rows]
         own = beta[k : k + m * c].reshape(m, c)[owner]
@@ -259,7 +260,7 @@ class _Outputs(NamedTuple):
         return total
 
     def similarity(self, groups: IntArray) -> FloatArray:
-        """Return (b, s, s) similarities of the texts of b groups of s rows."""
+        """Return (b, s, s) similarities of the texts in b groups of s rows."""
         b, s = groups.shape
         if self.text is None:
             return np.zeros((b, s, s))
@@ -272,8 +273,8 @@ class _Outputs(NamedTuple):
 
 
 def _ranks(raw: FloatArray, system: IntArray) -> FloatArray:
-    """Return the place of each value among its system's, equal ones sharing theirs;
-    NaN if missing.
+    """Return the rank of each value among those of its system; equal values share a rank; NaN if
+    missing.
     """
     ranks = np.full_like(raw, np.nan)
     for rows in np.split(np.argsort(system, kind="stable"), np.cumsum(np.bincount(system))[:-1]):
@@ -305,7 +306,9 @@ def _standardised(raw: FloatArray, system: IntArray) -> FloatArray:
 
 
 class _Blocks(NamedTuple):
-    """The rated rows of inputs that have equally many: places (b, s) and similarities (b, s, s)."""
+    """The rated rows of inputs with equally many rated outputs: positions (b, s) and similarities
+    (b, s, s).
+    """
 
     place: IntArray
     similarity: FloatArray
@@ -325,9 +328,7 @@ def _blocks(outputs: _Outputs, rows: IntArray) -> list[_Blocks]:
 
 
 class _Solved(NamedTuple):
-    """The regression at given scales: coefficients, C⁻¹ y, log |C|;
-    and what the rest is made of.
-    """
+    """The regression at given scales: coefficients, C⁻¹ y, log |C|, and intermediate results."""
 
     beta: FloatArray
     alpha: FloatArray
@@ -344,8 +345,9 @@ class _Solved(NamedTuple):
 
 
 class _Inverted(NamedTuple):
-    """What does not change with the scales of the metrics: the blocks' inverse times x and y, its
-    diagonal, the normal equations' two sides without a prior, and the blocks' log determinant.
+    """Results that do not depend on the scales of the metrics: the blocks' inverse times x and y,
+    its diagonal, both sides of the normal equations without a prior, and the blocks' log
+    determinant.
     """
 
     weighted: FloatArray
@@ -357,8 +359,8 @@ class _Inverted(NamedTuple):
 
 
 class _Problem:
-    """The rated rows of a fit: y in units of its system,
-    and what does not change with the scales.
+    """The rated rows of a fit: y in units of its system, and results that do not depend on the
+    scales.
     """
 
     def __init__(self, outputs: _Outputs, y: FloatArray, rows: IntArray) -> None:
@@ -374,7 +376,7 @@ class _Problem:
     def inverted(self, common: float, alike: float) -> _Inverted:
         """Invert the inputs' covariance blocks at the scales of input and text.
 
-        The last is kept: most steps of a search are along the other two scales.
+        The last result is cached, since most steps of a search change only the other two scales.
         """
         if self.last is not None and self.last[0] == (common, alike):
             return self.last[1]
@@ -396,8 +398,8 @@ class _Problem:
         return inverted
 
     def solve(self, scales: FloatArray) -> _Solved:
-        """Return the regression: Woodbury's identity,
-        with the inputs' blocks as what is inverted.
+        """Return the regression at these scales, by Woodbury's identity with the inverse of the
+        inputs' blocks.
         """
         blocks = self.inverted(float(scales[2]), float(scales[3]))
         prior = np.repeat([scales[0], scales[1], FREE], self.parts)
@@ -413,8 +415,8 @@ class _Problem:
     def loss(self, places: tuple[int, ...]) -> float:
         """Return twice the negative log likelihood, the noise's variance profiled out.
 
-        Where few inputs have two ratings, what they share cannot be told from noise: believing that
-        most of it is shared costs more than believing that little is.
+        If few inputs have two ratings, shared variance cannot be distinguished from noise; the loss
+        then favours little shared variance.
         """
         scales = SCALES[list(places)]
         solved = self.solve(scales)
@@ -425,8 +427,8 @@ class _Problem:
 
 
 def _levels(y: FloatArray, system: IntArray, m: int) -> tuple[FloatArray, FloatArray]:
-    """Return mean and standard deviation of each system's ratings;
-    few of them are drawn to all's.
+    """Return mean and standard deviation of each system's ratings; with few ratings they are shrunk
+    to those of all systems.
     """
     count = np.bincount(system, minlength=m)
     mean = (by_code(y, system, m) + y.mean()) / (count + 1)
@@ -436,7 +438,7 @@ def _levels(y: FloatArray, system: IntArray, m: int) -> tuple[FloatArray, FloatA
 
 
 def _search(problem: _Problem, begin: tuple[int, ...]) -> tuple[int, ...]:
-    """Search for the scales of least loss by changing one scale at a time."""
+    """Return the scales of least loss, found by changing one scale at a time."""
     loss_of: dict[tuple[int, ...], float] = {}
 
     def loss(places: tuple[int, ...]) -> float:
@@ -468,7 +470,7 @@ def _along_axis(
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """What is learnt from the ratings of all folds but one."""
+    """The model fitted to the ratings of all folds but one."""
 
     outputs: _Outputs
     rows: IntArray
@@ -524,12 +526,12 @@ def _learn(
 
 
 def _trust(y: FloatArray, guess: FloatArray, system: IntArray, m: int) -> FloatArray:
-    """Return λ for each system: the multiplier of least variance in [0, 1], shrunk to that of all
-    systems, and by chance.
+    """Return λ for each system: the multiplier in [0, 1] with the least variance, shrunk to that of
+    all systems, and towards 0.
 
     With few ratings the guess seems to help, or to harm, by chance. So all λ are multiplied by
     ``max(0, 1 − (2 s.e./slope)²)``, the positive-part shrinkage of the slope of all systems: below
-    two standard errors nothing is trusted, and the estimate is the plain mean.
+    two standard errors λ is 0, and the estimate is the plain mean.
     """
     count = np.maximum(np.bincount(system, minlength=m), 1)
     deviation = guess - (by_code(guess, system, m) / count)[system]

@@ -1,8 +1,8 @@
-"""Ratings by people as labels: the noise of those who judge, and judges who rate many outputs.
+"""Human ratings as labels: annotator noise, and judges who rate many outputs.
 
 A mean of ratings is estimated by the same difference estimators as a share of right relations
-(:mod:`estimators.horvitz_thompson`), with the mean rating ȳ of an output as its label. A rating is
-no truth, though: asked again, others would have said something else. With probabilities π and c
+(:mod:`estimators.horvitz_thompson`), with the mean rating ȳ of an output as its label. However, a
+rating is not the truth: other people would have rated differently. With probabilities π and c
 judgments an output, the unbiased variance of ``Σ p g + Σ_S (p/π)(ȳ − g)`` is
 
     V = Σ_S (1 − π)/π² p² (ȳ − g)²  +  Σ_S p² σ_a²/(c π)
@@ -94,12 +94,12 @@ def with_rating_noise(
     target: ArrayLike | None = None,
     design: Design | None = None,
 ) -> Estimate:
-    """Return an estimate from mean ratings with the annotator term ``Σ_S p² σ_a²/(c π)`` in
-    its variance.
+    """Return an estimate from mean ratings with the annotator term ``Σ_S p² σ_a²/(c π)`` in its
+    variance.
 
     With the variance of single outputs' judgments (or an unbiased estimate of it) the sum is
-    exactly unbiased for ``Σ p² σ_a²/c`` over all outputs: what is left of the noise where π → 1,
-    and what the first sum of V does not hold where π < 1.
+    exactly unbiased for ``Σ p² σ_a²/c`` over all outputs: the noise that remains where π → 1, and
+    the part that the first sum of V does not contain where π < 1.
 
     Parameters
     ----------
@@ -197,15 +197,15 @@ def with_rating_noise(
 
 
 def judgment_variance(rating: ArrayLike, item: ArrayLike) -> float:
-    """Return σ_a², the variance of single ratings about one output, from second opinions that were
-    drawn at random.
+    """Return σ_a², the variance of single ratings of one output, from second ratings of randomly
+    drawn outputs.
 
     Pooled within outputs, ``W = Σ_i Σ_k (y_ik − ȳ_i)²`` with ``d = Σ_i (c_i − 1)`` degrees of
-    freedom. Ratings of 0 and 1 give ``(W + ¼)/(d + ½)``: of k pairs of which x differ
-    (x + ½)/(2 (k + ½)). Others give ``(W + w T)/(d + w)``, T the variance of all ratings here, so
-    that people who agree on the few outputs that two rated do not make an interval a point. The
-    weight w is 1 where most pairs agree and a few differ widely, and less where all differ alike:
-    the squared coefficient of variation of the outputs' sums of squares over 6, at most 1.
+    freedom. Ratings of 0 and 1 give ``(W + ¼)/(d + ½)``: of k pairs of which x differ (x + ½)/(2 (k
+    + ½)). Others give ``(W + w T)/(d + w)``, T the variance of all ratings here, so that people who
+    agree on the few outputs that two rated do not make an interval a point. The weight w is 1 where
+    most pairs agree and a few differ widely, and less where all differ alike: the squared
+    coefficient of variation of the outputs' sums of squares over 6, at most 1.
 
     Parameters
     ----------
@@ -260,8 +260,8 @@ def verdict_variance(verdict: ArrayLike, member: ArrayLike) -> FloatArray:
     """Return the variance of the mean ratings of each system's outputs: an upper bound of the
     annotator noise in them, if that cannot be estimated separately.
 
-    ``(Σ (ȳ − mean)² + ¼)/n`` over the n rated outputs of a system, at most ¼: no interval is a
-    point because a few outputs were rated alike.
+    ``(Σ (ȳ − mean)² + ¼)/n`` over the n rated outputs of a system, at most ¼: so an interval never
+    has width 0 because a few outputs got equal ratings.
 
     Parameters
     ----------
@@ -302,7 +302,7 @@ def verdict_variance(verdict: ArrayLike, member: ArrayLike) -> FloatArray:
 def variances_of_outputs(
     within: ArrayLike, count: ArrayLike, member: ArrayLike, sigma_a2: float
 ) -> FloatArray:
-    """Return σ_a² of each output, as those show that the same systems wrote.
+    """Return σ_a² of each output, estimated from the outputs of the same systems.
 
     ``v_i = σ_a² (W_i + 6 w)/(w (d_i + 6))``, at most ¼, with ``W_i = Σ Σ_k (y_k − ȳ)²`` and ``d_i =
     Σ (c − 1)`` over what system i wrote, and w their quotient over all outputs; of an output the
@@ -361,12 +361,12 @@ def variances_of_outputs(
 def rating_error(
     rating: ArrayLike, g: ArrayLike, system: ArrayLike, n_systems: int | None = None
 ) -> FloatArray:
-    """Return v of each system: the squared error that is to be expected of g at a rating of it.
+    """Return v of each system: the expected squared error of g for a rating of one of its outputs.
 
-    ``v_i = (Σ_i (ȳ − g)² + 5 v)/(n_i + 5)``, ``v = (Σ (ȳ − g)² + ¼)/(n + 1)`` over all systems:
-    what a few ratings of one system show is drawn to what all show, and what a few of all show to
-    the most that ratings between 0 and 1 can vary, so that none looks certain because three people
-    agreed.
+    ``v_i = (Σ_i (ȳ − g)² + 5 v)/(n_i + 5)``, ``v = (Σ (ȳ − g)² + ¼)/(n + 1)`` over all systems: few
+    ratings of one system are shrunk to the mean of all systems, and few ratings in all to the
+    largest variance of ratings between 0 and 1, so that no system looks certain because three
+    people agreed.
 
     Parameters
     ----------
@@ -407,12 +407,12 @@ def rating_error(
 def anticipated_rating_variance(
     p_all: ArrayLike | sparse.sparray, pi_all: ArrayLike, error: ArrayLike
 ) -> FloatArray:
-    """Return the variance that is to be expected of the difference estimate of ratings,
-    for a floor.
+    """Return the expected variance of the difference estimate of ratings, as a lower bound of the
+    variance.
 
-    ``A_i = Σ p_i² (1/π − 1) v``: as ``horvitz_thompson.anticipated_variance``, but ratings are no
-    right or wrong, so that their error v is told by the ratings (:func:`rating_error`), not by
-    ``g (1 − g)``. What people differ by where π = 1 comes on top (:func:`with_rating_noise`).
+    ``A_i = Σ p_i² (1/π − 1) v``: as ``horvitz_thompson.anticipated_variance``, but ratings are not
+    right or wrong, so their error v is estimated from the ratings (:func:`rating_error`), not by
+    ``g (1 − g)``. The annotator noise at π = 1 is added by :func:`with_rating_noise`.
 
     Parameters
     ----------
@@ -454,7 +454,7 @@ def anticipated_rating_variance(
 
 @dataclass(frozen=True, eq=False)
 class JudgeEffect:
-    """What judges differ by on average, over all outputs that they rate.
+    """The differences between the mean levels of judges, over all outputs that they rate.
 
     Attributes
     ----------
@@ -488,9 +488,9 @@ def judge_effect(residual: ArrayLike, judge: ArrayLike, item: ArrayLike) -> Judg
 
     ``σ̂_j² = mean of r r′ over pairs by one judge − mean of r r′ over pairs by two``, both over
     pairs of different outputs; each judge's own mean counts by the number of their judgments, as in
-    a one-way analysis of variance, so that a judge who gave half of them is not nearly all of it.
-    If outputs are handed to judges at random, it is exactly unbiased for the variance of their
-    levels, whatever the outputs are like and however many judgments each has.
+    a one-way analysis of variance, so that a judge who gave half of the judgments does not
+    dominate. If outputs are handed to judges at random, it is exactly unbiased for the variance of
+    their levels, whatever the outputs are like and however many judgments each has.
 
     Parameters
     ----------
@@ -544,14 +544,14 @@ def judge_effect(residual: ArrayLike, judge: ArrayLike, item: ArrayLike) -> Judg
 
 
 def _sums(r: FloatArray, code: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return Σ r and n of each code."""
+    """Return Σ r and n for each code."""
     n_codes = int(code.max(initial=-1)) + 1
     return by_code(r, code, n_codes), np.bincount(code, minlength=n_codes).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class Crossed:
-    """An estimate whose judges are taken for a random sample of judges, too.
+    """An estimate that also treats its judges as a random sample.
 
     Attributes
     ----------
@@ -595,7 +595,7 @@ def with_judges(
     """Return the estimate with item × judge crossed effects in its variance.
 
     ``V + σ̂_j² (Σ_j A_j² − Σ_k w_k²)``, w = p/(c π) the weight of a judgment and A_j the sum of the
-    weights of judge j: the ratings of one judge go together, what each adds by itself is in V
+    weights of judge j: the ratings of one judge are correlated; the part of single ratings is in V
     already. Few judges are few degrees of freedom, as far as V rests on them (Satterthwaite's
     rule): with ``d_j = (1 − Σ s²)²/(Σ s² − 2 Σ s³ + (Σ s²)²)``, s = A/Σ A, those of the sum of
     squares between judges (one less than there are judges, if they rate equally many), and the
@@ -678,7 +678,7 @@ def with_judges(
 def _degrees(
     variance: FloatArray, without: FloatArray, level: float, noise: float, loads: FloatArray
 ) -> FloatArray:
-    """Return the degrees of freedom of a variance of which judges with these loads are a part."""
+    """Return the degrees of freedom of a variance to which judges with these loads contribute."""
     load = (loads**2).sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = loads / loads.sum(axis=0)

@@ -1,10 +1,9 @@
-"""Recall from totals: what is true of what was predicted, and what annotators found that nobody
+"""Recall from totals: true facts that were predicted, and facts found by annotators that no system
 predicted.
 
 The unit is the fact, counted once in T_i (true facts of system i), T (of the pool) and M (true
-facts in no submission):
-``r_i = T_i / (T + M)``. T_i and T are difference estimates over labelled facts, M a total over
-annotated documents.
+facts in no submission): ``r_i = T_i / (T + M)``. T_i and T are difference estimates over labelled
+facts, M a total over annotated documents.
 
 Influences have one row a target and then one row an annotated document, so that
 :class:`estimators.design.Design` gives every variance. References: Särndal, Swensson and Wretman
@@ -62,7 +61,7 @@ class Totals:
 
 @dataclass(frozen=True, eq=False)
 class Recall:
-    """Recall with everything that it is made of.
+    """Recall with the estimates that it is computed from.
 
     Attributes
     ----------
@@ -318,7 +317,7 @@ def with_anticipated(
     pool_weight: ArrayLike | None = None,
     correlation: float = 1.0,
 ) -> Recall:
-    """Return ``found`` with the variance that the model anticipates, the floor of its "wilson"
+    """Return ``found`` with the variance that the model expects, a lower bound for its "wilson"
     intervals.
 
     ``A_i = c Σ_pool (1{x ∈ X_i} − r_i)² (1/π − 1) g (1 − g)/(T + M)²``, summed per target, plus
@@ -379,13 +378,14 @@ def with_anticipated(
 
 
 def with_missed_floor(estimate: Estimate, found: Recall, by_recall: ArrayLike = 1.0) -> Estimate:
-    """Return recall, or F1, with half a missed fact allowed for where its documents show none.
+    """Return recall, or F1, with half a missed fact added to the variance if the documents show
+    none.
 
-    With no missed fact in the documents that were read M and its variance are 0, and recall would
-    be as sure as after reading all. So M's variance counts for at least that of half a fact
-    (:func:`estimators.documents.half_a_fact`), times ``(w r_i/(T + M))²``, and the estimate keeps
-    half a fact, of those that the documents have, away from 1. Where its realised variance is
-    larger, as with one fact in one document, nothing changes.
+    Without a missed fact in the documents that were read, M and its variance are 0, and recall
+    would look as certain as after reading all documents. So M's variance counts for at least that
+    of half a fact (:func:`estimators.documents.half_a_fact`), times ``(w r_i/(T + M))²``, and the
+    estimate keeps half a fact, of those that the documents have, away from 1. Where its realised
+    variance is larger, as with one fact in one document, nothing changes.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
-"""How many draws an interval of given width needs: of a single system, and of a newcomer whom
-others' labels help.
+"""Number of draws for an interval of given width: for a single system, and for a new system that
+reuses the labels of others.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ ENTRIES_AT_A_TIME = 200_000
 def for_half_width(
     half_width: float, confidence_level: float, p: float = 0.5, *, tolerance: float = 5e-4
 ) -> int:
-    """Return the number of independent labels whose interval for a proportion p is ± `half_width`.
+    """Return the number of independent labels for which the interval of a proportion p is ±
+    `half_width`.
 
     The smallest n with z √(p (1 − p) / n) ≤ `half_width` (1 + `tolerance`), z the normal quantile
     of the level.
@@ -119,9 +120,8 @@ def required_samples(
     variance.
 
     The smallest n_m within `bounds` whose planned variance (see :func:`planned_variance`) is at
-    most
-    `target_variance`, within a relative 1e-9. The planned variance need not fall as n_m grows, so
-    every size is tried from the lowest up until one will do.
+    most `target_variance`, within a relative 1e-9. The planned variance need not fall as n_m grows,
+    so sizes are tried in ascending order until one suffices.
 
     Parameters
     ----------
@@ -193,8 +193,8 @@ def planned_variance(
     *,
     own_term: str = "second_moment",
 ) -> FloatArray:
-    """Return the variance that the new system's joint precision should have after each number of
-    its own draws.
+    """Return the planned variance of the new system's joint precision for each number of its own
+    draws.
 
     Σ_{j<m} (w_j² / n_j) V_j + (w_m² / n_m) Σ_{x ∈ X_m} p_m(x) (p_m(x) / q(x))², where q = Σ_j w_j
     p_j with the heuristic weights and V_j is the variance of p_m f / q over the labelled draws of
@@ -254,8 +254,7 @@ class _Plan:
 
     `mass` is Σ p_m over the predictions that have the ratio `ratio` = q_old / p_m. Of the labelled
     draws only those that the new system predicts and that are not wrong add anything: `label` is
-    their f, `draw_ratio` their ratio,
-    `draw_system` whose they are; these are sorted by system.
+    their f, `draw_ratio` their ratio, `draw_system` their system; all are sorted by system.
     """
 
     mass: FloatArray
@@ -352,11 +351,12 @@ def _read_plan(
 
 
 def _largest_variance(h: FloatArray, mass: FloatArray) -> FloatArray:
-    """Return the largest E[h² f] − (E[h f])² that chances f of being right can give, for each row
+    """Return the largest E[h² f] − (E[h f])² over all probabilities f of being right, for each row
     of h (k, r).
 
-    Each row of h falls, and its entries have the probabilities `mass`. The worst f is 1 above some
-    h, 0 below it, and a fraction at it: including more pays while h > 2 E[h f].
+    Each row of h is descending, and its entries have the probabilities `mass`. The worst f is 1
+    above some h, 0 below it, and a fraction at it: adding more increases the variance while h > 2
+    E[h f].
     """
     first_moment = np.cumsum(mass * h, axis=1) - mass * h
     second_moment = np.cumsum(mass * h**2, axis=1) - mass * h**2

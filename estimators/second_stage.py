@@ -1,5 +1,5 @@
-"""Drawing the documents of a second stage: proportional to what they say of the first one's
-entities, never zero.
+"""Draws the documents of a second stage, with probabilities that grow with their mentions of the
+first stage's entities and are never 0.
 
 References: Särndal, Swensson and Wretman (1992), section 3.6; Madow (1949), randomised systematic
 sampling.
@@ -20,7 +20,7 @@ def tf_idf(
     """Return Σ_e tf_de · log(D / df_e) of every document, shape (D,), from (document, entity,
     count) triples.
 
-    An entity that occurs in every document tells none of them apart: its idf is 0.
+    An entity that occurs in every document distinguishes none of them: its idf is 0.
 
     Parameters
     ----------
@@ -122,8 +122,8 @@ def proportional(size: ArrayLike, n: int, *, uniform: float = 0.5) -> FloatArray
 
 
 def systematic(pi: ArrayLike, rng: np.random.Generator) -> IntArray:
-    """Return the units drawn, in random order: a systematic sample of randomly ordered units, Σ π
-    in number.
+    """Return the Σ π units that were drawn, in random order, by a systematic sample of randomly
+    ordered units.
 
     Every unit is drawn with exactly its π. The order of the units is random, so that the joint
     probabilities are close to those of the sample of greatest entropy, and

@@ -10,15 +10,15 @@ from scipy import sparse
 from estimators.checks import FloatArray, IntArray
 
 FEW = 20_000
-"""Up to so many numbers, going through the rows once a column is quicker than making a matrix"""
+"""Up to this many numbers, a loop over the columns is faster than building a matrix"""
 
 SPARSE = 16
-"""Where there are so many times more codes than rows, sorting the rows is quicker than looking at
-all codes"""
+"""If the codes are this many times more than the rows, sorting the rows is faster than scanning all
+codes"""
 
 
 def by_code(rows: FloatArray, code: IntArray, n_codes: int) -> FloatArray:
-    """Return (n_codes, …) sums of the ``rows`` (n, …) that carry each code.
+    """Return (n_codes, …) sums of the ``rows`` (n, …) with each code.
 
     Examples
     --------
@@ -39,8 +39,8 @@ def by_code(rows: FloatArray, code: IntArray, n_codes: int) -> FloatArray:
 
 
 def present(code: IntArray, n_codes: int) -> tuple[IntArray, IntArray]:
-    """Return the codes below ``n_codes`` that some rows have, ascending, and the place of each
-    row's code among them: what ``np.unique`` returns, without sorting where the codes are dense.
+    """Return the codes below ``n_codes`` that occur, ascending, and the index of each row's code
+    among them. Equivalent to ``np.unique``, without sorting if the codes are dense.
 
     Examples
     --------
@@ -80,8 +80,9 @@ def code_pairs(first: IntArray, second: IntArray) -> IntArray:
 class Support:
     """The rows that one system predicts, and which of them share a target with another of them.
 
-    Most targets have one row of a system. The square of a sum over a target's rows is then that of
-    the row, so that sums of such squares look at targets only where there are several.
+    Most targets have one row of a system. The square of a sum over a target's rows is then the
+    square of one row, so sums of such squares treat targets separately only if they have several
+    rows.
 
     Attributes
     ----------
@@ -125,7 +126,7 @@ class Support:
         """Return ``Σ_τ w [(Σ_{x∈τ} v)² − Σ_{x∈τ} v²]`` of terms v (n,): the products of the terms
         of every two different rows with the same target, summed over ordered pairs.
 
-        ``weight`` is that of each row of ``several``, the same for all of a target; 1 if left out.
+        ``weight`` has one value for each row of ``several``, equal within a target; 1 if left out.
         """
         if not self.several.size:
             return 0.0

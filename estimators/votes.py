@@ -1,5 +1,5 @@
-"""Several people's answers to one question, turned into one: majority, majority by token, Dawid and
-Skene's model.
+"""Aggregation of several people's answers to a question: majority, majority by token, and the model
+of Dawid and Skene.
 
 :mod:`estimators.agreement` offers these functions too.
 """
@@ -24,8 +24,8 @@ ENOUGH_ANSWERS = (
 
 @dataclass(frozen=True, eq=False)
 class Votes:
-    """Answers that were given, one a row: a value, the unit (question) it is about, and who gave
-    it.
+    """Answers, one in each row: a value, the unit (question) that it is about, and the
+    annotator.
     """
 
     value: FloatArray
@@ -34,7 +34,7 @@ class Votes:
 
 
 def read_votes(values: ArrayLike, unit: ArrayLike, annotator: ArrayLike | None) -> Votes:
-    """Return the answers that are not NaN; raise ValueError if an annotator answers a unit
+    """Return the answers that are not NaN. Raises ValueError if an annotator answers a unit
     twice.
     """
     answers = np.asarray(values, dtype=np.float64)
@@ -62,8 +62,8 @@ def read_votes(values: ArrayLike, unit: ArrayLike, annotator: ArrayLike | None) 
 
 @dataclass(frozen=True, eq=False)
 class Majority:
-    """The answer of most, for each unit: `unit` (U,) codes in rising order, `value` (U,) with NaN
-    for a tie that is not broken, `share` (U,) of the votes that it got, `n` (U,) votes.
+    """The most frequent answer to each unit: `unit` (U,) codes in rising order, `value` (U,) with
+    NaN for a tie that is not broken, `share` (U,) of the votes that it got, `n` (U,) votes.
 
     Examples
     --------
@@ -132,8 +132,8 @@ def majority(
 
 
 def count_votes(votes: Votes) -> tuple[IntArray, FloatArray, sparse.csr_array]:
-    """Return the units (U,) and values (K,) that occur, in rising order, and the table (U, K) of
-    how often: sparse, for there may be as many values as units.
+    """Return the units (U,) and values (K,) that occur, ascending, and the table (U, K) of counts.
+    The table is sparse, since there may be as many values as units.
     """
     units, row = np.unique(votes.unit, return_inverse=True)
     categories, column = np.unique(votes.value, return_inverse=True)
@@ -141,7 +141,7 @@ def count_votes(votes: Votes) -> tuple[IntArray, FloatArray, sparse.csr_array]:
 
 
 def tally(row: IntArray, column: IntArray, shape: tuple[int, int]) -> sparse.csr_array:
-    """Return how often each row and column come together, as a sparse table.
+    """Return how often each pair of row and column occurs, as a sparse table.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""On-the-job labelling: label inputs as they come, with a model that learns and people who answer.
+"""On-the-job labelling: labels inputs as they arrive, by a model that learns from people's answers.
 
 For every input a policy decides whether to ask somebody about a position, to wait for an answer, or
 to return the labels. An input of n positions and K labels is a linear chain; classification is a

@@ -1,4 +1,4 @@
-"""The accuracy of a stream, estimated without bias from a recorded audit sample.
+"""Unbiased estimate of the accuracy of a stream from a recorded audit sample.
 
 Which inputs are audited depends on a recorded random number and on what the model expected when it
 returned the labels, never on the labels. So live decisions may depend on answers in any way, and

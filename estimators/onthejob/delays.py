@@ -1,4 +1,4 @@
-"""How long answers take: distributions of delays, conditional on not having come so far."""
+"""How long answers take: distributions of delays, conditional on the time waited so far."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Delays:
         self._largest = {0: 0.0}
 
     def quantile(self, share: FloatArray) -> FloatArray:
-        """Return the delays that shares in (0, 1) of the answers do not exceed."""
+        """Return the delays that the given shares in (0, 1) of the answers do not exceed."""
         raise NotImplementedError
 
     def draw(self, uniform: float, elapsed: float = 0.0) -> float:
@@ -137,7 +137,8 @@ class ShiftedLogNormal(Delays):
 
 
 def delay_model(delays: ArrayLike, prior: Delays, *, least: int = 30) -> Delays:
-    """Return the distribution to plan with: fitted to recorded delays, or the prior while few.
+    """Return the distribution to plan with: fitted to recorded delays, or the prior while there are
+    few.
 
     Parameters
     ----------

@@ -166,7 +166,7 @@ class Learner:
         return float((log_z_given - log_z).sum()), stacked, difference[inside], of_steps
 
     def _step(self, inputs: Sequence[tuple[sparse.csr_array, FloatArray]]) -> None:
-        """Climb the gradient of some inputs once, on the columns that they have."""
+        """Take one gradient step on some inputs, on the columns that occur in them."""
         _, stacked, of_unary, of_steps = self.gradient(inputs)
         columns, local = np.unique(stacked.indices, return_inverse=True)
         own = sparse.csr_array(

@@ -87,11 +87,12 @@ def _multisets(n_labels: int, m: int) -> tuple[FloatArray, FloatArray]:
 
 
 class Quality:
-    """Response tables that are learned from answers, of each worker and of an average one.
+    """Response tables that are learned from answers, one for each worker and one for an average
+    worker.
 
     A worker's table is the mean of a Dirichlet distribution for each true label. Its prior is
-    ``strength`` answers at the table of anybody; anybody's prior is 10 answers at ``quality``.
-    An answer counts for each label by the posterior probability of that label. With ``tied`` the
+    ``strength`` answers at the table of anybody; anybody's prior is 10 answers at ``quality``. An
+    answer counts for each label by the posterior probability of that label. With ``tied`` the
     probability of being right is the same for all labels: Beta(7, 3) at the default quality.
 
     Parameters

@@ -18,7 +18,7 @@ from estimators.onthejob.states import RETURN, WAIT, Costs, State
 
 
 class Rounds:
-    """A policy that asks in rounds: plan, ask all of it at once, wait for all, plan again.
+    """A policy that asks in rounds: plan, send all queries, wait for all answers, plan again.
 
     ``plan`` returns how often each position is to be asked in the round that begins. A subclass
     writes it.
@@ -59,7 +59,8 @@ class Rounds:
 
 
 class Vote(Rounds):
-    """Ask n people about every position at once; no model. See :func:`majority` for the labels.
+    """Asks n people about every position at once, without a model. See :func:`majority` for the
+    labels.
 
     Examples
     --------
@@ -82,7 +83,7 @@ class Vote(Rounds):
 
 
 class Online(Rounds):
-    """Never ask: return the model's labels.
+    """Never asks; returns the model's labels.
 
     Examples
     --------
@@ -126,7 +127,7 @@ def votes_needed(uncertainty: FloatArray, *, error: float = 0.3, limit: float = 
 
 
 class Threshold(Rounds):
-    """Ask about every position as often as :func:`votes_needed` returns, and check again.
+    """Asks about every position as often as :func:`votes_needed` returns, and checks again.
 
     It never considers time or the price of a query.
 
@@ -147,7 +148,7 @@ class Threshold(Rounds):
 
 
 class Lookahead(Rounds):
-    """Ask as if the round that begins were the last one.
+    """Asks as if the next round were the last one.
 
     ``V(i, m) = Σ_a P(a) max_y p_i(y | a) − m w_M`` is taken for each position by itself; the round
     is played if what it gains in sum exceeds w_T times the expected delay of its slowest answer.
@@ -226,7 +227,7 @@ class Optimal(Rounds):
     def values(self, state: State) -> list[float]:
         """Return the expected utility of asking m = 0, 1, … more at once, then of the optimum.
 
-        What was spent up to now is left out.
+        Earlier costs are left out.
         """
         belief, most = state.belief, state.most
 

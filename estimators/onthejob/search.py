@@ -19,8 +19,8 @@ class _Node:
 
     ``returned`` is the utility of returning now. ``value`` is that of the best action known; it
     starts at the better one of returning now and returning when all answers in flight are there.
-    ``pending`` is what those add to the expected number of right labels, each position taken by
-    itself, and by the marginals that it had when its last answer came.
+    ``pending`` is the gain of these answers in the expected number of right labels, each position
+    by itself, by its marginals at its last answer.
     """
 
     __slots__ = (
@@ -45,7 +45,7 @@ class _Node:
 
 
 class _Draw:
-    """Which answer comes first and when, drawn once, with one child for each response."""
+    """A random draw of the next answer and its time, with one child for each response."""
 
     __slots__ = ("law", "nodes", "position", "value", "visits")
 
@@ -194,7 +194,9 @@ class Search:
         return node
 
     def _gain_of_one_more(self, node: _Node, position: int, state: State) -> float:
-        """Return the expected gain of the answers in flight and one more about a position."""
+        """Return the expected gain of the answers in flight plus one more query about a
+        position.
+        """
         m = sum(query[0] == position for query in node.in_flight)
         gain = state.belief.gain(node.answered, m + 1)[position]
         return node.pending + gain - (state.belief.gain(node.answered, m)[position] if m else 0.0)
@@ -257,7 +259,7 @@ class Search:
                 visited.value = sum(one.value for one in visited.draws) / len(visited.draws)
 
     def _actions(self, node: _Node, state: State) -> list[int]:
-        """Return the legal actions besides RETURN, the first to try at the end."""
+        """Return the legal actions besides RETURN, ordered so that the last one is tried first."""
         asked = Counter([query[0] for query in node.answered])
         asked.update([query[0] for query in node.in_flight])
         uncertain = state.belief.posterior(node.answered).uncertain

@@ -1,4 +1,4 @@
-"""What is known of one input while people answer, and what it is worth to stop."""
+"""The state of one input while people answer, and the utility of stopping."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class Posterior:
 
 
 class Belief:
-    """The model's distribution of the labels of one input, and what answers make of it.
+    """The model's distribution of the labels of one input, updated by answers.
 
-    ``p(y | x, r) ∝ p_θ(y | x) Π_j p(r_j | y_{q_j})``. Posteriors are kept by the multiset of
+    ``p(y | x, r) ∝ p_θ(y | x) Π_j p(r_j | y_{q_j})``. Posteriors are cached by the multiset of
     answers.
 
     Parameters
@@ -95,7 +95,7 @@ class Belief:
         return scores
 
     def posterior(self, evidence: Evidence = ()) -> Posterior:
-        """Return the marginals given answers, in whatever order these are."""
+        """Return the marginals given some answers in any order."""
         key = tuple(sorted(evidence))
         if key not in self._posteriors:
             self._compute([key])
@@ -125,10 +125,10 @@ class Belief:
         return self._gains[key]
 
     def after(self, evidence: Evidence, position: int, response: int) -> Evidence:
-        """Return the evidence with one more answer of an average annotator, its posterior already
-        computed.
+        """Return the evidence with one more answer of an average annotator; its posterior is
+        cached.
 
-        All K answers at the position are computed in one batch: a search soon needs the others.
+        All K answers at the position are computed in one batch: a search needs the others soon.
         """
         extended = tuple(sorted((*evidence, (position, response, 0))))
         if extended not in self._posteriors:
@@ -174,7 +174,7 @@ class Costs:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """One input at one moment: what was asked and answered so far.
+    """One input at one moment: its queries and answers so far.
 
     Attributes
     ----------

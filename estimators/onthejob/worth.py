@@ -1,4 +1,6 @@
-"""Whether money is better spent on one more answer to a question or on one more question."""
+"""Decides whether money is better spent on one more answer to a question or on one more
+question.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from estimators import checks
 def answer_worth(
     p: ArrayLike, table: ArrayLike, *, values: ArrayLike, weight: float, price: float
 ) -> float:
-    """Return by how much one more answer to a question lowers a number's variance, per price.
+    """Return the reduction of an estimate's variance by one more answer to a question, per unit of
+    price.
 
     The number contains ``weight · f(y)`` of the question's unknown label y. One more answer r
     lowers the variance of f(y) by ``Σ_r p(r) (E[f | r] − E f)²`` in expectation, which is all of it
@@ -55,7 +58,7 @@ def answer_worth(
 
 
 def question_worth(variance: float, n: int, price: float) -> float:
-    """Return by how much one more question lowers a number's variance, per price.
+    """Return the reduction of an estimate's variance by one more question, per unit of price.
 
     A variance V that is proportional to 1/n falls by ``V/(n + 1)``.
 
@@ -96,7 +99,8 @@ def ask_again(
     n: int,
     price_of_question: float,
 ) -> bool:
-    """Return whether one more answer lowers the variance by more, per price, than a new question.
+    """Return whether one more answer reduces the variance more than a new question, per unit of
+    price.
 
     Parameters
     ----------
