@@ -1,3 +1,3 @@
-"""The files of the service: corpora, schemas, annotations, and the doors through which a knowledge
-base comes in.
+"""The file formats of the service: corpora, schemas, annotations, and the formats ("doors") of
+submitted knowledge bases.
 """

@@ -1,5 +1,5 @@
-"""Exhaustive annotation of documents: the mentions and the relations that hold, as tab-separated
-tables.
+"""Reads exhaustive annotations of documents: the mentions and the relations that hold, as
+tab-separated tables.
 """
 
 import re
@@ -46,7 +46,9 @@ _OFFSET = re.compile(r"\d{1,9}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class MentionRecord:
-    """A mention that an annotator found, with the entity of its document that it refers to."""
+    """A mention that an annotator found, with the entity of its document that the mention refers
+    to.
+    """
 
     document: str
     span: Span
@@ -72,7 +74,7 @@ class GoldRecord:
 def read_mentions(
     lines: Lines, corpus: CorpusLookup, schema: Schema, report: Report
 ) -> Iterator[MentionRecord]:
-    """Return the mentions of a `mentions.tsv`; messages go to the report."""
+    """Yield the mentions of a `mentions.tsv`; messages go to the report."""
     seen = CompactMap()
     for number, line, row, view in _rows(lines, MENTION_COLUMNS, corpus, report, (LINK,)):
         spans = _spans(number, line, row, ((1, 2), (6, 7)), view, report)
@@ -97,8 +99,8 @@ def read_mentions(
 def read_gold(
     lines: Lines, corpus: CorpusLookup, schema: Schema, report: Report
 ) -> Iterator[GoldRecord]:
-    """Return the relations of a `gold.tsv`, with inverse names reversed; messages go to the
-    report.
+    """Yield the relations of a `gold.tsv`, with inverse predicates turned into canonical direction;
+    messages go to the report.
     """
     seen = CompactMap()
     for number, line, row, view in _rows(lines, GOLD_COLUMNS, corpus, report):
@@ -134,7 +136,7 @@ def _rows(
     report: Report,
     more: Sequence[str] = (),
 ) -> Iterator[tuple[int, str, list[str], DocumentView]]:
-    """Return the rows below the header with the right number of columns and a known document;
+    """Yield the rows below the header that have the right number of columns and a known document;
     `more` columns may follow.
     """
     table = open_table(lines, report)

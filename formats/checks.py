@@ -1,5 +1,5 @@
-"""The checks that all doors share: predicates, types, duplicates, inverses, and whether anything
-was usable.
+"""Checks that all formats share: predicates, types, duplicates, inverses, and whether any line is
+usable.
 """
 
 from array import array
@@ -20,8 +20,8 @@ EXPECTED = (
 
 
 class ClaimChecks:
-    """The claims so far, stored compactly (some 50 bytes a relation), and the messages that follow
-    from them.
+    """The claims so far, stored compactly (some 50 bytes a relation), and the messages
+    about them.
     """
 
     def __init__(
@@ -63,8 +63,8 @@ class ClaimChecks:
         return number
 
     def count_relation(self, number: int) -> bool:
-        """Count a relation line and return whether it is within the limit; report the first beyond
-        it.
+        """Count a relation line and return whether it is within the limit; report the first line
+        beyond the limit.
         """
         self._relation_lines += 1
         if self._relation_lines <= self.limits.relations:
@@ -112,8 +112,8 @@ class ClaimChecks:
         self.report.add("schema.arguments", number, text, source)
 
     def accept(self, claim: RelationClaim, turned: bool, source: str) -> bool:
-        """Return whether the claim is new; a duplicate is reported and False. Contradictions are
-        reported, but accepted.
+        """Return whether the claim is new. A duplicate is reported; a contradiction is reported,
+        but accepted.
         """
         if claim.subject == claim.object:
             self.report.add(
@@ -191,7 +191,7 @@ class ClaimChecks:
         self.report.add("consistency.predicates", claim.line, text, source)
 
     def finish(self) -> None:
-        """Report what concerns the file as a whole."""
+        """Report problems of the file as a whole."""
         self.report.relation_lines = self._relation_lines
         if self.report.fatal:
             return

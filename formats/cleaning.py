@@ -1,4 +1,6 @@
-"""Cleans texts: removes characters that nobody can see and those that would disturb a page."""
+"""Cleans texts: removes invisible characters, and characters that would break the layout of
+a page.
+"""
 
 import re
 from dataclasses import dataclass
@@ -26,26 +28,26 @@ _MARKUP = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """A text without invisible characters, and which ones were removed."""
+    """A text without invisible characters, and the numbers of removed characters."""
 
     text: str
     bidirectional: int
-    """How many marks that turn the direction were removed."""
+    """Number of removed marks that change the direction of text"""
     invisible: int
-    """How many characters without width were removed."""
+    """Number of removed characters without width"""
     controls: int
-    """How many characters no text has; then the text is not to be used."""
+    """Number of control characters; a text with any must not be used"""
     markup: str
-    """The first piece of markup, or nothing."""
+    """The first piece of markup; empty if there is none"""
 
 
 def clean(text: str) -> Cleaned:
     """Return the text in composed Unicode, without invisible characters, outer white space and
     trailing blanks.
 
-    Joiners (U+200C, U+200D) stay between letters or symbols that need them, as in Persian or in
-    emoji, and of variation selectors one behind a character that may look otherwise. A text of
-    blanks and marks alone is none.
+    Joiners (U+200C, U+200D) are kept between letters or symbols that need them, as in Persian or in
+    emoji; one variation selector is kept after a character that has variants. A text of blanks and
+    marks only becomes empty.
     """
     plain = normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))
     plain, turned = _BIDIRECTIONAL.subn("", plain)

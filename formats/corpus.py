@@ -29,7 +29,7 @@ class DocumentRecord:
     sentences: list[Span]
     line: int
     part: str = ""
-    """"dev" or "test"; empty where the file does not say"""
+    """"dev" or "test"; empty if the file does not say"""
 
 
 class _Bad(Exception):
@@ -43,8 +43,8 @@ class _Bad(Exception):
 def read_corpus(
     lines: Iterable[tuple[int, str]], limits: Limits, report: Report
 ) -> Iterator[DocumentRecord]:
-    """Return the usable documents of a corpus; what is wrong goes into the report with its line,
-    and drops the document.
+    """Yield the usable documents of a corpus. A document with an error is reported with its line,
+    and dropped.
     """
     first_lines: dict[str, int] = {}
     unknown_keys: set[str] = set()
@@ -220,7 +220,9 @@ def parse_span(value: object) -> Span | None:
 
 
 def _mend(sentences: list[Span], tokens: list[Span]) -> list[Span]:
-    """Join our own sentences where a given token spans the break between two, and return them."""
+    """Join our own sentences where a given token spans the boundary between two, and return
+    them.
+    """
     mended: list[Span] = []
     at = 0
     for begin, end in sentences:

@@ -43,7 +43,7 @@ def read_docred(
     limits: Limits,
     report: Report,
 ) -> Iterator[RelationClaim]:
-    """Return the claims of the lines, in their order; messages go to the report.
+    """Yield the claims of the lines, in order; messages go to the report.
 
     A prediction about two entities is about their closest mentions, as in the TAC format.
     """
@@ -204,7 +204,9 @@ _MENTION_LEVEL = re.compile(r".+:\d+-\d+\t")
 
 
 def sniff(lines: Iterator[str]) -> Door | None:
-    """Recognise the format (door) of a file by its first lines; return None if none fits."""
+    """Recognise the format (door) of a file by its first lines, and return it; None if none
+    fits.
+    """
     for line in lines:
         if not line.strip() or line.startswith("#"):
             continue
@@ -222,10 +224,9 @@ def sniff(lines: Iterator[str]) -> Door | None:
 def read_claims(
     source: Source, corpus: CorpusLookup, schema: Schema, limits: Limits, report: Report
 ) -> Iterator[RelationClaim]:
-    """Return the usable claims of a submitted file, in the order of its lines; messages go to the
-    report.
+    """Yield the usable claims of a submitted file, in line order; messages go to the report.
 
-    Nothing may be stored for good before the iterator has ended and `report.fatal` is still False.
+    Callers must not commit anything before the iterator has ended with `report.fatal` still False.
     """
     reopen, close = _reopenable(source)
     try:
@@ -248,7 +249,9 @@ def read_claims(
 
 
 def _refuse(lines: Iterator[tuple[int, str]], door: Door | None, report: Report) -> None:
-    """Report why the file cannot be read: a fault of its text first, of its format otherwise."""
+    """Report why the file cannot be read: an error in its text if there is one, else in its
+    format.
+    """
     first = next(lines, None)
     if report.fatal:
         return
@@ -280,8 +283,8 @@ def _refuse(lines: Iterator[tuple[int, str]], door: Door | None, report: Report)
 
 
 def _reopenable(source: Source) -> tuple[Callable[[], Source], Callable[[], None]]:
-    """Return a function that gives the source from its beginning each time, and one that
-    clears up.
+    """Return a function that opens the source from its beginning each time, and a function that
+    cleans up.
     """
     if isinstance(source, str | Path):
         return lambda: source, lambda: None
@@ -301,4 +304,4 @@ def _reopenable(source: Source) -> tuple[Callable[[], Source], Callable[[], None
 
 
 def _do_nothing() -> None:
-    """Do nothing: the caller closes a stream of its own."""
+    """Do nothing; the caller closes its own stream."""

@@ -1,4 +1,4 @@
-"""Reads a declared form: what is asked of texts, as an admin writes it in YAML, without code.
+"""Reads a declared form: questions about texts that an admin writes in YAML, without code.
 
     name: helpfulness
     title: How helpful is it?
@@ -60,7 +60,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question of a form; of free words, without answers."""
+    """A question of a form; a question with free text has no answers."""
 
     name: str
     kind: str
@@ -73,13 +73,15 @@ class Question:
     answers: tuple[Answer, ...]
 
     def share(self, value: float) -> float:
-        """Return where a value lies on the scale, in [0, 1]."""
+        """Return the position of a value on the scale, in [0, 1]."""
         return (value - self.low) / (self.high - self.low)
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """One question of a tutorial: what is shown, the right answers by their values, and why."""
+    """A question of a tutorial: the text that is shown, the right answers by their values, and the
+    reason.
+    """
 
     texts: tuple[str, ...]
     beside: dict[str, str]
@@ -90,7 +92,7 @@ class Lesson:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form that can be used: every value is there and in its range."""
+    """A valid form: every value is present and in its range."""
 
     name: str
     title: str
@@ -101,7 +103,7 @@ class Form:
     seconds: int
     people: int
     second_share: Decimal | None
-    """Of the texts one more person is asked about; None: as the service does by itself"""
+    """Share of the texts that one more person rates; None: the service's default"""
     questions: tuple[Question, ...]
     needed: int = 0
     minutes: int = 0
@@ -110,18 +112,18 @@ class Form:
 
     @property
     def compares(self) -> bool:
-        """Return whether it shows two texts and asks which is better."""
+        """Return whether the form shows two texts and asks which is better."""
         return any(question.kind == "preference" for question in self.questions)
 
     @property
     def scored(self) -> tuple[Question, ...]:
-        """Return the questions whose answers are numbers: each is a criterion."""
+        """Return the questions with numeric answers, each of which is a criterion."""
         return tuple(question for question in self.questions if question.kind != "text")
 
 
 def read_form(text: str, report: Report) -> Form | None:
-    """Return the form in a YAML text; None if anything is wrong, which the report then names with
-    line, field and what to do.
+    """Return the form in a YAML text; None if there is an error. The report then names each error
+    with its line, its field and the correction.
     """
     before = report.errors
     if len(text.encode("utf-8", "replace")) > BYTES:
@@ -146,7 +148,7 @@ def _parse(text: str, report: Report) -> Node | None:
 
 
 class _Reader:
-    """Reads nodes, and writes to the report what is wrong with them."""
+    """Reads nodes, and reports errors in them."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
@@ -510,7 +512,7 @@ def _is_scalar(value: object) -> bool:
 
 
 def error_sentences(report: Report) -> Iterator[str]:
-    """Yield each message as a line: where, code, sentence."""
+    """Yield each message as a line: position, code, sentence."""
     for message in report:
         where = f"Line {message.line}" if message.line else "The file"
         yield f"{where} [{message.code}] {message.text}"

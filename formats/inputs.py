@@ -1,4 +1,4 @@
-"""The inputs of a track of generated texts: what systems were given, as JSON Lines."""
+"""The inputs of a track of generated texts, as JSON Lines."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ _KEYS = frozenset({"input_id", *_TEXTS, *_LISTS})
 
 @dataclass(frozen=True, slots=True)
 class InputRecord:
-    """One input: a source to summarise, a question with passages, or both; and what people wrote
-    for it. Where texts are rated by themselves, its id is enough.
+    """An input: a source to summarise, a question with passages, or both, and the references that
+    people wrote for it. Where texts are rated by themselves, only the id is needed.
     """
 
     input_id: str
@@ -26,13 +26,13 @@ class InputRecord:
     passages: tuple[str, ...]
     references: tuple[str, ...]
     prompt: str
-    """Which instruction the systems were given, where there are several."""
+    """The instruction that the systems were given, if there are several."""
     split: str
     line: int
     part: str = ""
-    """"dev" or "test"; empty where the file does not say"""
+    """"dev" or "test"; empty if the file does not say"""
     cluster: str = ""
-    """Inputs of one cluster lie in one part"""
+    """Inputs with the same cluster are in the same part"""
 
 
 class _Bad(Exception):
@@ -46,9 +46,7 @@ class _Bad(Exception):
 def read_inputs(
     lines: Iterable[tuple[int, str]], limits: Limits, report: Report
 ) -> Iterator[InputRecord]:
-    """Return the usable inputs; what is wrong goes into the report with its line, and drops the
-    input.
-    """
+    """Yield the usable inputs. An input with an error is reported with its line, and dropped."""
     known: dict[str, int] = {}
     unknown_keys: set[str] = set()
     objects = Objects(report)

@@ -1,5 +1,5 @@
-"""The JSON Lines door: one relation a line, with half-open spans, for systems that start from
-nothing.
+"""The JSON Lines format ("door"): one relation on each line, with half-open spans, for new
+systems.
 """
 
 import re
@@ -57,7 +57,7 @@ def read_json_lines(
     limits: Limits,
     report: Report,
 ) -> Iterator[RelationClaim]:
-    """Return the claims of the lines, in their order; messages go to the report."""
+    """Yield the claims of the lines, in order; messages go to the report."""
     checks = ClaimChecks(corpus, schema, limits, report)
     yield from _JsonLines(checks).read_claims(lines)
     checks.finish()
@@ -75,7 +75,7 @@ class _JsonLines:
         self._objects = Objects(checks.report)
 
     def read_claims(self, lines: Iterator[tuple[int, str]]) -> Iterator[RelationClaim]:
-        """Return the claims in the order of their lines."""
+        """Yield the claims in line order."""
         batch: list[_Parsed] = []
         for number, line in lines:
             if not line or line.isspace() or line[0] == "#":
@@ -100,7 +100,7 @@ class _JsonLines:
                 yield found[0]
 
     def _parse(self, number: int, line: str) -> dict[str, Any] | None:
-        """Return the object on a line with values of the right kinds, or None after a message."""
+        """Return the object on a line if its values have the right types; None after a message."""
         data = self._objects.parse(number, line)
         if data is None:
             return None
@@ -120,7 +120,7 @@ class _JsonLines:
         return data if self._values(number, line, data) else None
 
     def _values(self, number: int, line: str, data: dict[str, Any]) -> bool:
-        """Return whether strings are strings and spans are spans; they are put into their inner
+        """Return whether strings are strings and spans are spans, and convert them to the internal
         form.
         """
         for key in _STRINGS:
@@ -276,8 +276,8 @@ class _JsonLines:
         role: str,
         allowed: tuple[str, ...],
     ) -> _Argument | None:
-        """Return the subject or the object with its type: as given, of the known mention, or the
-        only one allowed.
+        """Return the subject or the object with its type: the given one, that of the known mention,
+        or the only allowed one.
         """
         span: Span = data[role]
         name = data.get(f"{role}_type") or view.mention_types.get(span)
@@ -301,7 +301,7 @@ class _JsonLines:
 
 
 class _MentionFacts:
-    """The first type, canonical mention and link that the file gives to each mention."""
+    """The first type, canonical mention and link that the file states for each mention."""
 
     def __init__(self, checks: ClaimChecks) -> None:
         self._checks = checks
@@ -318,7 +318,7 @@ class _MentionFacts:
     def reconcile(
         self, document: str, argument: _Argument, role: str, number: int, line: str
     ) -> _Argument:
-        """Return the argument with the facts that an earlier line predicted of the same mention."""
+        """Return the argument with the facts that an earlier line stated about the same mention."""
         key = (self._checks.document_number(document), *argument.span)
         row = self._rows.add(key, len(self._lines))
         if row == -1:
@@ -371,7 +371,7 @@ class _MentionFacts:
 
 
 def _pack(span: Span | None) -> int:
-    """Return the span as one number; 0 is reserved for none."""
+    """Return the span as one number; 0 is reserved for a missing span."""
     return 0 if span is None else span[0] << 32 | span[1]
 
 

@@ -1,5 +1,5 @@
-"""Single judgments of outputs, in and out: a study that was done elsewhere,
-or one to score again.
+"""Reads and writes single judgments of outputs: of a study that was done elsewhere, or to score one
+again.
 """
 
 import csv
@@ -47,11 +47,11 @@ def read_judgments(
     *,
     also: Mapping[str, str] = NOTHING,
 ) -> Iterator[JudgmentRecord]:
-    """Return the usable judgments in the order of their lines; messages go to the report.
+    """Yield the usable judgments in line order; messages go to the report.
 
-    `outputs` are the inputs for which each system has an output, `criteria` the ends of the scale
-    of each criterion, `also` what else a file may call a system. A value that is empty is no
-    judgment, and passed over.
+    `outputs` maps each system to the inputs for which it has an output, `criteria` each criterion
+    to the ends of its scale, `also` has other names of systems. Rows with an empty value are
+    skipped.
     """
     seen: dict[tuple[str, str, str, str], int] = {}
     is_any = False
@@ -153,9 +153,8 @@ def _seconds(row: Row, report: Report) -> float | None:
 
 
 def write_judgments(records: Iterable[JudgmentRecord]) -> Iterator[str]:
-    """Return the lines of a file that `read_judgments` reads, with the header; each ends in a line
-    break. No name in it begins a formula where a spreadsheet opens it, and what breaks a line in
-    one is a blank.
+    """Yield the lines of a file that `read_judgments` reads, with the header; each ends in a line
+    break. No name begins a formula in a spreadsheet, and line breaks in names become blanks.
     """
     buffer = io.StringIO()
     writer = csv.writer(

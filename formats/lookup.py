@@ -1,4 +1,4 @@
-"""What a reader asks a corpus for: documents by their id, with texts, tokens and sentences."""
+"""The interface of readers to a corpus: documents by their id, with texts, tokens and sentences."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ from formats.splitting import Span
 
 @dataclass(slots=True)
 class DocumentView:
-    """A document as the readers see it; the offsets are sorted."""
+    """A document as readers see it; the offsets are sorted."""
 
     id: str
     text: str
@@ -50,13 +50,13 @@ class DocumentView:
         return 0 <= span[0] < span[1] <= len(self.text)
 
     def sentence(self, offset: int) -> int:
-        """Return the index of the sentence that has begun last at this offset; -1 before the first
-        one.
+        """Return the index of the last sentence that begins at or before this offset; -1 before the
+        first one.
         """
         return bisect_right(self.sentence_begins, offset) - 1
 
     def token_range(self, span: Span) -> tuple[int, int]:
-        """Return the index of the first token of a span, and that of its last token plus one."""
+        """Return the index of the first token of a span, and the index after its last token."""
         return bisect_right(self.token_begins, span[0]) - 1, bisect_left(
             self.token_ends, span[1]
         ) + 1
@@ -72,27 +72,25 @@ class DocumentView:
 
 
 class CorpusLookup(Protocol):
-    """The documents of a corpus, from memory, or from a database with a cache before it."""
+    """The documents of a corpus, in memory, or in a database behind a cache."""
 
     def prefetch(self, documents: Collection[str]) -> None:
-        """Announce the ids that the next calls of `get` will ask for, at most a few hundred at a
-        time.
-        """
+        """Announce the ids of the next calls of `get`, at most a few hundred at a time."""
 
     def get(self, document: str) -> DocumentView | None:
         """Return the document with this id, or None if the corpus does not have it."""
 
     def prefetch_titles(self, titles: Collection[str]) -> None:
-        """Announce the titles that the next calls of `get_by_title` will ask for."""
+        """Announce the titles of the next calls of `get_by_title`."""
 
     def get_by_title(self, title: str) -> DocumentView | None:
-        """Return the only document with this title, otherwise the one with this id; None if there
+        """Return the only document with this title, else the document with this id; None if there
         is none, or several have the title.
         """
 
 
 class MemoryCorpus:
-    """A corpus that is held in memory: for the offline client and for small corpora."""
+    """A corpus in memory, for the offline client and for small corpora."""
 
     def __init__(self, documents: Iterable[DocumentView]) -> None:
         self._documents = {document.id: document for document in documents}
@@ -105,14 +103,14 @@ class MemoryCorpus:
         return len(self._documents)
 
     def prefetch(self, documents: Collection[str]) -> None:
-        """Do nothing: all documents are in memory."""
+        """Do nothing, since all documents are in memory."""
 
     def get(self, document: str) -> DocumentView | None:
         """Return the document with this id, or None."""
         return self._documents.get(document)
 
     def prefetch_titles(self, titles: Collection[str]) -> None:
-        """Do nothing: all documents are in memory."""
+        """Do nothing, since all documents are in memory."""
 
     def get_by_title(self, title: str) -> DocumentView | None:
         """Return the document with this title or id, or None."""

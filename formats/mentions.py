@@ -1,5 +1,5 @@
-"""Stores the mentions of a knowledge base in memory, in some 50 bytes a mention: maps from 64-bit
-hashes to small numbers take 12 bytes a slot, a sixth of what a dict of ints takes.
+"""Stores the mentions of a knowledge base in memory, in some 50 bytes a mention. Maps from 64-bit
+hashes to small numbers take 12 bytes an entry, a sixth of a dict of ints.
 """
 
 from array import array
@@ -12,11 +12,11 @@ Key = tuple[int, ...]
 
 
 class CompactMap:
-    """Numbers by key, where only the 64-bit hash of a key is kept (open addressing, at most two
-    thirds full).
+    """A map from keys to numbers that stores only the 64-bit hash of a key (open addressing, at
+    most two thirds full).
 
-    The parts of a key are not negative: Python gives -1 and -2 one hash.
-    Among two million keys two have the same hash with a probability of about one in ten million.
+    The parts of a key must not be negative, since Python gives -1 and -2 the same hash. Among two
+    million keys two have the same hash with a probability of about one in ten million.
     """
 
     __slots__ = ("_hashes", "_limit", "_mask", "_size", "_values")
@@ -35,7 +35,7 @@ class CompactMap:
         return self._size
 
     def add(self, key: Key, value: int) -> int:
-        """Return the value that the key had before, or -1 if it is new and now has this one."""
+        """Return the previous value of the key; -1 if the key is new and now has this value."""
         hashed = hash(key) & _MASK or 1
         hashes, mask = self._hashes, self._mask
         at = hashed & mask
@@ -51,7 +51,7 @@ class CompactMap:
         return -1
 
     def get(self, key: Key) -> int:
-        """Return the value of the key, or -1."""
+        """Return the value of the key; -1 if there is none."""
         hashed = hash(key) & _MASK or 1
         hashes, mask = self._hashes, self._mask
         at = hashed & mask
@@ -85,23 +85,23 @@ class Mentions(NamedTuple):
     """The mentions of one entity in one document."""
 
     spans: tuple[Span, ...]
-    """Sorted, each one once."""
+    """Sorted, without duplicates."""
     canonical: Span
-    """The canonical mention; the first longest name (or else mention) where the file names none."""
+    """The canonical mention; the first longest name (or else mention) if the file states none."""
     is_named: bool
-    """True if the file names the canonical mention."""
+    """Whether the file states the canonical mention."""
 
 
 class MentionStore:
     """Mentions by entity and document, both as small numbers.
 
-    The mentions of one entity in one document are a chain of rows: a map gives the first row, and
-    each row names another one of the chain.
+    The mentions of one entity in one document are a linked list of rows: a map has the first row,
+    and each row has the next one.
     """
 
     def __init__(self) -> None:
         self.row = -1
-        """The row of the mention that was added last."""
+        """The row of the most recently added mention."""
         self._first = CompactMap()
         self._canonical = CompactMap()
         self._owner = CompactMap()
@@ -113,8 +113,8 @@ class MentionStore:
         return len(self._spans)
 
     def add(self, entity: int, document: int, span: Span, is_name: bool) -> int:
-        """Return the entity that has had a mention at this span before, or -1; the mention is added
-        in any case.
+        """Add a mention, and return the entity that already had a mention at this span; -1 if none
+        had.
         """
         packed = span[0] << _BITS | span[1] | (_NAME if is_name else 0)
         spans, following = self._spans, self._next
@@ -138,10 +138,10 @@ class MentionStore:
         return -1 if owner == entity else owner
 
     def add_canonical(self, entity: int, document: int, span: Span) -> Span | None:
-        """Return the canonical mention that the entity already has in the document, if it is
-        another one; otherwise None.
+        """Make the last added mention canonical, and return the entity's different canonical
+        mention in the document, if it had one; otherwise None.
 
-        To be called right after `add`: the mention that was added last is the canonical one.
+        Must be called right after `add`.
         """
         earlier = self._canonical.add((entity, document), self.row)
         if earlier == -1:
@@ -154,7 +154,7 @@ class MentionStore:
         self._spans[row] = 0
 
     def of(self, entity: int, document: int) -> Mentions | None:
-        """Return the entity's mentions in the document, None if it has none there."""
+        """Return the entity's mentions in the document; None if there are none."""
         key = (entity, document)
         try:
             return self._cache[key]

@@ -96,11 +96,11 @@ class Message:
     code: str
     severity: Severity
     line: int
-    """Number of the line, from 1; 0 where it is about the file as a whole."""
+    """Line number, from 1; 0 if the message is about the file as a whole."""
     text: str
     line_text: str = ""
     culprit: Columns | None = None
-    """Columns [begin, end) of `line_text` that are to blame."""
+    """Columns [begin, end) of `line_text` that caused the message."""
 
     @property
     def family(self) -> str:
@@ -109,7 +109,7 @@ class Message:
 
 
 class Report:
-    """All messages about one file: the first ones kept, all of them counted by code and
+    """All messages about one file: the first ones are stored, all are counted by code and
     severity.
     """
 
@@ -118,18 +118,18 @@ class Report:
         self.messages: list[Message] = []
         self.by_code: Counter[str] = Counter()
         self.fatal = False
-        """True if the reader gave up: then nothing of the file may be used."""
+        """Whether the reader gave up, in which case nothing of the file may be used."""
         self.file_errors = 0
-        """How many errors are about the file as a whole, and no line of it."""
+        """Number of errors about the file as a whole."""
         self.lines = 0
-        """How many lines the file has, once it was read to its end."""
+        """Number of lines of the file, once it was read completely."""
         self.relation_lines = 0
-        """How many of them predict relations, usable or not."""
+        """Number of lines that predict relations, usable or not."""
 
     def add(
         self, code: str, line: int, text: str, source: str = "", culprit: Columns | None = None
     ) -> None:
-        """Count one message, and keep it while there is room or if it is about the whole file.
+        """Count one message, and store it while there is room or if it is about the whole file.
         `source` is the whole line.
         """
         self.by_code[code] += 1
@@ -149,7 +149,7 @@ class Report:
 
     @property
     def by_severity(self) -> Counter[str]:
-        """Return the number of all messages, kept or not, for each severity."""
+        """Return the number of messages of each severity, stored or not."""
         counts: Counter[str] = Counter()
         for code, count in self.by_code.items():
             counts[SEVERITY[code]] += count
@@ -157,26 +157,26 @@ class Report:
 
     @property
     def errors(self) -> int:
-        """Return the number of errors, kept or not."""
+        """Return the number of errors, stored or not."""
         return self.by_severity["error"]
 
     @property
     def only_unknown(self) -> bool:
-        """Return whether all that is wrong is that names refer to nothing: they may come to."""
+        """Return whether the only errors are names of missing objects, which may be added later."""
         wrong = {code for code in self.by_code if SEVERITY[code] == "error"}
         return bool(wrong) and all(family(code) == "reference" for code in wrong)
 
 
 def printable(text: str) -> str:
-    """Return the text with one replacement character for each character that cannot be stored or
-    shown.
+    """Return the text with each character that cannot be stored or shown replaced by a replacement
+    character.
     """
     return _UNPRINTABLE.sub("\ufffd", text)
 
 
 def quoted(text: str, limit: int = 60) -> str:
-    """Return the text in typographic quotation marks, shortened in the middle so that a sentence
-    stays readable.
+    """Return the text in typographic quotation marks, shortened in the middle to keep a sentence
+    readable.
     """
     if len(text) > limit:
         text = text[: limit * 2 // 3] + "…" + text[-limit // 4 :]
@@ -184,7 +184,7 @@ def quoted(text: str, limit: int = 60) -> str:
 
 
 def excerpt(line: str, culprit: Columns | None) -> tuple[str, Columns | None]:
-    """Return the part of a line that is worth showing, with the culprit's columns in it."""
+    """Return the part of a line that is shown, with the culprit's columns in it."""
     if culprit is not None:
         culprit = max(0, min(culprit[0], len(line))), max(0, min(culprit[1], len(line)))
     if len(line) <= EXCERPT:
@@ -199,7 +199,7 @@ def excerpt(line: str, culprit: Columns | None) -> tuple[str, Columns | None]:
 
 
 def column(line: str, index: int) -> Columns:
-    """Return where the tab-separated column with this index begins and ends in the line."""
+    """Return the beginning and end of the tab-separated column with this index in the line."""
     begin = 0
     for _ in range(index):
         at = line.find("\t", begin)
@@ -211,7 +211,7 @@ def column(line: str, index: int) -> Columns:
 
 
 FIRST = 20
-"""Errors that have to be of one kind"""
+"""Number of first errors that must be of one kind"""
 FEWEST = 2
 _OF_FORM = ("syntax.json", "syntax.key_missing", "syntax.columns")
 _KEY = re.compile(r'"(\w+)"\s*:')
@@ -226,7 +226,7 @@ _KINDS = (
 
 def explain_wrong_format(report: Report, expected: str) -> str:
     """Return a sentence about a file without usable lines whose first errors are all of one kind
-    and about the form of a line; otherwise an empty string.
+    and about the form of a line; empty otherwise.
     """
     errors = list(islice((one for one in report if one.severity == "error" and one.line), FIRST))
     if len(errors) < FEWEST or len({one.code for one in errors}) > 1:

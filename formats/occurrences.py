@@ -1,4 +1,6 @@
-"""Where a string value stands in a text: the string itself, or the written forms of a date."""
+"""Finds the occurrences of a string value in a text: the string itself, or the written forms of a
+date.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -32,8 +34,8 @@ Patterns = tuple[re.Pattern[str], ...]
 def occurrences(text: str, value: str, within: Iterable[Span], is_date: bool) -> list[Span]:
     """Return the sorted spans of the value inside the given spans of the text.
 
-    The string as it is counts before its other writings (in another case; the written forms of a
-    normalised date, the fullest form first): the first writing that occurs at all gives all spans.
+    The exact string is preferred to its variants (another case; the written forms of a normalised
+    date, the fullest form first): all spans are of the first variant that occurs.
     """
     within = list(within)
     if found := _find_all(text, value, within):
@@ -46,8 +48,8 @@ def occurrences(text: str, value: str, within: Iterable[Span], is_date: bool) ->
 
 
 def same_text(text: str, gloss: str) -> bool:
-    """Return whether the two agree in Unicode's composed form, with all white space taken as one
-    blank.
+    """Return whether the two are equal in Unicode's composed form, with each run of white space as
+    one blank.
     """
     if text == gloss:
         return True
@@ -85,7 +87,7 @@ def _search(text: str, pattern: re.Pattern[str], within: Sequence[Span]) -> list
 
 @lru_cache(maxsize=4096)
 def _string_patterns(value: str) -> Patterns:
-    """Return the value composed or decomposed, with any white space, in any case."""
+    """Return patterns for the value, composed or decomposed, with any white space, in any case."""
     forms = dict.fromkeys(normalize(form, value) for form in ("NFC", "NFD"))
     words = [r"\s+".join(re.escape(word) for word in form.split()) for form in forms]
     words = [word for word in words if word]
@@ -95,8 +97,8 @@ def _string_patterns(value: str) -> Patterns:
 
 @lru_cache(maxsize=4096)
 def _date_patterns(value: str) -> Patterns:
-    """Return the written forms of a date such as 2013-03-17, 2013-03-XX, 2013-03 or 2013, the
-    fullest forms first.
+    """Return patterns for the written forms of a date such as 2013-03-17, 2013-03-XX, 2013-03 or
+    2013, the fullest forms first.
     """
     match = _DATE.fullmatch(value.strip())
     if match is None:

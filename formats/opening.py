@@ -1,6 +1,6 @@
-"""Opens files of text, packed or not, within limits: numbered lines, streamed in bounded memory,
-and the JSON objects on them. A file that is one JSON list gives its items as lines, so every reader
-of JSON Lines reads lists, too.
+"""Opens text files, packed or not, within limits: numbered lines, streamed in bounded memory, and
+the JSON objects on them. The items of a file that is one JSON list are returned as lines, so every
+reader of JSON Lines reads lists, too.
 """
 
 import codecs
@@ -101,7 +101,7 @@ def open_text(source: Source, limits: Limits, report: Report) -> Iterator[tuple[
 
 
 def _unpack(raw: BinaryIO, limits: Limits, report: Report) -> Iterator[bytes]:
-    """Return the content in blocks, unpacked if it begins like gzip, up to the limits."""
+    """Yield the content in blocks, up to the limits, unpacked if it begins like gzip."""
     compressed = _read_up_to_limit(raw, limits, report)
     first = next(compressed, b"")
     if first.startswith(ZIP):
@@ -138,7 +138,7 @@ def _unpack(raw: BinaryIO, limits: Limits, report: Report) -> Iterator[bytes]:
 
 
 def _read_up_to_limit(raw: BinaryIO, limits: Limits, report: Report) -> Iterator[bytes]:
-    """Return the bytes as uploaded, in chunks, up to the limit; the first chunk is long enough to
+    """Yield the bytes as uploaded, in chunks, up to the limit; the first chunk is long enough to
     detect the format.
     """
     size = 0
@@ -161,8 +161,8 @@ def _prepend(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _gunzip(first: bytes, rest: Iterator[bytes], limits: Limits, report: Report) -> Iterator[bytes]:
-    """Return the unpacked blocks of one or several gzip members; a bomb is found before it is
-    unpacked.
+    """Yield the unpacked blocks of one or several gzip members; a decompression bomb is detected
+    before it is unpacked.
     """
     unpacker = zlib.decompressobj(31)
     packed, size, pending = len(first), 0, first
@@ -209,7 +209,7 @@ def _gunzip(first: bytes, rest: Iterator[bytes], limits: Limits, report: Report)
 
 
 def _is_bomb(size: int, packed: int, limits: Limits, report: Report) -> bool:
-    """Return whether `packed` bytes unpack to suspiciously many, after a message."""
+    """Return whether `packed` bytes unpack to a suspicious size; report a message if so."""
     if size <= MB or size <= limits.ratio * packed:
         return False
     text = (
@@ -221,8 +221,8 @@ def _is_bomb(size: int, packed: int, limits: Limits, report: Report) -> bool:
 
 
 def _unzip(first: bytes, rest: Iterator[bytes], limits: Limits, report: Report) -> Iterator[bytes]:
-    """Return the unpacked blocks of the only file in a ZIP archive. The archive is read from front
-    to back by the headers before its files, since not every source can be read from its end.
+    """Yield the unpacked blocks of the only file in a ZIP archive. The archive is read sequentially
+    by its local headers, since not every source can be read from its end.
     """
     pending, packed, is_read = first, len(first), False
 
@@ -291,8 +291,8 @@ def _unzip(first: bytes, rest: Iterator[bytes], limits: Limits, report: Report) 
 
 
 def _items(blocks: Iterator[bytes], limits: Limits, report: Report) -> Iterator[tuple[int, str]]:
-    """Return the items of one JSON list, each on one line, with the number of the line where it
-    begins. An item may be as long as a line.
+    """Yield the items of one JSON list, each on one line, with the number of the line where the
+    item begins. An item may be as long as a line.
     """
     decode = codecs.getincrementaldecoder("utf-8")().decode
     scan = json.JSONDecoder().raw_decode
@@ -365,9 +365,7 @@ def _binary(block: bytes) -> str:
 
 
 def _lines(blocks: Iterator[bytes], limits: Limits, report: Report) -> Iterator[tuple[int, str]]:
-    """Return the numbered lines as text; a line over the limit is passed over without being
-    held.
-    """
+    """Yield the numbered lines as text; a line over the limit is skipped without being stored."""
     number, rest, skipping = 0, b"", False
     for block in blocks:
         whole, newline, tail = block.rpartition(b"\n")
@@ -445,7 +443,7 @@ def _decode_line(
 
 
 class _NaN(ValueError):
-    """The line holds NaN or an infinity, which Python writes and JSON does not have."""
+    """Raised for a line with NaN or an infinity, which Python writes and JSON does not have."""
 
 
 def _refuse_constant(name: str) -> None:
@@ -453,8 +451,8 @@ def _refuse_constant(name: str) -> None:
 
 
 class Objects:
-    """Parses the lines of a file. NaN, which pandas writes for what is missing, is reported once
-    with the number of lines, by `finish`.
+    """Parses the lines of a file. NaN, which pandas writes for missing values, is reported once by
+    `finish`, with the number of lines.
     """
 
     def __init__(self, report: Report) -> None:
@@ -463,7 +461,7 @@ class Objects:
         self._first = (0, "")
 
     def parse(self, number: int, line: str) -> dict[str, Any] | None:
-        """Return the object on a line, or None after a message."""
+        """Return the object on a line; None after a message."""
         try:
             data = json.loads(line, parse_constant=_refuse_constant)
         except _NaN:

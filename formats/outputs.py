@@ -1,4 +1,4 @@
-"""A submission of generated texts: one output an input, as JSON Lines."""
+"""Reads a submission of generated texts: one output for each input, as JSON Lines."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class OutputRecord:
     input_id: str
     output: str
     passage: int | None
-    """The passage that it was taken from, counted from 0."""
+    """The passage from which it was taken, numbered from 0"""
     line: int
 
 
@@ -31,10 +31,10 @@ def read_outputs(
     limits: Limits,
     report: Report,
 ) -> Iterator[OutputRecord]:
-    """Return the usable outputs in the order of their lines; messages go to the report.
+    """Yield the usable outputs in line order; messages go to the report.
 
     `inputs` are the ids of the corpus with their numbers of passages. An input without an output is
-    an error that is told at the end, when the iterator has been exhausted.
+    reported as an error when the iterator is exhausted.
     """
     known: dict[str, int] = {}
     is_any = False

@@ -1,5 +1,5 @@
-"""One claimed relation between two mentions of a document, how the two mentions are chosen, and
-what pages call the relation.
+"""A claimed relation between two mentions of a document: the choice of the two mentions, and the
+names of relations for pages.
 """
 
 from bisect import bisect_left
@@ -14,8 +14,8 @@ from formats.splitting import Span
 
 @dataclass(slots=True)
 class RelationClaim:
-    """One relation instance that a system claims, in canonical direction, with what belongs to the
-    prediction.
+    """One relation instance that a system claims, in canonical direction, with the other data of
+    the prediction.
     """
 
     document: str
@@ -40,8 +40,8 @@ Closeness = tuple[bool, int, Span, Span]
 
 
 def closeness(document: DocumentView, subject: Span, object_: Span) -> Closeness:
-    """Return the key that orders pairs: one sentence first, then fewer tokens between, then the
-    earlier and the later span.
+    """Return the sort key of a pair: first pairs in one sentence, then fewer tokens between the
+    mentions, then the earlier and the later span.
     """
     first, second = (subject, object_) if subject <= object_ else (object_, subject)
     apart = document.sentence(first[0]) != document.sentence(second[0])
@@ -56,8 +56,8 @@ def closest_pair(
     different spans.
 
     With the earlier span of a pair fixed, distance grows with the begin of the later one; so only
-    the first span of the other list at or after each span can be in the closest pair, and two walks
-    over sorted lists find it.
+    the first span of the other list at or after each span can be in the closest pair, and two
+    passes over the sorted lists find it.
     """
     if len(subjects) == 1 and len(objects) == 1:
         return (subjects[0], objects[0]) if subjects[0] != objects[0] else None
@@ -103,8 +103,9 @@ def relation_names(predicates: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _words(row: Mapping[str, Any]) -> str:
-    """Return a template without its ends: “owns shares in” of “{subject} owns shares in {object}”.
-    Ends that do not frame it become dots; where the object comes first, both ends are named.
+    """Return a template without its ends: “owns shares in” for “{subject} owns shares in {object}”.
+    Words outside the two arguments become dots; if the object comes first, both arguments are
+    named.
     """
     template = str(row.get("template") or "")
     subject, object_ = map(template.find, ENDS)

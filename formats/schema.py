@@ -1,5 +1,5 @@
-"""The schema of a corpus or track: entity types, predicates, and the names that are turned round,
-mapped or ignored.
+"""The schema of a corpus or track: entity types, predicates, and names of predicates that are
+reversed, mapped or ignored.
 """
 
 import json
@@ -34,12 +34,12 @@ EXPECTED: Mapping[str, str] = {
     "ignored": 'a list of names as ["age"]',
     "exclusive": 'a list of groups as [["knows", "fears"]]',
 }
-"""What each key of a schema holds"""
+"""Key of a schema -> a description of its value"""
 
 BESIDES = ("name", "licence")
-"""Keys of a schema of which nothing more is asked"""
+"""Keys of a schema whose values are not checked"""
 SHOWN = 60
-"""Characters of a wrong value in a sentence"""
+"""Greatest number of characters of a wrong value in a sentence"""
 Argument = TypeVar("Argument")
 Entry = TypeVar("Entry")
 Named = TypeVar("Named", "EntityType", "Predicate")
@@ -54,12 +54,12 @@ class EntityType:
     name: str
     description: str = ""
     value: str | None = None
-    """What a string-valued type holds: date, number or string; None for entities."""
+    """The kind of a string-valued type: date, number or string; None for entities."""
     example: str = ""
-    """A few words of text in which what is of this type stands in [square brackets]."""
+    """A few words of text with a mention of this type in [square brackets]."""
     cues: tuple[str, ...] = ()
-    """Words in small letters that what is of this type often begins with or consists of, for types
-    that capitals do not give away."""
+    """Lowercase words with which mentions of this type often begin, for types that capital letters
+    do not reveal."""
 
     @property
     def linkable(self) -> bool:
@@ -82,13 +82,13 @@ class Predicate:
     frequency: int = 0
     wikidata: str | None = None
     inverse_in_gold: float | None = None
-    """Share of its instances whose inverse is in the gold standard too; None: nobody says"""
+    """Share of its instances whose inverse is in the gold standard too; None if unknown"""
     definition: str = ""
-    """When it holds, in a sentence for people who judge."""
+    """When the relation holds, in a sentence for annotators."""
     example: str = ""
-    """A few words of text that say it."""
+    """A few words of text that state the relation."""
     counter_example: str = ""
-    """A few words of text that seem to say it, and do not."""
+    """A few words of text that seem to state the relation, but do not."""
 
     @property
     def symmetric(self) -> bool:
@@ -109,29 +109,28 @@ KEYS = {
 
 @dataclass(frozen=True)
 class Schema:
-    """Which types and predicates there are, by falling frequency, and how other names of predicates
-    are read.
+    """The types and predicates, by descending frequency, and how other names of predicates are
+    read.
     """
 
     name: str
     entity_types: Mapping[str, EntityType]
     predicates: Mapping[str, Predicate]
     turned: Mapping[str, str] = field(default_factory=dict)
-    """Names of inverses that a submission may use: each is turned round to the predicate named
-    here."""
+    """Names of inverses that a submission may use -> the predicate to which each is reversed."""
     mapped: Mapping[str, str] = field(default_factory=dict)
-    """Finer names that a submission may use, with the predicate that each is merged into."""
+    """Finer names that a submission may use -> the predicate into which each is merged."""
     ignored: frozenset[str] = frozenset()
     """Predicates that are known, but not evaluated."""
     exclusive: tuple[frozenset[str], ...] = ()
-    """Groups of predicates of which at most one holds for one ordered pair."""
+    """Groups of predicates of which at most one holds for an ordered pair."""
     notes: tuple[str, ...] = field(default=(), compare=False)
-    """What stands in its file and is ignored, a sentence each, with its place."""
+    """Sentences about ignored parts of the schema's file, each with its place."""
 
     @cached_property
     def counted_types(self) -> list[EntityType]:
-        """Return the types that some predicate names, in the order of the schema: all others may be
-        in a text, but nothing is asked about them.
+        """Return the types that some predicate uses, in schema order. Mentions of other types may
+        be in a text, but no question is about them.
         """
         named = {name for p in self.predicates.values() for pair in p.types for name in pair}
         return [
@@ -145,8 +144,8 @@ class Schema:
         return predicate in self._readings or predicate in self.ignored
 
     def reading(self, predicate: str) -> tuple[Predicate, bool] | None:
-        """Return the canonical predicate of a name and whether its arguments are reversed,
-        or None.
+        """Return the canonical predicate of a name, and whether its arguments are reversed; None if
+        it is not evaluated.
         """
         return self._readings.get(predicate)
 
@@ -167,15 +166,15 @@ class Schema:
         return (predicate, subject_type, object_type) in self._allowed
 
     def object_types(self, predicate: str, subject_type: str | None = None) -> tuple[str, ...]:
-        """Return the types that the object may have, most frequent first; for any subject if its
-        type is None.
+        """Return the types that the object may have, most frequent first; over all subjects if the
+        subject's type is None.
         """
         pairs = self.predicates[predicate].types
         return tuple(dict.fromkeys(o for s, o in pairs if subject_type in (None, s)))
 
     def subject_types(self, predicate: str, object_type: str | None = None) -> tuple[str, ...]:
-        """Return the types that the subject may have, most frequent first; for any object if its
-        type is None.
+        """Return the types that the subject may have, most frequent first; over all objects if the
+        object's type is None.
         """
         pairs = self.predicates[predicate].types
         return tuple(dict.fromkeys(s for s, o in pairs if object_type in (None, o)))
@@ -198,8 +197,8 @@ class Schema:
         return inverse if inverse in self.predicates else None
 
     def same_as(self, predicate: str, object_type: str) -> str | None:
-        """Return the inverse, if one holds whenever the other does: not where the gold standard
-        keeps both by themselves.
+        """Return the inverse if it holds whenever the predicate does; None where the gold standard
+        annotates both separately.
         """
         name = self.inverse(predicate, object_type)
         if name is None:
@@ -237,9 +236,7 @@ class Schema:
 
     @cached_property
     def groups(self) -> dict[str, int]:
-        """Return the number of the exclusive group that a predicate is in, for those that are in
-        one.
-        """
+        """Return predicate -> number of its exclusive group, for predicates in a group."""
         return {name: number for number, group in enumerate(self.exclusive) for name in group}
 
     def as_dict(self) -> dict[str, Any]:
@@ -290,11 +287,11 @@ WORDS = {
     "entity_types": ("description", "example"),
     "predicates": ("label", "template", "definition", "example", "counter_example"),
 }
-"""What people read of a schema, which can change while its types and predicates stay"""
+"""The texts of a schema for people, which can change while its types and predicates do not"""
 
 
 def words_of(schema: Mapping[str, Any]) -> str:
-    """Return the words of a stored schema as YAML, by the names of its types and predicates."""
+    """Return the texts of a stored schema as YAML, by the names of its types and predicates."""
     import yaml
 
     words: dict[str, dict[str, dict[str, Any]]] = {}
@@ -306,9 +303,8 @@ def words_of(schema: Mapping[str, Any]) -> str:
 
 
 def with_words(schema: Mapping[str, Any], text: str, *, shown: str = "") -> dict[str, Any]:
-    """Return a stored schema with other words, given as text in the format of `words_of`; words
-    that are missing, or unchanged from the text that was `shown`, stay. Raises FormatError with the
-    problem.
+    """Return a stored schema with other texts, in the format of `words_of`. Texts that are missing,
+    or unchanged from the text that was `shown`, are kept. Raises FormatError with the problem.
     """
     parts: dict[str, dict[str, dict[str, Any]]] = {}
     for part in WORDS:
@@ -329,8 +325,8 @@ def with_words(schema: Mapping[str, Any], text: str, *, shown: str = "") -> dict
 def _parse_words(
     text: str, parts: Mapping[str, Mapping[str, Any]]
 ) -> dict[tuple[str, str, str], str]:
-    """Return the words in a YAML text as a mapping: (part, name, key) -> word. Raises FormatError
-    for a part, name or key that `parts` does not have, and for a value that is not text.
+    """Return (part, name, key) -> text from a YAML text. Raises FormatError for a part, name or key
+    that `parts` does not have, and for a value that is not text.
     """
     named_parts = _parse_yaml(text, "words") or {}
     words: dict[tuple[str, str, str], str] = {}
@@ -356,8 +352,8 @@ def _refuse_unknown(mapping: Any, names: Iterable[str], whose: str) -> None:
 
 
 def load_schema(source: str | Path | Mapping[str, Any]) -> Schema:
-    """Return the schema in a JSON or YAML file, or in a mapping; raises FormatError with the reason
-    if it is none.
+    """Return the schema in a JSON or YAML file, or in a mapping. Raises FormatError with the reason
+    if it is not a schema.
     """
     if isinstance(source, Mapping):
         return _build(source, str(source.get("name", "schema")))
@@ -428,8 +424,8 @@ def _build(data: Mapping[str, Any], name: str) -> Schema:
 
 
 def _by_name(key: str, entries: list[Named]) -> dict[str, Named]:
-    """Return the entries of a list of the schema by their names. Raises FormatError with the places
-    of a duplicate name.
+    """Return name -> entry for a list of the schema. Raises FormatError with the places of a
+    duplicate name.
     """
     places: dict[str, list[int]] = defaultdict(list)
     for place, entry in enumerate(entries, 1):
@@ -444,7 +440,7 @@ def _by_name(key: str, entries: list[Named]) -> dict[str, Named]:
 
 
 def _notes_on_unknown_keys(data: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a sentence for each unknown key of a schema, with its first place."""
+    """Yield a sentence for each unknown key of a schema, with the first place of the key."""
     for key in data:
         if key not in EXPECTED and key not in BESIDES:
             yield f"The key {quoted(str(key))} of the schema is not known. It is ignored."
@@ -498,14 +494,14 @@ def _names_by_name(data: Mapping[str, Any], key: str) -> dict[str, str]:
 
 
 def _text(value: Any) -> str:
-    """Return a name. Raises TypeError for what is none."""
+    """Return a name. Raises TypeError if the value is not a string."""
     if value is None or isinstance(value, list | tuple | Mapping):
         raise TypeError
     return str(value)
 
 
 def _texts(value: Any) -> list[str]:
-    """Return a list of names. Raises TypeError for what is none."""
+    """Return a list of names. Raises TypeError if the value is not such a list."""
     if not isinstance(value, list | tuple):
         raise TypeError
     return [_text(name) for name in value]

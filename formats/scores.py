@@ -1,5 +1,5 @@
-"""Scores of outputs by a metric or a judge: a table or JSON Lines,
-checked against the outputs that exist.
+"""Reads scores of outputs by a metric or a judge: a table or JSON Lines, checked against the
+existing outputs.
 """
 
 import re
@@ -10,13 +10,13 @@ from formats.messages import Report, quoted
 from formats.tables import NOTHING, Lines, Row, identifier, list_first, list_known, read_rows
 
 LARGEST = 1_000_000_000
-"""Of a score: beyond, squares and sums are no numbers any more."""
+"""Largest absolute value of a score, so that squares and sums stay finite"""
 OUTSIDE = f"Scores lie between −{LARGEST:,} and {LARGEST:,}"
 REQUIRED = ("input_id", "value")
 OPTIONAL = ("system", "metric", "version", "prompt")
 
 Outputs = Mapping[str, Collection[str]]
-"""The inputs for which each system has an output."""
+"""System -> the inputs for which it has an output"""
 Judge = tuple[str, str, str]
 """A metric, its version and its prompt."""
 
@@ -46,14 +46,14 @@ def read_scores(
     before: Callable[[Judge], Outputs] = lambda judge: {},
     also: Mapping[str, str] = NOTHING,
 ) -> Iterator[ScoreRecord]:
-    """Return the usable scores in the order of their lines; messages go to the report.
+    """Yield the usable scores in line order; messages go to the report.
 
-    `system` and `metric` stand in for columns that the file does not have, `also` is what else it
-    may call a system. A metric corrects human judgments only if it is known for **all** outputs of
-    a system: with `is_complete`, a metric that leaves out outputs, or all systems but one, is an
-    error that is told at the end: outputs of the systems `needed` (left out: of all) and of those
-    that the file names, but for what a judge had scored `before`. Nothing of such a file should be
-    stored, so look at `report.errors` once the iterator is exhausted.
+    `system` and `metric` replace columns that the file does not have, `also` has other names of
+    systems. A metric corrects human judgments only if it is known for **all** outputs of a system:
+    with `is_complete`, a metric that leaves out outputs, or all systems but one, is an error that
+    is reported at the end: outputs of the systems `needed` (left out: of all) and of those that the
+    file names, but for what a judge had scored `before`. Nothing of such a file should be stored,
+    so look at `report.errors` once the iterator is exhausted.
     """
     required = [*REQUIRED]
     required += ["system"] if system is None and len(outputs) != 1 else []
@@ -92,8 +92,8 @@ def read_scores(
 def read_scores_by_id(
     lines: Lines, known: Collection[int], report: Report, *, metric: str | None = None
 ) -> Iterator[tuple[int, ScoreRecord]]:
-    """Return the usable scores of a file that refers to items by the numbers of the service (`id`,
-    as judges are asked), each with its number; messages go to the report.
+    """Yield the usable scores of a file that refers to items by the service's numbers (`id`, as in
+    questions to judges), each with its number; messages go to the report.
     """
     required = ["id", "value", *(["metric"] if metric is None else [])]
     seen: dict[tuple[str, str, str, int], int] = {}
@@ -120,7 +120,7 @@ def read_scores_by_id(
 
 
 def names_ids(line: str) -> bool:
-    """Return whether the first line of a file of scores names things by the service's own
+    """Return whether the first line of a file of scores refers to items by the service's
     numbers.
     """
     if line.lstrip().startswith("{"):
@@ -166,7 +166,7 @@ def _record(
 def _score_record(
     row: Row, name: str, owner: str, metric: str, report: Report
 ) -> ScoreRecord | None:
-    """Return a row's score of an output that exists, or None after a message."""
+    """Return a row's score of an existing output; None after a message."""
     value = row.number_in("value")
     if value is None:
         text = f"The value {quoted(str(row.values['value']))} is no finite number."
@@ -186,7 +186,7 @@ def _score_record(
 
 
 def _label(value: object) -> str | None:
-    """Return a version or a prompt's name; empty where there is none, None where it is no short
+    """Return a version or the name of a prompt; empty if it is missing, None if it is not a short
     string.
     """
     return "" if value is None or value == "" else identifier(value)
@@ -200,7 +200,7 @@ def _check_coverage(
     wanted: Sequence[str],
     report: Report,
 ) -> None:
-    """Report which outputs of the wanted systems a metric has not scored."""
+    """Report the outputs of the wanted systems that a metric has not scored."""
     is_first = not any(before.get(name) for name in wanted)
     if len(systems) == 1 and len(wanted) > 1 and is_first:
         text = (

@@ -1,5 +1,4 @@
-"""Tokens and sentences of a text that comes without them: regular expressions and a short list of
-abbreviations.
+"""Splits texts into tokens and sentences, by regular expressions and a short list of abbreviations.
 
 Of the libraries that need no model, sentencex 1.0 finds a little fewer of the sentences of
 Re-DocRED (3,779 of 3,966; these rules 3,802) and panics on a line separator after an initial; spaCy
@@ -81,8 +80,8 @@ def _append(spans: list[Span], text: str, begin: int, end: int) -> None:
 
 
 def _ends(text: str, begin: int, match: re.Match[str]) -> bool:
-    """Return whether a sentence ends at this stop, judged by the word before it and what
-    follows.
+    """Return whether a sentence ends at this full stop, judged by the word before and the text
+    after the stop.
     """
     following = _NEXT.match(text, match.end())
     word = following.group("word") if following else None

@@ -1,5 +1,5 @@
-"""The rows of a table with named columns: separated by tabs, commas or semicolons with a header, or
-JSON Lines.
+"""Reads the rows of a table with named columns: separated by tabs, commas or semicolons with a
+header, or JSON Lines.
 """
 
 import csv
@@ -17,27 +17,29 @@ from formats.opening import Objects
 Lines = Iterator[tuple[int, str]]
 DELIMITERS = "\t,;"
 LONGEST_RECORD = 4_000_000
-"""Characters of a row that may be held while its end is looked for: more than the longest output"""
+"""Greatest number of characters of a row, more than the longest output"""
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _R_QUOTE = re.compile(r'\\"(?!\t|$)')
 NAMED = 5  # ids that a message names
 NOTHING: Mapping[str, str] = MappingProxyType({})
 FORMULA = tuple("=+-@\t\r\n＝＋－＠")
-"""What a spreadsheet takes for the beginning of a formula, or strips before it looks for one."""
+"""Beginnings of a cell that a spreadsheet interprets as a formula, or strips before looking
+for one
+"""
 
 
 class Row(NamedTuple):
     """A row with its number, its text and its values by column."""
 
     number: int
-    """Of the line on which it begins"""
+    """Number of the line on which it begins"""
     line: str
     values: dict[str, Any]
     decimal_comma: bool = False
-    """Whether `0,5` is a number: semicolons separate the columns."""
+    """Whether `0,5` is a number, since semicolons separate the columns"""
 
     def number_in(self, column: str) -> float | None:
-        """Return the finite number in a column, or None."""
+        """Return the finite number in a column; None if there is none."""
         value = self.values[column]
         if self.decimal_comma and isinstance(value, str):
             value = value.replace(",", ".", 1)
@@ -48,10 +50,10 @@ class Table(NamedTuple):
     """A table whose header has been read."""
 
     header: int
-    """The number of its line"""
+    """Line number of the header"""
     line: str
     names: list[str]
-    """Of the columns, as they stand there"""
+    """Names of the columns, as written in the file"""
     delimiter: str
     rows: Iterator[tuple[int, str, list[str]]]
     """Line number, text and cells of each row"""
@@ -60,10 +62,10 @@ class Table(NamedTuple):
 def read_rows(
     lines: Lines, required: Collection[str], optional: Collection[str], report: Report
 ) -> Iterator[Row]:
-    """Return the rows that have all required columns; messages go to the report.
+    """Yield the rows that have all required columns; messages go to the report.
 
-    Names of columns are compared without case; what is neither required nor optional is ignored. A
-    file whose first line begins with `{` is JSON Lines.
+    Names of columns are compared without case; columns that are neither required nor optional are
+    ignored. A file whose first line begins with `{` is JSON Lines.
     """
     beginning = next(((n, line) for n, line in lines if line and not line.isspace()), None)
     if beginning is None:
@@ -130,10 +132,10 @@ def _from_columns(
 def open_table(lines: Lines, report: Report) -> Table | None:
     """Return the table in a file, whose first line names the columns; None after a message.
 
-    Cells are quoted as in RFC 4180: they may hold line breaks, and quotation marks twice. In a
-    table with tabs a quotation mark is a character like others, unless the header is quoted, as R
-    writes it. R also writes `\"` for a quotation mark, and the names of the rows in a column that
-    the header does not have.
+    Cells are quoted as in RFC 4180: they may contain line breaks, and doubled quotation marks. In a
+    table with tabs a quotation mark is an ordinary character, unless the header is quoted, as R
+    does. R also escapes quotation marks with a backslash, and adds a column of row names that the
+    header lacks.
     """
     beginning = next(((n, line) for n, line in lines if line and not line.isspace()), None)
     if beginning is None:
@@ -214,7 +216,7 @@ def _quoted_records(
 
 
 def _report_unclosed_quote(held: list[tuple[int, str]], report: Report) -> None:
-    """Report which quotation mark is not closed."""
+    """Report a quotation mark that is not closed."""
     number, line = held[0]
     at = line.rfind('"')
     text = (
@@ -235,20 +237,20 @@ def _report_unknown_columns(
 
 
 def quote_formula(text: str) -> str:
-    """Return the text, with a quote before what a spreadsheet would take for a formula."""
+    """Return the text, prefixed with a quote if a spreadsheet would interpret it as a formula."""
     return f"'{text}" if text.lstrip("'").startswith(FORMULA) else text
 
 
 def unquote_formula(cell: object) -> object:
-    """Return the cell without the quote that `inert` puts before a formula."""
+    """Return the cell without the quote that `quote_formula` adds."""
     if isinstance(cell, str) and cell.startswith("'") and quote_formula(cell) != cell:
         return cell[1:]
     return cell
 
 
 def identifier(value: object) -> str | None:
-    """Return an id as text in composed Unicode, or None: at most 200 characters, none of them a
-    control.
+    """Return an id as text in composed Unicode; None if it has more than 200 characters or a
+    control character.
     """
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
@@ -258,7 +260,7 @@ def identifier(value: object) -> str | None:
 
 
 def number_of(value: object) -> float | None:
-    """Return the finite number that a cell or a JSON value is, or None."""
+    """Return a cell or a JSON value as a finite number; None if it is none."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
@@ -271,13 +273,13 @@ def number_of(value: object) -> float | None:
 
 
 def list_known(names: Collection[str]) -> str:
-    """Return the rest of a sentence about an unknown name: the known ones."""
+    """Return the end of a sentence about an unknown name, which lists the known ones."""
     spoken = [name for name in names if not name.isdecimal()]  # not also by their numbers
     return f"; it has {list_first(spoken)}" if spoken else ""
 
 
 def list_first(names: Collection[str]) -> str:
-    """Return up to five of the names, quoted, and how many more there are."""
+    """Return up to five of the names, quoted, and the number of the others."""
     shown = ", ".join(quoted(name) for name in sorted(names)[:NAMED])
     more = len(names) - NAMED
     return f"{shown} and {more:,} more" if more > 0 else shown

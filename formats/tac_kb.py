@@ -1,8 +1,8 @@
-"""The TAC KBP ColdStart door: a knowledge base with entities, mentions and relations with inclusive
-offsets.
+"""The TAC KBP ColdStart format ("door"): a knowledge base with entities, mentions and relations
+with inclusive offsets.
 
-Relations may precede the mentions that they are about, so the file is read twice: first the
-entities, whose mentions are held compactly, then the relations, which are streamed.
+Relations may precede the mentions of their arguments, so the file is read twice: first the
+entities, whose mentions are stored compactly, then the relations, which are streamed.
 """
 
 from bisect import bisect_left
@@ -33,7 +33,7 @@ _ENTITY_LINES = frozenset({*MENTIONS, "type", "link"})
 
 
 class _Relation:
-    """One relation line as read, in canonical direction; an argument is an entity's number or a
+    """A relation line as read, in canonical direction; an argument is an entity's number or a
     string.
     """
 
@@ -75,8 +75,8 @@ def read_tac_kb(
     limits: Limits,
     report: Report,
 ) -> Iterator[RelationClaim]:
-    """Return the claims of the relation lines, in their order. `open_lines` opens the file again at
-    each call.
+    """Yield the claims of the relation lines, in order. `open_lines` opens the file again at each
+    call.
     """
     checks = ClaimChecks(corpus, schema, limits, report)
     entities = Entities(checks)
@@ -90,7 +90,7 @@ def read_tac_kb(
 
 
 class _Relations:
-    """The second pass: relation lines become claims."""
+    """The second pass, which turns relation lines into claims."""
 
     def __init__(self, entities: Entities, checks: ClaimChecks) -> None:
         self._entities = entities
@@ -102,9 +102,7 @@ class _Relations:
         self._types: dict[tuple[str, str, str], tuple[str | None, bool]] = {}
 
     def read_claims(self, lines: Lines) -> Iterator[RelationClaim]:
-        """Return the claims, batch by batch, so that the documents of a batch are fetched
-        together.
-        """
+        """Yield the claims in batches, so that the documents of a batch are fetched together."""
         batch: list[_Relation] = []
         documents: set[str] = set()
         for number, line in lines:
@@ -136,7 +134,7 @@ class _Relations:
                     yield claim
 
     def _is_not_evaluated(self, number: int, line: str, fields: list[str]) -> bool:
-        """Return whether a line is about events, after a message."""
+        """Return whether a line is about events; report a message if so."""
         if not is_beyond_relations(fields) or self._schema.reading(fields[1]) is not None:
             return False
         self._checks.report_not_evaluated(fields[1], number, line, column(line, 1))
@@ -221,9 +219,7 @@ class _Relations:
         return found
 
     def _read_types(self, relation: _Relation) -> bool:
-        """Return whether both arguments have types, which may still be the wrong ones for the
-        predicate.
-        """
+        """Return whether both arguments have types, even if the predicate does not allow them."""
         entities = self._entities
         subject_type = relation.subject_type = entities.type(relation.subject) or ""
         given = entities.type(relation.object) if isinstance(relation.object, int) else "STRING"
@@ -255,9 +251,9 @@ class _Relations:
         self, predicate: str, subject_type: str, object_type: str
     ) -> tuple[str | None, bool]:
         """Return the type of an object as the schema names it, and whether the predicate allows
-        this type together with the type of the subject. A STRING that the predicate does not take
-        gets its first object type for this subject that is not linkable, and None if there is no
-        such type.
+        this type together with the type of the subject. A STRING that the predicate does not allow
+        gets the first object type for this subject that is not linkable; None if there is no such
+        type.
         """
         schema = self._schema
         if object_type == "STRING" and not schema.allowed(predicate, subject_type, "STRING"):
@@ -365,7 +361,7 @@ class _Relations:
         subject: Mentions,
         object_: Mentions | None,
     ) -> None:
-        """Report, once per entity and document, that the file names no canonical mention."""
+        """Report, once for each entity and document, that the file states no canonical mention."""
         arguments = (
             (relation.subject, relation.subject_id, subject),
             (relation.object, relation.object_id, object_),
@@ -382,7 +378,9 @@ class _Relations:
 
 
 def inside(mentions: Sequence[Span], provenance: Sequence[Span]) -> Sequence[Span]:
-    """Return the mentions, which are sorted, that lie inside one of the spans, in their order."""
+    """Return the mentions that lie inside one of the spans, in their order. The mentions must be
+    sorted.
+    """
     found: list[Span] = []
     for begin, end in provenance:
         for at in range(bisect_left(mentions, (begin, 0)), len(mentions)):

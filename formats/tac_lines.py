@@ -27,18 +27,18 @@ MENTIONS = {
     "pronominal_mention": False,
     "normalized_mention": False,
 }
-"""The predicates of mention lines, and whether such a mention is a name."""
+"""The predicates of mention lines -> whether such a mention is a name."""
 
 Spans = dict[str, list[Span]]
 
 
 class Provenance(NamedTuple):
-    """Where a relation is stated."""
+    """The provenance of a relation."""
 
     spans: Spans
-    """By document, in the order of the line"""
+    """Document -> spans, in line order"""
     place: tuple[str, Span] | None
-    """Where the object stands, in files of 2016 and later: `PLACE;JUSTIFICATION,…`"""
+    """Position of the object, in files of 2016 and later: `PLACE;JUSTIFICATION,…`"""
 
 
 EVENT = ":Event_"
@@ -46,8 +46,8 @@ _REALIS = (".actual", ".generic", ".other")
 
 
 def is_beyond_relations(fields: Sequence[str]) -> bool:
-    """Return whether a line is about events or asserts a mention of one (Cold Start++ of 2016 and
-    2017), which are not evaluated here.
+    """Return whether a line is about events or asserts a mention of an event (Cold Start++ of 2016
+    and 2017), which are not evaluated here.
     """
     return (
         fields[0].startswith(EVENT)
@@ -57,14 +57,14 @@ def is_beyond_relations(fields: Sequence[str]) -> bool:
 
 
 REMEMBERED, SHORT = 2048, 200
-"""Provenances of a file that are kept while it is read, and characters of the longest of them: long
-ones hardly come again, and thousands of them would fill the memory
+"""Number of provenances that are cached while a file is read, and the greatest number of characters
+of a cached one: long ones hardly recur, and would fill the memory
 """
 
 
 def content(lines: Iterator[tuple[int, str]], report: Report) -> Iterator[tuple[int, str]]:
-    """Return the lines that say something, after the run id: no comments, no blank lines; composed
-    (NFC).
+    """Yield the lines with content after the run id, without comments and blank lines, in composed
+    Unicode (NFC).
     """
     for number, line in lines:
         if line and line[0] != "#" and not line.isspace():
@@ -86,7 +86,7 @@ def content(lines: Iterator[tuple[int, str]], report: Report) -> Iterator[tuple[
 
 
 def parse_string(field: str) -> str | None:
-    """Return the content of a quoted string, None if the field is none."""
+    """Return the content of a quoted string; None if the field is not one."""
     if (
         len(field) > 2
         and field[0] == field[-1] == '"'
@@ -101,8 +101,8 @@ def parse_string(field: str) -> str | None:
 
 
 def parse_span(field: str) -> tuple[str, Span] | None:
-    """Return the document and the half-open span of `DOC:begin-end` with its inclusive end; None if
-    it cannot be read.
+    """Return the document and the half-open span of `DOC:begin-end`, whose end is inclusive; None
+    if it cannot be parsed.
     """
     match = _SPAN.fullmatch(field)
     if match is None:
@@ -112,7 +112,9 @@ def parse_span(field: str) -> tuple[str, Span] | None:
 
 
 def parse_provenance(field: str) -> Provenance | None:
-    """Return the spans, with the object's place before a semicolon; None if one cannot be read."""
+    """Return the spans, and the position of the object before a semicolon; None if one cannot be
+    parsed.
+    """
     place, _, justification = field.partition(";")
     by_document: Spans = {}
     for part in map(str.strip, field.replace(";", ",").split(",")):
@@ -127,13 +129,13 @@ def parse_provenance(field: str) -> Provenance | None:
 
 
 def parse_confidence(field: str) -> float | None:
-    """Return the number from 0 to 1, or None."""
+    """Return the number from 0 to 1; None if the field is not one."""
     value = number_of(field)
     return value if value is not None and 0.0 <= value <= 1.0 else None
 
 
 class LineReader:
-    """Reads the columns of a line with a message for each that cannot be read."""
+    """Reads the columns of a line, with a message for each that cannot be parsed."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
@@ -173,8 +175,9 @@ class LineReader:
     def provenance(
         self, number: int, line: str, fields: list[str], index: int
     ) -> Provenance | None:
-        """Return the provenance in a column, or None after a message. Not to be changed: relations
-        of one pair of mentions have the same provenance, which is read once.
+        """Return the provenance in a column; None after a message. The result is shared and must
+        not be changed: relations of one pair of mentions have the same provenance, which is parsed
+        once.
         """
         field = fields[index]
         if len(field) > SHORT:
@@ -194,8 +197,8 @@ class LineReader:
         self.report.add("syntax.offsets", number, text, line, column(line, index))
 
     def confidence(self, number: int, line: str, fields: list[str], index: int) -> float | None:
-        """Return the confidence in a column that may be missing; None, after a message, if it is no
-        number from 0 to 1.
+        """Return the confidence in an optional column; None, after a message, if it is not a number
+        from 0 to 1.
         """
         if len(fields) <= index:
             return None
@@ -218,7 +221,7 @@ _Mention = tuple[
 
 
 class Entities:
-    """The entities of one file, by small numbers, with their types, links and mentions."""
+    """The entities of one file, by number, with their types, links and mentions."""
 
     def __init__(self, checks: ClaimChecks) -> None:
         self.mentions = MentionStore()
@@ -251,11 +254,11 @@ class Entities:
         self._check_shared()
 
     def number(self, entity: str) -> int | None:
-        """Return the small number of an entity id, or None if no line but relations names it."""
+        """Return the number of an entity id; None if only relation lines name it."""
         return self._numbers.get(entity)
 
     def type(self, entity: int) -> str | None:
-        """Return the type of the entity, or None if it has none that is in the schema."""
+        """Return the type of the entity; None if it has no type of the schema."""
         return self._type_names[self._types[entity]]
 
     def link(self, entity: int) -> str | None:
@@ -329,7 +332,7 @@ class Entities:
         return None
 
     def _check_waiting(self) -> None:
-        """Read a batch of mention lines, whose documents are fetched together."""
+        """Process a batch of pending mention lines, whose documents are fetched together."""
         self._checks.corpus.prefetch({mention[4] for mention in self._waiting})
         for mention in self._waiting:
             self._check_mention(*mention)

@@ -20,11 +20,11 @@ _WITHOUT_BLANKS = (
     "\u1b00-\u1b7f\ua980-\ua9df"  # Balinese, Javanese
 )
 UNKNOWN_SHARE = 0.05
-"""Of the letters of a text; with more of them in scripts without blanks its words are not known"""
+"""Share of a text's letters in scripts without blanks beyond which its words are unknown"""
 
 
 def _marks() -> str:
-    """Return all combining marks and joiners, as part of a class of a regular expression."""
+    """Return all combining marks and joiners, as part of a regular expression's character class."""
     # All marks but the variation selectors of plane 14 lie below U+20000.
     codes = [code for code in range(0x300, 0x20000) if unicodedata.category(chr(code))[0] == "M"]
     ranges: list[list[int]] = []
@@ -39,7 +39,7 @@ def _marks() -> str:
 MARKS = _marks()
 _LETTERS = rf"[^\W{_KANA}{_HAN}]"
 WORD = rf"(?:[{_KANA}{_HAN}][{MARKS}]*|{_LETTERS}+(?:[{MARKS}]+{_LETTERS}*)*)"
-"""A regular expression that matches one word"""
+"""Regular expression that matches one word"""
 _WORD = re.compile(WORD)
 _LETTER = re.compile(r"[^\W\d_]")
 _UNKNOWN = re.compile(rf"(?=[{_WITHOUT_BLANKS}])[^\W\d_]")

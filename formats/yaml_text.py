@@ -1,6 +1,4 @@
-"""Reads YAML of plain values, each with its line;
-whatever else the text is, the error is BadYaml.
-"""
+"""Reads YAML of plain values, each with its line number. Raises BadYaml for any other text."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ LONGEST_NUMBER = 10**15
 
 
 class BadYaml(ValueError):
-    """The reason why a text cannot be used and what to do, as a sentence; line 0 is the
+    """An unusable YAML text; the text is a sentence with the reason and what to do, line 0 is the
     whole text.
     """
 
@@ -23,14 +21,14 @@ class BadYaml(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value with the line that it begins in; values of mappings and lists are nodes."""
+    """A value with the line on which it begins; values of mappings and lists are nodes."""
 
     value: Any
     line: int
 
     @classmethod
     def of(cls, loader: Any, node: Any) -> Node:
-        """Return the value that the package has composed."""
+        """Return the value of a node that PyYAML composed."""
         line = node.start_mark.line + 1
         if node.id == "mapping":
             pairs: dict[str, Node] = {}
@@ -48,7 +46,7 @@ class Node:
         return cls(value, line)
 
     def plain(self) -> Any:
-        """Return the value without lines."""
+        """Return the value without line numbers."""
         if isinstance(self.value, dict):
             return {name: node.plain() for name, node in self.value.items()}
         return [node.plain() for node in self.value] if isinstance(self.value, list) else self.value
