@@ -1,9 +1,9 @@
-"""Keeps the planner's statistics of tables that grow fast.
+"""Keeps the planner's statistics up to date for tables that grow fast.
 
-PostgreSQL's own analysis comes after a minute at the earliest. Until then it plans joins of what
-was just stored as if the tables were as small as before: after ten seconds of answers on a new
-database each answer read all earlier ones, and two large submissions were joined by a nested loop.
-Sessions plan their prepared statements anew after each analysis.
+PostgreSQL's own analysis runs after a minute at the earliest. Until then it plans joins of new rows
+as if the tables were as small as before. After ten seconds of answers on a new database each answer
+read all earlier ones, and two large submissions were joined by a nested loop. Sessions plan their
+prepared statements again after each analysis.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ GROWN = """
       AND (pg_relation_size(oid) > 2 * relpages * current_setting('block_size')::bigint
         OR pg_stat_get_mod_since_analyze(oid) > 1000 + greatest(reltuples, 0))
 """
-"""Tables whose file has more than doubled since their last analysis, which also a transaction sees
-of what it has just written; and those whose rows were all changed, or written into freed space."""
+"""Selects tables whose file has more than doubled since their last analysis, including rows that
+this transaction wrote; and tables whose rows were all changed, or written into freed space."""
 
 
 def analyse() -> int:
     """Analyse the tables that have grown or changed (`GROWN`), as this transaction sees them.
 
-    Returns 0: nothing of the pipeline moved. A table that somebody else analyses is left to them:
-    inside a transaction they would keep us waiting until it ends.
+    Returns 0, since no row of the pipeline moved. A table that another session analyses is skipped,
+    since we would wait until its transaction ends.
     """
     with connection.cursor() as cursor:
         cursor.execute(GROWN)

@@ -1,8 +1,8 @@
 """The whole pipeline on one screen: Celery is the clock, the database is the queue.
 
-Every step claims rows by their status, does one thing and commits. At a tick all take their turn,
-if anything was written since the last time (`kbpo.clock.look`); a step that moved something nudges
-the next one. Each step runs in one of four queues, so that no upload and no scoring delays people.
+Every step claims rows by their status, does one thing and commits. At a tick all steps run, if
+anything was written since the last time (`kbpo.clock.look`); a step that moved rows nudges the next
+one. Each step runs in one of four queues, so that no upload and no scoring delays people.
 `manage.py tick` runs the same list once, without a broker.
 """
 
@@ -92,9 +92,10 @@ QUEUES = {
     "scores": SCORES,
     "notices": NOTICES,
 }
-"""The steps of each queue. Those of files take minutes for a large upload, scores (and draws, which
-read the same) seconds to minutes, notices wait for other people's servers; the rest is what people
-wait for. Each queue has a worker of its own, or a thread of the one process of a single machine."""
+"""The steps of each queue. Steps of files take minutes for a large upload; scores (and draws, which
+read the same data) take seconds to minutes; notices wait for other servers; people wait for all
+other steps. Each queue has a worker of its own, or a thread of the one process of a single machine.
+"""
 QUEUE_OF = {name: queue for queue, names in QUEUES.items() for name in names}
 
 PEOPLE_SECONDS = 1.0
@@ -104,7 +105,7 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 
 
 def route(name: str, args: Sequence[Any], *_: Any, **__: Any) -> dict[str, str] | None:
-    """Return where a task is queued; None for the default queue."""
+    """Return the queue of a task; None for the default queue."""
     if name == "kbpo.step":
         return {"queue": QUEUE_OF[args[0]]}
     return {"queue": args[0]} if name == "kbpo.look" else None
@@ -114,8 +115,8 @@ app.conf.task_routes = (route,)
 
 
 def run(name: str) -> int:
-    """Return how many rows a step moved. What it has filled is analysed before another one reads
-    it.
+    """Run a step and return how many rows it moved. Tables that it filled are analysed before
+    another step reads them.
     """
     moved: int = import_string(PIPELINE[name])()
     if moved:
@@ -125,7 +126,7 @@ def run(name: str) -> int:
 
 @app.task(name="kbpo.tick")  # type: ignore[untyped-decorator]
 def tick() -> None:
-    """Ask all queues to look, if anything may be due."""
+    """Make all queues look for due rows, if any may be due."""
     if import_string("kbpo.clock.look.is_due")():
         for queue in QUEUES:
             look.apply_async([queue], expires=60, retry=False)
@@ -133,9 +134,9 @@ def tick() -> None:
 
 @app.task(name="kbpo.look")  # type: ignore[untyped-decorator]
 def look(queue: str) -> int:
-    """Return how many rows moved in a round of a queue's steps. Whoever takes long keeps nobody
-    waiting: other workers of the queue take the next rounds, and pass over the rows that it holds.
-    What people do is looked at again each second until the next tick, while it goes on.
+    """Run one round of a queue's steps and return how many rows moved. A long round delays nobody:
+    other workers of the queue take the next rounds, and skip the rows that it has locked. While
+    people are active, the queue is run again each second until the next tick.
     """
     end = time.monotonic() + float(settings.TICK_SECONDS) - PEOPLE_SECONDS
     total = moved = _look(QUEUES[queue])
@@ -172,14 +173,14 @@ def step(name: str) -> int:
 
 @signals.task_prerun.connect  # type: ignore[untyped-decorator]
 def begin(**_: object) -> None:
-    """Connections that are old or broken are closed before a task, as before a page; the others
-    stay open.
+    """Close connections that are old or broken before a task, as before a page; the others stay
+    open.
     """
     close_old_connections()
 
 
 @app.on_after_finalize.connect  # type: ignore[untyped-decorator]
 def wind_the_clock(sender: Celery, **_: object) -> None:
-    """A tick comes every `TICK_SECONDS`."""
+    """Schedule a tick every `TICK_SECONDS`."""
     seconds = float(settings.TICK_SECONDS)
     sender.add_periodic_task(seconds, tick.s(), name="tick", expires=seconds)

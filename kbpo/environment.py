@@ -1,9 +1,9 @@
 """Typed readers of environment variables.
 
 Each reader returns a value of one type and registers the setting (name, kind, default, help), so
-that a test can compare `.env.example` with what the code reads. A wrong value stops the start with
-one sentence that names the variable, the value and what was expected. An empty value counts as
-unset, as `NAME=` in an env file.
+that a test can compare `.env.example` with what the code reads. A wrong value stops the service at
+start with one sentence that names the variable, the value and the expected form. An empty value
+counts as unset, as `NAME=` in an env file.
 """
 
 import os
@@ -64,8 +64,8 @@ def decimal(
     minimum: Decimal | str | None = None,
     maximum: Decimal | str | None = None,
 ) -> Decimal:
-    """Return an exact decimal number within the bounds: money and probabilities are never floats
-    here.
+    """Return an exact decimal number within the bounds, since money and probabilities are never
+    floats here.
     """
     low = None if minimum is None else Decimal(minimum)
     high = None if maximum is None else Decimal(maximum)
@@ -87,7 +87,7 @@ def choice(name: str, default: str, help: str, options: Iterable[str]) -> str:
 
 
 def items(name: str, default: Iterable[str], help: str) -> list[str]:
-    """Return the comma-separated values, blanks and empty ones dropped."""
+    """Return the comma-separated values, without blanks and empty values."""
     return _read(
         name,
         "list",
@@ -120,8 +120,8 @@ def database(url: str, *, name: str = "DATABASE_URL") -> dict[str, Any]:
     """Return the Django settings of the PostgreSQL database at `url`.
 
     `postgres://user:password@host:port/database?option=value`; every part may be percent-encoded.
-    `?host=/directory` means the Unix socket in that directory; the other options go to libpq as
-    they are (`sslmode`, `connect_timeout`).
+    `?host=/directory` means the Unix socket in that directory; the other options are passed to
+    libpq unchanged (`sslmode`, `connect_timeout`).
     """
     expected = (
         "postgres://user:password@host:port/database, or"
@@ -159,9 +159,9 @@ def patience(
 ) -> dict[str, str]:
     """Return libpq's options with limits to every wait, in seconds; 0 is no limit.
 
-    `lock` and `statement` end a statement, `idle` ends a transaction whose process asks nothing.
-    A host that has gone is noticed within a minute. What `options` says already is kept, and its
-    `options=-c …` come last, so that they win.
+    `lock` and `statement` limit a statement, `idle` limits a transaction whose process sends
+    nothing. A lost host is detected within a minute. Values in `options` are kept, and its
+    `options=-c …` come last, so that they take precedence.
     """
     limits = {
         "lock_timeout": lock,
@@ -204,8 +204,8 @@ def mail(url: str, *, name: str = "MAIL_URL") -> dict[str, Any]:
 
 
 def broker(redis_url: str, *, name: str = "REDIS_URL") -> str:
-    """Return the Celery broker URL for the Redis at `redis_url`: Celery spells Unix sockets in its
-    own way.
+    """Return the Celery broker URL for the Redis at `redis_url`; Celery has its own syntax for Unix
+    sockets.
     """
     parts = urlsplit(redis_url)
     if parts.scheme in ("redis", "rediss") and parts.hostname:
@@ -226,7 +226,7 @@ def broker(redis_url: str, *, name: str = "REDIS_URL") -> str:
 
 
 def _read(name: str, kind: str, default: T, help: str, convert: Callable[[str], T]) -> T:
-    """Return the converted value of the variable, or the default where it is unset or empty."""
+    """Return the converted value of the variable; the default if it is unset or empty."""
     shown = ",".join(default) if isinstance(default, list) else str(default)
     if isinstance(default, bool):
         shown = "true" if default else "false"
@@ -241,7 +241,7 @@ def _read(name: str, kind: str, default: T, help: str, convert: Callable[[str], 
 
 
 def _register(setting: Setting) -> None:
-    """Store the setting. Raises ValueError if it is read as two kinds."""
+    """Store the setting. Raises ValueError if it was read before with another kind."""
     if not re.fullmatch(r"[A-Z][A-Z0-9_]*", setting.name):
         raise ValueError(f"{setting.name!r} is not a name for an environment variable")
     known = REGISTRY.setdefault(setting.name, setting)
@@ -252,7 +252,7 @@ def _register(setting: Setting) -> None:
 
 
 def _flag(raw: str) -> bool:
-    """Return the truth of a flag's value."""
+    """Return the boolean value of a flag."""
     answers = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(
         ("0", "false", "no", "off"), False
     )
@@ -280,7 +280,7 @@ def _finite(raw: str) -> Decimal:
 
 
 def _check_bounds(number: Any, minimum: Any, maximum: Any) -> Any:
-    """Return the number, if it lies within the bounds."""
+    """Return the number. Raises ValueError if it lies outside the bounds."""
     if (minimum is not None and number < minimum) or (maximum is not None and number > maximum):
         low = "any number" if minimum is None else minimum
         high = "any number" if maximum is None else maximum
@@ -289,16 +289,16 @@ def _check_bounds(number: Any, minimum: Any, maximum: Any) -> Any:
 
 
 def _host(netloc: str) -> str:
-    """Return the host of a network location in the case in which it was written (a socket directory
-    may stand there).
+    """Return the host of a network location in its original case, since it may be a socket
+    directory.
     """
     host = netloc.rpartition("@")[2]
     return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
 
 
 def _setting_error(name: str, value: str, expected: str) -> ImproperlyConfigured:
-    """Return the error that names the variable, its value (without a password) and what is
-    expected.
+    """Return an error that names the variable, its value (without a password) and the expected
+    form.
     """
     shown = re.sub(r"(://[^:/@]*):.*@", r"\1:…@", value)
     return ImproperlyConfigured(f"{name}={shown!r} cannot be used: expected {expected}.")

@@ -1,8 +1,8 @@
-"""Statements by hand that are asked with every question: PostgreSQL plans each once a session.
+"""Hand-written statements that run with every question; PostgreSQL plans each once a session.
 
-To plan what finds somebody's next question takes longer than to run it, and to have Django compile
-a query takes longer than both. A session knows a statement by the hash of its text, so that a
-statement that was changed is another one; it forgets all of them when its connection is closed.
+To plan the search for a worker's next question takes longer than to run it, and to compile a query
+in Django takes longer than both. A session identifies a statement by the hash of its text, so a
+changed statement is a new one; all of them are lost when the connection is closed.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from weakref import WeakKeyDictionary
 from django.db import connection, models
 
 _KNOWN: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
-"""Connection -> the names of the statements that its session knows"""
+"""Connection -> the names of the statements that are prepared in its session"""
 
 
 class Prepared:
-    """A statement with parameters as `%(name)s`. Where nothing else tells the type of one, a cast
-    does, as `%(names)s::text[]`.
+    """A statement with parameters as `%(name)s`. If the type of a parameter is not clear, a cast
+    states it, as `%(names)s::text[]`.
     """
 
     def __init__(self, sql: str) -> None:
@@ -33,7 +33,7 @@ class Prepared:
         self._call = f"EXECUTE {self.name} ({given})" if names else f"EXECUTE {self.name}"
 
     def rows(self, **values: Any) -> list[tuple[Any, ...]]:
-        """Return the rows that the statement comes to with these values."""
+        """Return the rows of the statement with these parameters."""
         connection.ensure_connection()
         self._prepare(connection.connection)
         with connection.cursor() as cursor:
@@ -41,7 +41,7 @@ class Prepared:
             return list(cursor.fetchall())
 
     def first(self, **values: Any) -> tuple[Any, ...] | None:
-        """Return the first of these rows; None where there is none."""
+        """Return the first row; None if there is none."""
         return next(iter(self.rows(**values)), None)
 
     def run(self, **values: Any) -> int:
@@ -66,7 +66,9 @@ Row = TypeVar("Row", bound=models.Model)
 
 
 class Columns(Generic[Row]):
-    """The columns of a model in a statement by hand, under an alias, and what they come to."""
+    """The columns of a model in a hand-written statement, under an alias, and the conversion of
+    their values.
+    """
 
     def __init__(self, model: type[Row], alias: str) -> None:
         self.model = model
@@ -87,7 +89,7 @@ class Columns(Generic[Row]):
         return found
 
     def row(self, values: Sequence[Any]) -> Row:
-        """Return the row that these values are, as Django reads it."""
+        """Return the model instance with these values, converted as Django does."""
         told = list(values)
         for at, convert in self._field_converters:
             told[at] = convert(told[at], None, connection)

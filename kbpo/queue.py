@@ -1,10 +1,10 @@
 """The database is the queue: rows that move through statuses, claimed one at a time, retried, and
-given up in words.
+failed with a reason.
 
-A step works on one row like this: a short transaction claims the row (counts the attempt), a second
-one locks it, does the work and moves it on. A killed process loses its lock with its connection, so
-the row is free again at once, and the attempt it died in has been counted: a row that kills its
-worker is given up after `MAX_ATTEMPTS`, never tried for ever.
+A step works on one row like this: a short transaction claims the row (and counts the attempt); a
+second one locks it, does the work and changes its status. A killed process loses its lock with its
+connection, so the row is free again at once, and the attempt was counted: a row that kills its
+worker fails after `MAX_ATTEMPTS`.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ BACKOFF = timedelta(seconds=5)
 
 
 class OwnersFault(Exception):
-    """Work that can never succeed, for a reason its owner can mend; the text is a sentence for
-    them.
+    """Work that can never succeed, for a reason its owner can fix; the text is a sentence for the
+    owner.
     """
 
 
@@ -41,31 +41,31 @@ Kind = TypeVar("Kind", bound=models.Model)
 
 class MovingQuerySet(models.QuerySet[Kind]):
     def due(self, status: str) -> Self:
-        """Return rows in a status whose next try has come, oldest first."""
+        """Return rows in a status whose next try is due, oldest first."""
         return self.filter(status=status, next_try_at__lte=clock.now()).order_by(
             "status_since", "pk"
         )
 
     def move(self, status: str, reason: str = "", **fields: Any) -> int:
-        """Return how many of these rows moved, as each does by `Moving.move`."""
+        """Move all of these rows as `Moving.move` does, and return their number."""
         now = clock.now()
         return self.update(
             status=status, status_since=now, next_try_at=now, attempts=0, reason=reason, **fields
         )
 
     def counts(self) -> dict[str, int]:
-        """Return rows per status."""
+        """Return the number of rows for each status."""
         return dict(self.order_by().values_list("status").annotate(n=models.Count("pk")))
 
 
 class Moving(models.Model):
-    """A row with a status. Waiting ones have a deadline (`DEADLINES`); `GIVEN_UP` is where it
-    ends.
+    """A row with a status. Statuses that wait have a deadline (`DEADLINES`); `GIVEN_UP` is the
+    status after too many attempts.
     """
 
     DEADLINES: ClassVar[dict[str, tuple[timedelta, str, str]]] = {}
-    """status -> (how long it may stay, the status it is given up to, the sentence its owner
-    reads)."""
+    """status -> (how long a row may stay in it, the status after that, the sentence for its
+    owner)."""
     GIVEN_UP: ClassVar[str] = "failed"
 
     status = models.CharField(max_length=16, db_index=True)
@@ -82,7 +82,7 @@ class Moving(models.Model):
         abstract = True
 
     def move(self, status: str, reason: str = "", **fields: Any) -> None:
-        """Save the row in a new status, with a fresh count of attempts."""
+        """Save the row in a new status, and reset the count of attempts."""
         now = clock.now()
         self.status, self.status_since, self.next_try_at = status, now, now
         self.attempts, self.reason = 0, reason
@@ -93,7 +93,9 @@ class Moving(models.Model):
         )
 
     def retry(self) -> None:
-        """Make the row due at once with a fresh count of attempts (a person pressed Retry)."""
+        """Make the row due at once and reset the count of attempts, after a person pressed
+        Retry.
+        """
         self.move(self.status)
 
 
@@ -108,8 +110,8 @@ def work(
     limit: int = 100,
     where: dict[str, Any] | None = None,
 ) -> int:
-    """Return how many rows in `status` were handled. `handle(row)` runs in a transaction that holds
-    the row's lock.
+    """Handle the rows in `status` and return their number. `handle(row)` runs in a transaction that
+    holds the row's lock.
     """
     if not _any_due(model, status):
         return 0
@@ -127,8 +129,9 @@ def work_in_batch(
     return how many. Rows that arrive meanwhile wait for the next tick: handling many rows takes
     little longer than one.
 
-    Only rows that nobody has tried yet go together. What a failure threw back, or a killed process
-    left behind, is tried alone from then on (`work`): no row is given up for another one's fault.
+    Only rows without an earlier attempt are handled together. Rows whose handling failed, or whose
+    process was killed, are then handled one by one (`work`), so that no row fails because of
+    another one.
     """
     if not _any_due(model, status):
         return 0
@@ -162,7 +165,7 @@ def work_in_batch(
 
 
 def _any_due(model: type[Row], status: str) -> bool:
-    """Return whether a row waits to be claimed. Raw SQL, since every step asks this at every look,
+    """Return whether a row can be claimed. Raw SQL, since every step runs this query at every look,
     and most looks find nothing.
     """
     with connection.cursor() as cursor:
@@ -234,7 +237,7 @@ def _handle(model: type[Row], claimed: Row, handle: Callable[[Row], None]) -> bo
 
 
 def is_lock_timeout(error: Exception) -> bool:
-    """Return whether another transaction held a lock for too long, or each waited for the other."""
+    """Return whether another transaction held a lock for too long, or a deadlock occurred."""
     return isinstance(error, OperationalError) and isinstance(
         error.__cause__, LockNotAvailable | DeadlockDetected
     )
@@ -267,7 +270,9 @@ def _settle_failure(model: type[Row], claimed: Row, sentence: str, *, final: boo
 
 
 def reap() -> int:
-    """Fail the rows that stayed in a waiting status beyond its deadline, and return how many."""
+    """Fail the rows that stayed in a waiting status beyond its deadline, and return their
+    number.
+    """
     now = beat()
     pauses = pauses_before(now)
     since = cache(partial(late_since, now=now, pauses=pauses))
@@ -311,16 +316,16 @@ def _reap(model: type[Moving], since: Callable[[timedelta], datetime]) -> int:
 
 
 def one_at_a_time(what: str, key: int) -> None:
-    """Take a lock of that name until the transaction ends, waiting for any other transaction that
-    has it.
+    """Take a lock of that name until the end of the transaction; wait while another transaction
+    holds it.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s), %s)", [what, key])
 
 
 def nudge(step: str) -> None:
-    """Ask a worker to run a step as soon as this transaction commits. Best effort: the clock comes
-    round anyway.
+    """Ask a worker to run a step as soon as this transaction commits. This may fail without harm,
+    since the clock runs every step anyway.
     """
     if settings.NUDGES:
         transaction.on_commit(lambda: _send(step))

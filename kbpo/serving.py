@@ -1,4 +1,4 @@
-"""How gunicorn serves the site: `gunicorn --config python:kbpo.serving kbpo.wsgi`."""
+"""Configures gunicorn: `gunicorn --config python:kbpo.serving kbpo.wsgi`."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ from gunicorn.glogging import Logger
 from kbpo.accounts.secret_links import MaskSecretLinks
 
 keepalive = 0
-"""Seconds that a connection is kept for another request: it ends with its answer. One that is kept
-is read to the end of a body that was refused, by a thread, however slowly that comes; a proxy keeps
-the connections of browsers.
+"""0: a connection ends after its response. A thread would read a kept connection to the end of a
+refused body, however slowly that arrives; the proxy keeps the browsers' connections.
 """
 LINGERS = 0.5
-"""Seconds, at the most, for which what is left of a refused body is read: who sends quickly is
-still there for the answer
+"""Greatest seconds for which the rest of a refused body is read, so that a fast sender still gets
+the response
 """
 
 
 class MaskingLogger(Logger):  # type: ignore[misc]  # gunicorn has no types
-    """Gunicorn's logger without links that let their reader in: the access log has all paths."""
+    """Gunicorn's logger, with secret links masked, since the access log contains all paths."""
 
     def setup(self, cfg: Any) -> None:
         super().setup(cfg)
@@ -47,7 +46,7 @@ def post_request(_worker: Any, request: Any, environ: dict[str, Any], _answer: A
 
 
 def _unread_bytes(request: Any) -> int:
-    """Return how many bytes of a body are still to come, if that is known; 0 if not."""
+    """Return how many bytes of a body are still to arrive; 0 if unknown."""
     left = getattr(request.body.reader, "length", 0)
     return left - len(request.unreader.buf.getvalue()) if left else 0
 

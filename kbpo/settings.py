@@ -28,8 +28,8 @@ VERSION = (re.search(r"^## (\S+)", (BASE_DIR / "CHANGELOG.md").read_text(), re.M
 
 
 def _local_secret() -> str:
-    """Return a secret key that is generated once, for machines without a configured one; readable
-    by its owner alone.
+    """Return a secret key that is generated once, for machines without a configured one. The file
+    is readable by its owner only.
     """
     path = VAR / "secret_key"
     if not path.exists():

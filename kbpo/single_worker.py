@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 def main() -> None:
-    """Look at every queue when something may be due, until the process is asked to end."""
+    """Run the steps of every queue whenever rows may be due, until the process is asked to end."""
     django.setup()
     is_due = import_string("kbpo.clock.look.is_due")
     stop = Event()
@@ -43,8 +43,8 @@ def main() -> None:
 
 
 def look_at_all(threads: Executor, looks: dict[str, Future[int]]) -> None:
-    """Start a round of the steps of each queue whose last one has ended: a long one, of a large
-    file, takes no thread from the others.
+    """Start a round of the steps of each queue whose last round has ended, so that a long round,
+    for a large file, takes no thread from the others.
     """
     for queue in QUEUES:
         if queue not in looks or looks[queue].done():
@@ -52,7 +52,7 @@ def look_at_all(threads: Executor, looks: dict[str, Future[int]]) -> None:
 
 
 def _look(queue: str) -> int:
-    """Run a round of a queue's steps; connections that are old or broken are closed before it."""
+    """Run a round of a queue's steps, after closing connections that are old or broken."""
     close_old_connections()
     moved: int = look(queue)
     return moved

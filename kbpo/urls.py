@@ -1,4 +1,4 @@
-"""Addresses: the pages and the API (kbpo.web), and the annotation pages."""
+"""URL patterns of the pages, the API (kbpo.web) and the annotation pages."""
 
 from __future__ import annotations
 

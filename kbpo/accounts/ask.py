@@ -1,4 +1,4 @@
-"""Requests for accounts and teams, and their acceptance or refusal by admins."""
+"""Handles requests for accounts and teams, and their acceptance or refusal by admins."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CannotAsk(Exception):
 
 
 class JoinsTeam(Exception):
-    """The request was not accepted: its team already has members. The text is a sentence for
+    """The request was not accepted, since its team already has members. The text is a sentence for
     admins.
     """
 
@@ -40,11 +40,11 @@ def request_account(
     network: str,
     user: User | None = None,
 ) -> AccountRequest:
-    """Store a request, which waits for an admin, and return it. An identical waiting request is
-    returned as it is.
+    """Store a request for an admin to decide, and return it. An identical pending request is
+    returned unchanged.
 
     `user` is the sender, if they are logged in; `network` their network. Raises CannotAsk if too
-    many requests wait.
+    many requests are pending.
     """
     waiting = AccountRequest.objects.filter(decided_at=None)
     fields = {

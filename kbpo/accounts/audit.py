@@ -1,4 +1,4 @@
-"""The audit log: who changed what, and why, written in the transaction of the change."""
+"""The audit log: who changed what, and why, written in the same transaction as the change."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kbpo.accounts.models import Audit, User
 
 DISMISS = "dismiss"
 COMMAND = "By a command of this service"
-"""Why, where nobody was asked"""
+"""The reason that is stored for changes by a command"""
 ERASED = "Erased with the person"
 
 
@@ -46,8 +46,8 @@ def forget(about: str, instead: str) -> int:
 
 
 def was_dismissed(kind: str) -> Exists:
-    """Return a condition for querysets: an admin dismissed the row after it entered its current
-    status.
+    """Return a condition for querysets: whether an admin dismissed the row after it entered its
+    current status.
     """
     about = Concat(Value(f"{kind}:"), Cast(OuterRef("pk"), CharField()), output_field=CharField())
     return Exists(Audit.objects.filter(what=DISMISS, about=about, at__gte=OuterRef("status_since")))

@@ -1,4 +1,4 @@
-"""Authentication: the user of a session, and the password asked again for risky actions."""
+"""Authentication: the user of a session, and the repeated password check for risky actions."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class PlannedBackend(ModelBackend):
 
 
 TRIES = Limit("password_again", 10, 900)
-"""Wrong passwords of one person in a quarter of an hour, on all pages together"""
+"""Greatest number of wrong passwords of one person in a quarter of an hour, over all pages"""
 WRONG = "Nothing was changed: that is not your password."
 TOO_MANY = "Nothing was changed: too many tries. Wait a quarter of an hour."
 
 
 def password_refusal(user: User, password: str) -> str:
-    """Return why the password is refused, as a sentence; empty if it is right. For actions that an
-    open page alone must not allow.
+    """Return why the password is refused, as a sentence; empty if it is right. Used for actions
+    that an open session alone must not allow.
     """
     if not TRIES.count(str(user.pk)):
         return TOO_MANY

@@ -1,4 +1,4 @@
-"""Closes accounts: personal data is deleted, actions stay under a number."""
+"""Closes accounts: personal data is deleted, actions are kept under a number."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from kbpo.accounts.teams import ROLES, CannotChange, remove, role_text
 REQUESTS_KEPT = timedelta(days=90)
 """How long a decided account request is kept"""
 CLOSED = "closed-"
-"""How the name of a closed account begins; its number follows"""
+"""Prefix of the name of a closed account; a number follows"""
 KEPT_COLUMNS = {
     "accounts.Former.user": "Who left a team judges nothing of its runs",
 }
-"""What would go with a person, and stays although their account is closed: why"""
+"""Columns whose rows would be deleted with the user, but are kept, with the reason"""
 
 
 @transaction.atomic
 def close(user: User) -> None:
     """Close the account: delete its name, address, password and belongings, and leave its teams,
-    which keep its submissions. Raises CannotChange.
+    which keep their submissions. Raises CannotChange.
     """
     user = User.objects.select_for_update().get(pk=user.pk)
     if user.is_staff:
@@ -65,8 +65,8 @@ def erase_from_log(user: User) -> None:
 
 
 def forget_requests(email: str) -> None:
-    """Delete the decided requests of an address without an account. Waiting requests stay, since
-    anybody may have written the address.
+    """Delete the decided requests of an address without an account. Pending requests are kept,
+    since anybody may have entered the address.
     """
     if email:
         asked = AccountRequest.objects.filter(email__iexact=email, decided_at__isnull=False)
@@ -97,13 +97,13 @@ def column_label(relation: ManyToOneRel) -> str:
 
 
 def referring_rows(relation: ManyToOneRel, row: Model) -> QuerySet[Any]:
-    """Return the rows that refer to this one by the column of a relation."""
+    """Return the rows whose column `relation` refers to this row."""
     return relation.related_model._base_manager.filter(**{relation.field.name: row})
 
 
 def delete_belongings(row: Model, *, but: Container[str] = ()) -> None:
     """Delete all rows that would be deleted with this one, except those of the columns in `but`.
-    The row itself stays.
+    The row itself is kept.
     """
     for relation in foreign_keys_to(type(row)):
         if relation.on_delete is CASCADE and column_label(relation) not in but:

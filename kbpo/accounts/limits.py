@@ -26,12 +26,12 @@ COUNT = Prepared("""
             ELSE excluded.ends_at END
     RETURNING n
 """)
-"""Counts one more. It deletes up to two counts that have ended, so that the table stays small."""
+"""Increments a count. Deletes up to two expired counts, so that the table stays small."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """At most `most` actions in some seconds for each key."""
+    """A limit of `most` actions in some seconds for each key."""
 
     what: str
     most: int
@@ -53,7 +53,7 @@ class Limit:
         return 0 if row is None else max(1, ceil((row.ends_at - now).total_seconds()))
 
     def wait(self, *who: str) -> int:
-        """Return the seconds until a refused action may be repeated: at least 1."""
+        """Return the seconds until a refused action may be repeated, at least 1."""
         return max(1, self.pause(*who))
 
     def forget(self, *who: str) -> None:
@@ -61,6 +61,6 @@ class Limit:
         LimitCount.objects.filter(key=self._key(who)).delete()
 
     def _key(self, who: tuple[str, ...]) -> str:
-        """Return a hash, so that the table has no names."""
+        """Return a hash of the key, so that the table contains no names."""
         joined = "|".join(part.strip().lower() for part in who)
         return f"{self.what}.{hashlib.sha256(joined.encode(errors='replace')).hexdigest()[:32]}"

@@ -1,4 +1,4 @@
-"""Queues mails in the transaction that they report; `kbpo.accounts.notices` sends them
+"""Queues mails in the transaction of the event that they report; `kbpo.accounts.notices` sends them
 afterwards.
 """
 
@@ -20,7 +20,7 @@ class CannotSend(Exception):
     def __init__(self, sentence: str, code: int | None) -> None:
         super().__init__(sentence)
         self.code = code
-        """The server's answer; None where it could not be reached"""
+        """The server's reply code; None if the server could not be reached"""
 
 
 def goes_out() -> bool:
@@ -36,9 +36,9 @@ def send(
     user: User | None = None,
     request: AccountRequest | None = None,
 ) -> None:
-    """Queue a mail, which is sent soon after the transaction commits. Without an address nothing is
-    sent. `user` is the recipient, `request` the request that is answered; with either of them the
-    mail is deleted, sent or not.
+    """Queue a mail, which is sent soon after the transaction commits; without an address nothing is
+    sent. `user` is the recipient, `request` the request that is answered; the mail is deleted
+    together with either of them, even unsent.
     """
     if address:
         row = build_mail(address, subject, text, event="mail", user=user)
@@ -54,8 +54,8 @@ def build_mail(address: str, subject: str, text: str, *, event: str, user: User 
 
 
 def post(row: Delivery) -> None:
-    """Hand a mail to the mail server. If a process dies in between, a recipient may get it twice,
-    with one number. Raises CannotSend.
+    """Pass a mail to the mail server. If a process dies in between, a recipient may get it twice,
+    with the same number. Raises CannotSend.
     """
     host = urlsplit(settings.SITE_URL).hostname or "localhost"
     headers = {

@@ -25,15 +25,15 @@ EVENTS = {
     "dispute": "A judgment that you doubted was looked at by an expert",
     "decision": "Something was decided about your own answers or pay",
 }
-"""What people are told, as a line on the page where they choose"""
+"""Event -> its description on the page of notification settings"""
 
 
 MEMBER_OF = Prepared("SELECT team_id FROM accounts_team_members WHERE user_id = %(user)s")
 
 
 class User(AbstractUser):
-    """A user. Roles are independent: `is_researcher` uploads, `is_annotator` judges, `is_staff`
-    administers.
+    """A user. Roles are independent: `is_researcher` may upload, `is_annotator` judge, `is_staff`
+    administer.
     """
 
     groups = None  # type: ignore[assignment]  # rights follow from roles alone
@@ -55,9 +55,7 @@ class User(AbstractUser):
         db_table_comment = "People who log in; roles are flags"
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Save the row. If the password changed, by a page or in a shell, all tokens
-        are revoked.
-        """
+        """Save the row. If the password changed, by a page or in a shell, revoke all tokens."""
         changes = self.pk is not None and getattr(self, "_password", None) is not None
         with transaction.atomic():
             super().save(*args, **kwargs)
@@ -70,15 +68,15 @@ class User(AbstractUser):
         return frozenset(team for (team,) in MEMBER_OF.rows(user=self.pk))
 
     def team(self, slug: str = "") -> Team | None:
-        """Return the user's team of that slug; without one, the oldest. None if there is no such
-        team.
+        """Return the user's team with that slug; without a slug, the oldest. None if there is no
+        such team.
         """
         teams = self.teams.order_by("pk")
         return (teams.filter(slug=slug[:80].replace("\x00", "")) if slug else teams).first()
 
 
 class Team(models.Model):
-    """The unit that submits and pays, and of visibility."""
+    """The unit that submits and pays, and that visibility depends on."""
 
     name = models.CharField(max_length=80, unique=True)
     slug = models.SlugField(max_length=80, unique=True)
@@ -155,7 +153,7 @@ class Token(models.Model):
     """An API token; only its hash is stored."""
 
     class Scope(models.TextChoices):
-        """The permission of a token, within those of its owner."""
+        """The permission of a token, within the permissions of its owner."""
 
         READ = "read", "Read: scores, judgments, problems"
         UPLOAD = "upload", "Read and upload; it spends nothing"
@@ -215,7 +213,7 @@ class Token(models.Model):
 
 
 class Invitation(models.Model):
-    """A link that makes its visitor an annotator or a researcher of a team."""
+    """A link that makes a visitor an annotator or a researcher of a team."""
 
     code = models.CharField(max_length=43, unique=True, default=secrets.token_urlsafe)
     role = models.CharField(
@@ -235,14 +233,14 @@ class Invitation(models.Model):
 
 
 MOST_REQUESTS = 500
-"""Requests that wait for an admin in one queue"""
+"""Greatest number of pending requests in one queue"""
 MOST_OF_A_NETWORK = 20
-"""Those of them that one network made"""
+"""Greatest number of pending requests from one network"""
 FULL = "Too many requests are open at the moment. Try again in a few days."
 
 
 class Waiting(models.Model):
-    """A request from a stranger, which waits for an admin. No network can fill the queue alone."""
+    """A request from a stranger that an admin decides. No single network can fill the queue."""
 
     network = models.CharField(
         max_length=64,
@@ -258,11 +256,11 @@ class Waiting(models.Model):
 
 @transaction.atomic
 def has_room(waiting: QuerySet[Any], network: str, since: str) -> bool:
-    """Return whether one more request of this network may wait.
+    """Return whether one more request of this network may be queued.
 
-    Where the queue is full, the oldest one of the network with the most makes room, if that has
-    more than this one and more than one: the only request of a network is never given up for
-    another. `since`: the column that says when a request was made.
+    If the queue is full, the oldest request of the network with the most requests is deleted, if
+    that network has more than this one and more than one. So the only request of a network is never
+    deleted for another. `since` is the column with the time of a request.
     """
     own = waiting.filter(network=network).count()
     if own >= MOST_OF_A_NETWORK:
@@ -336,8 +334,8 @@ class Webhook(models.Model):
 
 
 class Delivery(Moving):
-    """A webhook call or a mail, tried until it is sent or has failed; mails are printed if the site
-    sends none.
+    """A webhook call or a mail, tried until it is sent or has failed. Mails are written to the log
+    if the site sends none.
     """
 
     DEADLINES: ClassVar = {
@@ -392,7 +390,7 @@ class Delivery(Moving):
 
 
 class Audit(models.Model):
-    """An entry of the audit log. Money has its own book, the ledger."""
+    """An entry of the audit log. Movements of money are in the ledger instead."""
 
     at = models.DateTimeField(default=clock.now, db_index=True)
     who = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")

@@ -1,10 +1,11 @@
-"""Notices about a user's work by mail and webhook. They are queued in the transaction that they
-report. `tick` sends due mails, and `tick_calls` calls due webhooks, each until it succeeds or has
-failed `MOST_TRIES` times.
+"""Notices about a user's work by mail and webhook. They are queued in the transaction of the event.
+`tick` sends due mails, and `tick_calls` calls due webhooks, each until it succeeds or has failed
+`MOST_TRIES` times.
 
-Nothing is sent inside a transaction: a short one claims the row and sets the time of the next try,
-the call or the mail follows, a second one stores the result. If a process dies in between, the row
-is due again; a recipient recognises the second copy by the number of the delivery.
+Nothing is sent inside a transaction: one transaction claims the row and sets the time of the next
+try, then the call or the mail follows, and a second transaction stores the result. If a process
+dies in between, the row is due again; a recipient recognises the second copy by the number of the
+delivery.
 """
 
 from __future__ import annotations
@@ -29,18 +30,18 @@ from kbpo.queue import nudge
 
 TEST = "test"
 MOST = 5
-"""Webhooks of one person"""
+"""Greatest number of webhooks of one person"""
 LONGEST = 500
-"""Characters of an address"""
+"""Greatest number of characters of an address"""
 TESTS = Limit("webhook_test", 20, 3600)
-"""Tests that one person may send in an hour"""
+"""Greatest number of test calls of one person in an hour"""
 
 
 def notify(
     people: Iterable[User], event: str, subject: str, text: str, **about: Any
 ) -> list[Delivery]:
-    """Queue the mails and webhook calls about an event, and return them. Inactive users and those
-    who switched them off get none. `about` is added to the JSON of the call.
+    """Queue the mails and webhook calls about an event, and return them. Inactive users, and users
+    who switched them off, get none. `about` is added to the JSON of the call.
     """
     assert event in EVENTS, event
     active = {person.pk: person for person in people if person.is_active}
@@ -132,20 +133,24 @@ log = logging.getLogger(__name__)
 
 MOST_TRIES = 8
 FIRST_WAIT = timedelta(seconds=30)
-"""After the first try; each later wait is three times as long: the last try is nine hours on"""
+"""Wait after the first try. Each later wait is three times as long, so that the last try is after
+nine hours
+"""
 A_ROUND, A_ROUND_SECONDS = 50, 15.0
-"""Tries of one round, and when it ends: slow ones do not hold a worker for minutes"""
+"""Number of tries in a round, and its longest duration, so that slow calls do not occupy a worker
+for minutes
+"""
 SLOW_SECONDS, MOST_SLOW = 3.0, 3
-"""A call that takes longer is slow; after so many slow ones in a row a webhook is paused"""
+"""Seconds beyond which a call is slow; a webhook is paused after this many slow calls in a row"""
 PAUSE = timedelta(hours=1)
-"""How long a slow webhook is not called; a test by its owner ends the pause"""
+"""How long a slow webhook is paused; a test by its owner ends the pause"""
 KEEP_DELIVERED = timedelta(days=30)
 NOT_SENT = "Not sent: this site sends no mail. It was written to its log."
 
 
 def tick() -> int:
-    """Send due mails and delete old ones; return the number of attempts. If the mail server is
-    away, only one mail is tried.
+    """Send due mails and delete old ones; return the number of attempts. If the mail server cannot
+    be reached, only one mail is tried.
     """
     tried, is_up, end = 0, True, time.monotonic() + A_ROUND_SECONDS
     while is_up and tried < A_ROUND and time.monotonic() < end and (row := _claim(Q(hook=None))):

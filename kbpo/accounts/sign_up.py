@@ -12,7 +12,7 @@ from kbpo.accounts.models import User
 
 
 class SignUpForm(BaseUserCreationForm):  # type: ignore[type-arg]
-    """User name, optional e-mail address, and a password, entered twice."""
+    """Form with user name, optional e-mail address, and a password, entered twice."""
 
     class Meta:
         model = User
@@ -33,7 +33,7 @@ class SignUpForm(BaseUserCreationForm):  # type: ignore[type-arg]
     def validate_password_for_user(
         self, user: User, password_field_name: str = "password1"
     ) -> None:
-        """Show what is wrong with a password at the first of the two fields."""
+        """Show errors of a password at the first of the two fields."""
         super().validate_password_for_user(user, password_field_name)  # type: ignore[misc]
 
 
@@ -43,12 +43,12 @@ class NewPassword(forms.Form):
     def validate_password_for_user(
         self, user: User, password_field_name: str = "new_password1"
     ) -> None:
-        """Show what is wrong with a password at the first field, whichever field Django names."""
+        """Show errors of a password at the first field, whichever field Django names."""
         super().validate_password_for_user(user, "new_password1")  # type: ignore[misc]
 
 
 class EmailForm(forms.ModelForm):  # type: ignore[type-arg]
-    """An optional e-mail address."""
+    """Form with an optional e-mail address."""
 
     class Meta:
         model = User

@@ -1,7 +1,7 @@
 """Membership of teams: joining, roles, leaving.
 
-Former members stay in `Team.former`: they remember what they saw, so they judge nothing of the
-team's runs, and a team that they join next has seen it too.
+Former members are kept in `Team.former`: they may have seen the team's judgments, so they do not
+judge its runs, and a team that they join next is treated as having seen them too.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ def roles_of(team: Team) -> dict[User, str]:
 
 @transaction.atomic
 def join(team: Team, user: User) -> None:
-    """Add the user to the team, as its owner if it has none. A member keeps their role."""
+    """Add the user to the team, as its owner if it has none. An existing member keeps their
+    role.
+    """
     team = _lock(team)
     membership, _ = Membership.objects.get_or_create(team=team, user=user)
     if not team.memberships.filter(role=OWNER).exists():
@@ -56,8 +58,8 @@ def set_role(team: Team, user: User, role: str, who: User, why: str = "") -> Non
 
 @transaction.atomic
 def remove(team: Team, user: User, who: User, why: str = "") -> int:
-    """Remove a member, end open invitations unless others remain and the member left by themselves,
-    and return the number of ended invitations.
+    """Remove a member and return the number of invitations that were revoked. Open invitations are
+    revoked unless the member left by themselves and others remain.
 
     Raises CannotChange if the team would have members but no owner.
     """
@@ -84,7 +86,7 @@ def check_leaves_an_owner(team: Team, user: User) -> None:
 
 
 def role_text(name: str, role: str) -> str:
-    """Return a role as the log has it."""
+    """Return a role as the log shows it."""
     return f"{name}: {role}"
 
 

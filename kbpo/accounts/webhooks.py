@@ -1,5 +1,5 @@
-"""Calls webhooks, signed, and never an address in a private network. `kbpo.accounts.notices`
-decides when.
+"""Calls webhooks with a signature, and never an address in a private network.
+`kbpo.accounts.notices` decides when.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from django.conf import settings
 from kbpo import clock
 
 LONGEST = 10.0
-"""Seconds that a call may take in all, whatever comes back how slowly"""
+"""Greatest total seconds of a call, however slowly the response arrives"""
 LOOKUP_SECONDS = 5.0
-"""Seconds that the look-up of a name may take; the system's own waits much longer"""
+"""Greatest seconds of a name lookup; the system's own limit is much longer"""
 NOT_PUBLIC = "The address does not lead to the public internet."
 GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
-"""All addresses of version 6 that are given out (RFC 4291)"""
+"""All IPv6 global unicast addresses (RFC 4291)"""
 USER_AGENT = "KBP-Online-Webhook/1"
 LONGEST_HOST, LONGEST_LABEL = 253, 63
-"""Letters of a host's name, and of each of its parts (RFC 1035, section 2.3.4)"""
+"""Greatest length of a host name, and of each of its labels (RFC 1035, section 2.3.4)"""
 
 
 class CannotCall(Exception):
@@ -66,8 +66,8 @@ def check_url(url: str) -> SplitResult:
 
 
 def check_new_url(url: str) -> None:
-    """Raise CannotCall for an address that will not be called. A host name is resolved at each
-    call, since its address may change.
+    """Raise CannotCall for an address that will not be called. A host name is not resolved here but
+    at each call, since its address may change.
     """
     host = str(check_url(url).hostname)
     ours = host == "localhost" or host.endswith(".localhost")
@@ -78,7 +78,7 @@ def check_new_url(url: str) -> None:
 
 def resolve_host(host: str, port: int) -> str:
     """Return the network address of a host. Raises CannotCall if any of its addresses is not
-    public, since it could lead into our own network.
+    public, since the call could reach our own network.
     """
     found: list[list[str]] = []
 

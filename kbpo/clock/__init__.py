@@ -1,8 +1,8 @@
 """The time that all processes share: the database's.
 
-Deadlines, leases and retries compare what one machine wrote with what another reads, so one clock
-must decide. It is asked every few seconds; between two answers this process counts on by its
-monotonic clock, which never jumps. A jump of a web server's or a worker's own clock moves nothing.
+Deadlines, leases and retries compare times that different machines write and read, so one clock
+must be used. It is queried every few seconds; in between this process adds the time of its
+monotonic clock, which never jumps. A jump of another machine's own clock changes nothing.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from django.db import connection
 from django.utils import timezone
 
 ASKED_EVERY = 10.0
-"""Seconds between two questions to the database"""
+"""Seconds between two queries for the time"""
 LATE = timedelta(seconds=1)
-"""An answer that waited on its way makes the time seem earlier than it is, never later: what is
-behind the last one by less than this is not believed, so that time does not run backwards.
+"""A delayed answer makes the time seem earlier than it is, never later. A time that lies behind the
+last one by less than this is ignored, so that time does not run backwards.
 """
 
 _answered: tuple[datetime, float] | None = None
-"""What the database said last, and this process's monotonic clock then"""
+"""The last answer of the database, and this process's monotonic clock at that moment"""
 
 
 def now() -> datetime:
-    """Return the database's time. Before its first answer, that of this machine."""
+    """Return the database's time; before its first answer, the time of this machine."""
     global _answered
     at = time.monotonic()
     if _answered is None or at - _answered[1] >= ASKED_EVERY:
@@ -56,10 +56,10 @@ def ask_again() -> None:
 
 
 def _ask() -> tuple[datetime, float] | None:
-    """Return the database's answer; None where no connection is open or its transaction failed.
+    """Return the database's answer; None if no connection is open or its transaction failed.
 
-    The connection is used as it is, past Django: rows whose fields default to the time are made
-    anywhere, also where a page's number of statements is counted.
+    The connection is used directly, without Django, since rows whose fields default to the time are
+    created anywhere, also where the number of a page's statements is tested.
     """
     opened = connection.connection
     if opened is None or opened.closed:

@@ -1,7 +1,7 @@
-"""Sets the time limits of every database session, also where a pooler stands before PostgreSQL.
+"""Sets the time limits of every database session, also behind a connection pooler.
 
-The limits are asked for when a connection is opened (`kbpo.environment.patience`). PgBouncer
-refuses that, or drops it if it is told to; so they are set once more, by a statement.
+The limits are requested when a connection is opened (`kbpo.environment.patience`). PgBouncer
+refuses that, or drops it if configured so; therefore a statement sets them again.
 """
 
 import re
@@ -21,7 +21,7 @@ class ClockConfig(AppConfig):
 
 
 def set_session_limits(connection: Any, **_: Any) -> None:
-    """Set the limits of a newly opened session that its URL asks for."""
+    """Set the limits that the database URL asks for in a newly opened session."""
     asked = connection.settings_dict["OPTIONS"].get("options", "")
     values = dict(re.findall(r"(?:-c\s*|--)(\w+)=(\S+)", asked))
     limits = [(name, values[name]) for name in LIMITS if name in values]

@@ -1,11 +1,11 @@
-"""When the steps look for what is due: after anything was written, and when a while has passed.
+"""Decides when the steps look for due rows: after anything was written, and after some time.
 
-What a step finds due follows from what is stored and from the time. PostgreSQL says which
-transactions have ended: while that is the same, all that is stored is the same, and only time can
-have made something due. So no step, and nobody who writes, has to say what to look for; a look
-that finds the same costs one statement. After the last change looks come at every tick at first,
-then at growing intervals. What waits for a moment is found late by a quarter of the wait, by
-`LONGEST` at most; so is what a killed worker left without having written anything.
+Which rows are due depends only on the database and the time. PostgreSQL knows which transactions
+have ended: while that is unchanged, the database is unchanged, and only time can have made a row
+due. So neither steps nor writers have to announce anything, and a look that finds no change costs
+one statement. After the last change looks come at every tick at first, then at growing intervals. A
+row that becomes due at some moment is found late by a quarter of its wait, by `LONGEST` at most; so
+is a row whose worker was killed before it wrote anything.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ KEPT = "clock.look"
 
 
 def is_due() -> bool:
-    """Return whether the steps should look for work now. A caller that gets True must look at once:
-    the next caller only learns of later changes. All workers share this state; where Redis has lost
-    it, they look.
+    """Return whether the steps should look for work now. A caller that gets True must look at once,
+    since the next caller only learns of later changes. All workers share this state; if Redis has
+    lost it, they look.
     """
     connection.ensure_connection()  # before its first answer the time would be this machine's
     now, stored = clock.now(), _stored()
@@ -43,11 +43,10 @@ def is_due() -> bool:
 
 
 def _stored() -> str:
-    """Return an identifier of the state of the database: which writing transactions have
-    ended.
+    """Return an identifier of the state of the database: which writing transactions have ended.
 
-    Those of the server's own housekeeping and of its other databases count, too: they cause
-    looks and hide nothing.
+    Transactions of the server's own housekeeping and of its other databases are included: they
+    cause needless looks and hide nothing.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_current_snapshot()::text")

@@ -1,4 +1,6 @@
-"""When the service ran: its last heartbeat, and the times in which its clock did not tick."""
+"""Stores when the service ran: its last heartbeat, and the times in which its clock did not
+tick.
+"""
 
 from __future__ import annotations
 

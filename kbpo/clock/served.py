@@ -1,8 +1,8 @@
-"""Deadlines in served time: what nobody could work on is not late.
+"""Computes deadlines in served time, without the times in which the service was off.
 
-The clock beats while the service runs. Between two beats that lie far apart the service was off, or
-the time was put ahead; such a pause counts for no deadline, and leases that ran when it began are
-longer by it. Where the time was put back, nothing waits for a future that has passed.
+The clock beats while the service runs. If two beats lie far apart, the service was off, or the time
+was set forward. Such a pause counts for no deadline, and leases that ran when it began are extended
+by it. If the time was set back, stored future times are corrected.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ log = logging.getLogger(__name__)
 
 EVERY = timedelta(seconds=20)
 LONGEST_ROUND = timedelta(minutes=2)
-"""Beats that lie further apart leave a pause between them. Far below the shortest lease: no smaller
-jump takes more than this of one. A round that takes longer, with every worker busy, costs nobody
-anything either: deadlines come later by it."""
+"""Beats that lie further apart than this leave a pause between them. It is far below the shortest
+lease, which a smaller jump shortens by at most this much. A round that takes longer, with every
+worker busy, costs nobody anything either, since deadlines are extended by it."""
 BACK = timedelta(seconds=30)
-"""Clocks of machines differ by less; what goes back further was put back"""
+"""Clocks of machines differ by less; a time that goes back further was set back"""
 KEPT = timedelta(days=400)
 LEASES = ("leased_until", "held_until")
 WAITS = (*LEASES, "next_try_at")
@@ -40,7 +40,7 @@ SINCE = (
     "finished_at",
     "taken_at",
 )
-"""Moments after which a while has to pass before somebody looks again"""
+"""Columns with moments after which some time must pass before the next action"""
 
 
 class Pause(NamedTuple):
@@ -51,8 +51,8 @@ class Pause(NamedTuple):
 
 
 def beat(every: timedelta = EVERY) -> datetime:
-    """Return the time, and store it as the last beat if that is some while ago. Callers that expire
-    something for being late ask here first.
+    """Return the time, and store it as the last beat if that one is old. Callers that expire rows
+    for being late call this first.
     """
     connection.ensure_connection()  # before its first answer the time would be this machine's
     now = clock.now()
@@ -83,14 +83,14 @@ def beat(every: timedelta = EVERY) -> datetime:
 
 
 def pauses_before(now: datetime) -> list[Pause]:
-    """Return the pauses so far, the last one first."""
+    """Return the pauses so far, the latest first."""
     row = Heartbeat.objects.filter(pk=1).first()
     return [pause for pause in _pauses_of(row) if pause.begin < now] if row else []
 
 
 def late_since(limit: timedelta, now: datetime, pauses: list[Pause] | None = None) -> datetime:
-    """Return the moment since which the service ran for as long as the limit, pauses left out. Who
-    asks of several limits passes `pauses_before(now)`.
+    """Return the moment since which the service ran for as long as the limit, without pauses.
+    Callers with several limits pass `pauses_before(now)`.
     """
     at, left = now, limit
     for pause in pauses_before(now) if pauses is None else pauses:

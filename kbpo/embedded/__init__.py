@@ -7,11 +7,11 @@ directory that only its owner may enter. It outlives the process that started it
 
     python -m kbpo.embedded start|stop|status|wipe
 
-Who may connect. The kernel lets nobody but the owner (and root) through a directory of mode 0700.
-PostgreSQL asks for a password all the same (SCRAM, kept in a file of mode 0600): it refuses to run
-as root, and an account that we borrow for it (`nobody`) may be somebody else's as well.
+Who may connect: the kernel lets only the owner (and root) through a directory of mode 0700.
+PostgreSQL also requires a password (SCRAM, stored in a file of mode 0600): it refuses to run as
+root, and the account that we use instead (`nobody`) may be used by others.
 
-What survives. Labels and money must outlive a power cut, so `synchronous_commit` and `fsync` stay
+What survives: labels and money must survive a power cut, so `synchronous_commit` and `fsync` stay
 on; PostgreSQL's write-ahead log brings committed data back after a `kill -9`.
 """
 
@@ -35,12 +35,12 @@ from kbpo.embedded.postgres import (
 )
 
 GRACE = 15.0
-"""Seconds that a process has to end by itself"""
+"""Seconds that a process has to end after a request"""
 
 
 def record(var: Path, name: str, pid: int) -> None:
-    """Record the process `pid` as started from `var`. The start time distinguishes it from a later
-    process with the same id.
+    """Record that the process `pid` was started from `var`. The start time distinguishes it from a
+    later process with the same id.
     """
     directory = var / "processes"
     directory.mkdir(parents=True, exist_ok=True)
@@ -82,8 +82,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def database_url() -> str:
-    """Return the address of the PostgreSQL server, which is started if it does not run: once, if
-    several processes ask at the same time.
+    """Return the address of the PostgreSQL server. The server is started if it does not run, and
+    only once if several processes ask at the same time.
     """
     server = Postgres(_var())
     check_parent(server.var)
@@ -127,7 +127,7 @@ def _locked(var: Path) -> Iterator[None]:
 
 
 def _var() -> Path:
-    """Return the directory of everything that the service keeps on a machine of its own."""
+    """Return the directory of all files that the service stores on a single machine."""
     return environment.path(
         "KBPO_VAR", ROOT / "var", "Where a local machine keeps its servers, uploads and secrets"
     )

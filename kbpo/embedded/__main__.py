@@ -7,7 +7,7 @@ from kbpo.embedded import EmbeddedError, database_url, status, stop, wipe
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Return the exit status of the command."""
+    """Run the command and return its exit status."""
     verbs: dict[str, Callable[[], object]] = {
         "start": database_url,
         "stop": stop,

