@@ -1,7 +1,7 @@
-"""Caches arrays on disk that follow from data which never changes, so that millions of predictions
-are read from the database once; and values read from the database, while one page is made.
+"""Caches arrays on disk that are computed from immutable data, so that millions of predictions are
+read from the database once; and caches values read from the database while one page is rendered.
 
-Arrays that are lost are computed again. They are mapped into memory, not read.
+Lost arrays are computed again. Arrays are mapped into memory, not read.
 """
 
 from __future__ import annotations
@@ -25,17 +25,19 @@ log = logging.getLogger(__name__)
 
 Arrays = Mapping[str, NDArray[Any]]
 VERSION = 3
-"""To be raised when other arrays are made of the same"""
+"""Increase this number when the same state yields other arrays"""
 NEWEST = 4
-"""So many of a name stay: while a new one is made, others may still look at the last."""
+"""Number of versions that are kept of a name, since other processes may still use the previous one
+while a new one is written.
+"""
 
 
 def cached_arrays(name: str, state: object, make: Callable[[], Arrays]) -> Arrays:
     """Return the arrays that `make` computes from a state alone, read-only; those of an earlier
     call if they are stored.
 
-    `name` is a folder: those of other states in it are forgotten, but for the `NEWEST`. Without a
-    state, or a place to keep them, they are made.
+    `name` is a folder: arrays of other states in it are deleted, except the `NEWEST`. Without a
+    state or a folder they are always computed.
     """
     if state is None or settings.ARRAYS_ROOT is None:
         return make()
@@ -61,7 +63,7 @@ def _temporary_path(place: Path) -> Path:
 
 
 def _read_mapped(place: Path) -> Arrays | None:
-    """Return the arrays in a folder; None if it is not there, or is just being forgotten."""
+    """Return the arrays in a folder; None if the folder is missing or is being deleted."""
     try:
         arrays = {
             path.stem: np.load(path, mmap_mode="r", allow_pickle=False) for path in place.iterdir()
@@ -104,13 +106,13 @@ def _write(place: Path, arrays: Arrays) -> None:
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 _READ: ContextVar[dict[Hashable, dict[Any, Any]] | None] = ContextVar("_READ", default=None)
-"""What is read -> of what -> what was found; none where nothing is remembered"""
+"""What is read -> its key -> the cached value; None outside of `caching_reads`"""
 
 
 @contextmanager
 def caching_reads() -> Iterator[None]:
-    """Cache what `each` reads inside: for callers that do not write and need no changes that others
-    make meanwhile.
+    """Cache what `read_cached` reads inside this context. For callers that do not write and need
+    not see changes by others meanwhile.
     """
     token = _READ.set({})
     try:
@@ -122,8 +124,8 @@ def caching_reads() -> Iterator[None]:
 def read_cached(
     what: Hashable, keys: Collection[K], read: Callable[[list[K]], Mapping[K, V]]
 ) -> dict[K, V]:
-    """Return the values that `read` finds for some keys, in the order of the keys and without
-    missing ones. `what` identifies the query. The values must not be changed.
+    """Return the values that `read` finds for some keys, in key order and without missing ones.
+    `what` identifies the query. The values must not be changed.
     """
     memory = _READ.get()
     known = {} if memory is None else memory.setdefault(what, {})

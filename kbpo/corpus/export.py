@@ -1,4 +1,4 @@
-"""Writes a corpus as the file from which it could be loaded again."""
+"""Writes a corpus as a file from which it could be loaded again."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from kbpo.corpus.models import Corpus, Document, Mention
 
 M = TypeVar("M", bound=Model)
 CHUNK = 200
-"""Documents that are in memory at a time"""
+"""Number of documents that are in memory at a time"""
 
 
 def corpus_lines(corpus: Corpus) -> Iterator[str]:
-    """Yield one line of JSON a document, in the order in which they were loaded."""
+    """Yield one line of JSON for each document, in the order in which the documents were loaded."""
     for document in iterate_in_pages(Document.objects.filter(corpus=corpus)):
         yield json.dumps(_record(document), ensure_ascii=False) + "\n"
 
 
 def mention_lines(corpus: Corpus) -> Iterator[str]:
-    """Yield one line of JSON a document with mentions: their spans and types, and nothing of what
-    they refer to.
+    """Yield one line of JSON for each document with mentions: their spans and types, without their
+    referents.
     """
     documents = iterate_in_pages(Document.objects.filter(corpus=corpus).only("pk"))
     while chunk := list(islice(documents, CHUNK)):
@@ -49,8 +49,8 @@ def gzip_lines(lines: Iterator[str]) -> Iterator[bytes]:
 
 
 def iterate_in_pages(rows: QuerySet[M]) -> Iterator[M]:
-    """Yield the rows in the order of their primary keys, queried a page at a time: a cursor would
-    have the server write down the whole table before the first row.
+    """Yield the rows in primary-key order, queried a page at a time. With a cursor, the server
+    would materialise the whole table before the first row.
     """
     page = list(rows.order_by("pk")[:CHUNK])
     while page:

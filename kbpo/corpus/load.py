@@ -1,4 +1,4 @@
-"""Loads a corpus: its documents, the predicates of its schema and, if there are any, its mentions;
+"""Loads a corpus: its documents, the predicates of its schema and its mentions if there are any;
 all or nothing.
 """
 
@@ -23,7 +23,7 @@ from kbpo.corpus.models import Corpus, Document, Part, Predicate, slug_of
 from kbpo.corpus.sql import copy
 
 DEV_SHARE, LEAST_DEV, MOST_DEV = 0.2, 5, 100
-"""The share of documents that become the development part, and how many at least and at most"""
+"""Share of documents in the development part, and its least and greatest number of documents"""
 DOCUMENT_COLUMNS = (
     "corpus_id",
     "key",
@@ -51,7 +51,7 @@ SHOWN = 20
 DROPPED = re.compile(
     r" (?:(?:It|The line|The relation|The document) is dropped|The first document is kept)\.$"
 )
-"""What a reader says of a line of a run at the end"""
+"""The end of a reader's sentence about a dropped line of a run"""
 NOTHING = "Nothing was loaded. Mend these lines or take them out, and send the file again."
 
 
@@ -60,8 +60,8 @@ class CannotLoad(Exception):
 
 
 def find_schema(name: str) -> Schema:
-    """Return the schema that ships under a name (tac_kbp, docred), otherwise the one in that file.
-    Raises FormatError.
+    """Return the shipped schema with this name (tac_kbp, docred), otherwise the schema in that
+    file. Raises FormatError.
     """
     shipped = SHIPPED / f"{name}.json"
     return load_schema(shipped if name.isidentifier() and shipped.exists() else Path(name))
@@ -77,9 +77,9 @@ def load_corpus(
     dev_share: float = DEV_SHARE,
     notes: list[str] | None = None,
 ) -> Corpus:
-    """Return the corpus, loaded whole; `notes` takes what is ignored, with its place. Where no
-    document names its part, `dev_share` of them become the development part. Raises CannotLoad, and
-    then nothing has changed.
+    """Load a corpus completely and return it; sentences about ignored parts are added to `notes`.
+    If no document states its part, `dev_share` of them become the development part. Raises
+    CannotLoad, in which case nothing has changed.
     """
     notes = [] if notes is None else notes
     notes += schema.notes
@@ -124,8 +124,8 @@ def load_corpus(
 
 @transaction.atomic
 def load_mentions(corpus: Corpus, path: Path, schema: Schema, notes: list[str]) -> int:
-    """Return how many mentions were loaded for a corpus; `notes` takes what is ignored. Raises
-    CannotLoad, and then nothing has changed.
+    """Load mentions of a corpus and return their number; sentences about ignored parts are added to
+    `notes`. Raises CannotLoad, in which case nothing has changed.
     """
     report, lookup = Report(), DatabaseCorpus(corpus)
     records = read_mentions(open_text(path, Limits(), report), lookup, schema, report)
@@ -158,7 +158,9 @@ def _first(report: Report, path: Path, severity: str) -> list[str]:
 
 
 def _message_sentence(message: Message, path: Path) -> str:
-    """Return a message worded for corpora: a run is used without its bad lines, a corpus is not."""
+    """Return a message worded for corpora: a corpus, unlike a run, is not used without its bad
+    lines.
+    """
     where = f"{path.name}, line {message.line}" if message.line else path.name
     return f"{where}: {DROPPED.sub('', message.text)}"
 
@@ -212,7 +214,9 @@ def _blocks(file: Any) -> Iterator[bytes]:
 
 
 FEWEST = 100
-"""A corpus with fewer documents or inputs has no development part, unless its file names one."""
+"""Number of documents or inputs below which a corpus has no development part, unless its file
+states one.
+"""
 
 
 def development_part(
@@ -223,10 +227,11 @@ def development_part(
     Parameters
     ----------
     groups : sequence of sequences of str
-        Keys of documents or inputs. Those of one group have the same source and lie in one part.
+        Keys of documents or inputs. Those of one group have the same source
+        and are put into one part.
     key : str
-        The secret of the corpus. The draw uses a key of its own, derived from it: the random
-        numbers of targets stay unknown to whoever knows the parts.
+        The secret of the corpus. The draw uses another key that is derived from
+        it, so that the parts do not reveal the random numbers of targets.
     share : float
         The wanted share, in [0, 1); 0 for no development part.
     least, most : int

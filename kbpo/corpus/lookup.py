@@ -1,5 +1,5 @@
-"""Looks documents up for the readers of files, with a bounded cache before the database, and finds
-names in documents.
+"""Looks documents up for the readers of files, with a bounded cache in front of the database, and
+finds names in documents.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from kbpo.corpus.models import Corpus, Document, Mention, Part
 CACHED_CHARACTERS = 16_000_000
 MOST_TITLES = 100_000
 SEVERAL = ","
-"""In place of the id of a document whose title others have, too: no id holds a comma"""
+"""Stands for the id of a document whose title is not unique; ids contain no comma"""
 
 
 class DatabaseCorpus:
-    """The documents of a corpus as the readers see them, fetched in batches; ids outside the corpus
-    are remembered.
+    """The documents of a corpus as readers see them, fetched in batches; ids outside the corpus are
+    cached too.
     """
 
     def __init__(self, corpus: Corpus, *, characters: int = CACHED_CHARACTERS) -> None:
@@ -90,9 +90,7 @@ class DatabaseCorpus:
         return None if key == SEVERAL else self.get(key)
 
     def pk(self, document: str) -> int:
-        """Return the database's number of a document. Raises KeyError if the corpus does not have
-        it.
-        """
+        """Return the primary key of a document. Raises KeyError if the corpus does not have it."""
         if document not in self._ids:
             self.prefetch([document])
         return self._ids[document]
@@ -119,15 +117,15 @@ CHUNK = 500
 
 
 def entity_types(corpus: Corpus) -> set[str]:
-    """Return the types whose mentions are entities of the world: no dates, titles or numbers."""
+    """Return the types whose mentions are entities, not dates, titles or numbers."""
     return {name for name, kind in load_schema(corpus.schema).entity_types.items() if kind.linkable}
 
 
 def occurrences(corpus: Corpus, names: dict[str, int]) -> Iterator[tuple[int, int, int]]:
-    """Yield (document, code, number of times) for the codes of names; where two names fit, the
-    longer one is taken.
+    """Yield (document, code, number of times) for the codes of names; if two names match at a
+    place, the longer one counts.
 
-    Names are compared as they are written, whole words only.
+    Names are compared with case, whole words only.
     """
     by_first = _by_first_word(names)
     documents = Document.objects.filter(corpus=corpus).order_by("pk").values_list("pk", "text")
@@ -137,7 +135,7 @@ def occurrences(corpus: Corpus, names: dict[str, int]) -> Iterator[tuple[int, in
 
 
 def _by_first_word(names: dict[str, int]) -> dict[str, list[tuple[list[str], int]]]:
-    """Return a mapping: first word -> the names that begin with it, as words, the longest first."""
+    """Return first word -> the names that begin with it, as lists of words, the longest first."""
     names_of: dict[str, list[tuple[list[str], int]]] = defaultdict(list)
     for name, code in names.items():
         if parts := words(name):

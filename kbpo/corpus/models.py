@@ -22,9 +22,11 @@ from kbpo import clock
 from kbpo.queue import Moving
 
 SEARCHED = 250_000
-"""Characters of a text that can be searched: PostgreSQL indexes no megabytes of words"""
+"""Number of characters of a text that can be searched, since PostgreSQL limits the size of an index
+entry
+"""
 WORDS = SearchVector("title", Left("text", SEARCHED), config="simple")
-"""The words of a document, as they stand there"""
+"""The words of a document, unstemmed"""
 
 
 def new_key() -> str:
@@ -33,8 +35,8 @@ def new_key() -> str:
 
 
 class Corpus(models.Model):
-    """A set of documents with one schema. `hash_key` keys the random numbers of its targets; it
-    stays secret.
+    """A set of documents with one schema. `hash_key` is the secret key of the random numbers of its
+    targets.
     """
 
     name = models.CharField(max_length=120, unique=True)
@@ -69,7 +71,7 @@ class Corpus(models.Model):
 
     @cached_property
     def has_mentions(self) -> bool:
-        """Return whether names came with its texts."""
+        """Return whether its texts came with mentions."""
         return Mention.objects.filter(document__corpus=self.pk).exists()
 
     def relation_names(self) -> dict[str, str]:
@@ -78,12 +80,14 @@ class Corpus(models.Model):
 
     @property
     def n_test(self) -> int:
-        """Return the documents of the test part."""
+        """Return the number of documents in the test part."""
         return self.n_documents - self.n_dev
 
 
 class Upload(Moving):
-    """Files on their way from an admin's browser: received, tried, wanted, loaded; or failed."""
+    """Files uploaded by an admin's browser. Statuses: received, tried, wanted, loaded; or
+    failed.
+    """
 
     DEADLINES: ClassVar = {
         "received": (
@@ -98,7 +102,7 @@ class Upload(Moving):
         ),
     }
     FILES: ClassVar[tuple[tuple[str, str], ...]]
-    """Its fields with files, each with the field that has the file's name where it came from"""
+    """Its file fields, each with the field that has the file's original name"""
     found = models.JSONField(default=dict, help_text="What a trial counted")
     made_at = models.DateTimeField(default=clock.now)
 
@@ -107,9 +111,7 @@ class Upload(Moving):
 
     @cached_property
     def notes(self) -> list[str]:
-        """Return notes on ignored parts of the files while they are read; later `reason` contains
-        them.
-        """
+        """Return notes on ignored parts of the files, until `reason` contains them."""
         return []
 
     @property
@@ -119,13 +121,13 @@ class Upload(Moving):
 
     @property
     def step(self) -> str:
-        """Return the step of the pipeline that tries and loads it."""
+        """Return the step of the pipeline that tries and loads the upload."""
         raise NotImplementedError
 
 
 class CorpusUpload(Upload):
-    """A corpus that an admin uploaded: documents with their schema,
-    or inputs of systems that write.
+    """A corpus that an admin uploaded: documents with their schema, or inputs of systems that write
+    texts.
     """
 
     class What(models.TextChoices):
@@ -164,7 +166,7 @@ class CorpusUpload(Upload):
 
 
 class Predicate(models.Model):
-    """One predicate of a corpus's schema, so that instances can point to it by a small integer."""
+    """One predicate of a corpus's schema, so that instances can refer to it by a small integer."""
 
     id = models.AutoField(primary_key=True)
     corpus = models.ForeignKey(Corpus, on_delete=models.CASCADE, related_name="predicates")
@@ -184,8 +186,8 @@ class Predicate(models.Model):
 
 
 class Part(models.TextChoices):
-    """The two parts of a corpus: the judgments of one are public and never count, those of the
-    other count and are hidden.
+    """The two parts of a corpus. Judgments in the development part are public and never enter a
+    score; judgments in the test part enter scores and are hidden.
     """
 
     DEV = "dev", "development"
@@ -194,8 +196,8 @@ class Part(models.TextChoices):
 
 class DocumentQuerySet(models.QuerySet["Document"]):
     def with_words(self, words: str) -> DocumentQuerySet:
-        """Return the documents that contain all of some words; "in quotes" one after the other,
-        -without.
+        """Return the documents that contain all of these words; words "in quotes" must be
+        consecutive, and words after a minus sign must be absent.
         """
         return self._matching(words, "websearch")
 
@@ -236,7 +238,7 @@ class Document(models.Model):
 
     @cached_property
     def sentences(self) -> list[tuple[int, int]]:
-        """Return sentence spans, half-open."""
+        """Return the spans of the sentences, half-open."""
         return list(zip(self.sentence_begin, self.sentence_end, strict=True))
 
     def sentence_of(self, offset: int) -> int:
@@ -253,8 +255,8 @@ class Document(models.Model):
 
 
 class Mention(models.Model):
-    """A typed span that came with the corpus (never a judgment: those are Labels on mention
-    targets).
+    """A typed span that came with the corpus. It is never a judgment; judged mentions are Labels on
+    mention targets.
     """
 
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="mentions")
@@ -281,8 +283,8 @@ class Mention(models.Model):
 
     @property
     def stands_for(self) -> tuple[int, int]:
-        """Return the span of its canonical mention, which all mentions of one entity share; its own
-        without one.
+        """Return the span of its canonical mention, which all mentions of one entity share; without
+        a canonical mention, its own span.
         """
         if self.canonical_begin is None or self.canonical_end is None:
             return self.begin, self.end
@@ -290,8 +292,8 @@ class Mention(models.Model):
 
 
 def slug_of(name: str, rows: QuerySet[Any], otherwise: str) -> str:
-    """Return the letters from a to z and digits of a name, at most 120 characters; if there are
-    none, `otherwise` with the first number that no row has. Empty for an empty name.
+    """Return a slug from the letters a to z and the digits of a name, at most 120 characters. If
+    there are none, return `otherwise` with the first free number. Empty for an empty name.
     """
     if slug := slugify(name)[:120].strip("-"):
         return slug

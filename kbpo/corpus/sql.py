@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 Parameters = Sequence[Any] | Mapping[str, Any]
 BEGIN = len(b"PGCOPY\n\xff\r\n\0") + 8
-"""Bytes of a binary COPY before its first row: a signature, flags, the length of an extension"""
+"""Header of a binary COPY: a signature, flags, the length of an extension"""
 END = 2
 
 
@@ -28,11 +28,11 @@ def fetch(sql: str, parameters: Parameters) -> list[tuple[Any, ...]]:
 def fetch_arrays(
     columns: Mapping[str, str], rest: str, parameters: Parameters, *, reals: Sequence[str] = ()
 ) -> dict[str, NDArray[Any]]:
-    """Return the columns of a query as arrays: name -> expression, whole numbers but for the
-    `reals`. None may be null; `rest` is what follows the columns.
+    """Return the columns of a query (name -> expression) as arrays: integers, except for the
+    `reals`. No value may be null; `rest` is the SQL after the columns.
 
-    The numbers come as bytes by COPY. Rows of Python's own numbers hold ten times as much memory
-    and take as long to be made as to be found, which tells where millions are read.
+    The numbers arrive as bytes by COPY. Rows of Python numbers need ten times as much memory, and
+    creating them takes as long as the query, which matters for millions of rows.
     """
     types = {name: "float8" if name in reals else "int8" for name in columns}
     listed = ", ".join(f"({columns[name]})::{types[name]}" for name in columns)
@@ -59,10 +59,10 @@ def fetch_arrays(
 
 @contextmanager
 def prefer_indexes(*, of_words: bool = False) -> Iterator[None]:
-    """Run the queries inside with plans that use indexes, however frequent the words are: the
-    planner expects to find a word soon by scanning all texts. `of_words`: scanning an index of
+    """Run the queries inside with plans that use indexes, however frequent the words are, since the
+    planner expects to find a word soon by scanning all texts. With `of_words`, scanning an index of
     other columns in order is avoided as well. Parallel workers are disabled, since starting one
-    takes longer than a few thousand rows.
+    takes longer than reading a few thousand rows.
     """
     chosen = {"enable_seqscan": "off", "max_parallel_workers_per_gather": "0"}
     if of_words:
@@ -86,7 +86,7 @@ _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 def copy(
     table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, chunk: int = CHUNK
 ) -> int:
-    """Copy rows into a table, and return their number. Between two chunks the rows' iterator may
+    """Copy rows into a table, and return their number. Between two chunks the iterator of rows may
     use the same connection.
     """
     return copy_lines(table, columns, ("\t".join(map(_field, row)) for row in rows), chunk=chunk)
@@ -95,8 +95,8 @@ def copy(
 def copy_lines(
     table: str, columns: Sequence[str], lines: Iterable[str], *, chunk: int = CHUNK
 ) -> int:
-    """Copy lines in the format of COPY into a table, and return their number: for a million rows,
-    whose columns are formatted faster all at once. Texts in them must have passed `escape_copy`.
+    """Copy lines in the format of COPY into a table, and return their number. For millions of rows
+    this is faster, since columns are formatted together. Texts must have passed `escape_copy`.
     """
     source, total = iter(lines), 0
     sql = f"COPY {table} ({', '.join(columns)}) FROM STDIN"
@@ -109,7 +109,7 @@ def copy_lines(
 
 
 def escape_copy(text: str) -> str:
-    """Return the text as COPY reads it back."""
+    """Return the text escaped for COPY."""
     return text.translate(_ESCAPES) if "\\" in text or not text.isprintable() else text
 
 

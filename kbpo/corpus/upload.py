@@ -1,7 +1,7 @@
-"""Files that come through the browser: read as a trial first, which keeps nothing, then loaded by a
-click; both in the pipeline, whatever their size. Corpora of documents here; inputs of systems that
-write are loaded by `kbpo.tracks.texts.store`, annotations of documents by
-`kbpo.sampling.documents.import_annotations`.
+"""Processes files that admins upload by browser: first a trial that stores nothing, then loading
+after a click. Both run in the pipeline, whatever the size of the files. This module loads corpora
+of documents; `kbpo.tracks.texts.store` loads inputs of systems that write texts, and
+`kbpo.sampling.documents.import_annotations` annotations of documents.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ Row = TypeVar("Row", bound=Upload)
 
 
 class _TakenBack(Exception):
-    """Ends a trial: what it loaded is gone."""
+    """Raised to end a trial, so that its transaction is rolled back."""
 
 
 def shipped_schemas() -> list[str]:
-    """Return the names of the schemas that ship with us."""
+    """Return the names of the schemas that ship with the service."""
     return sorted(path.stem for path in SHIPPED.glob("*.json"))
 
 
 def tick() -> int:
-    """Return how many corpora of documents were tried or loaded."""
+    """Try or load uploaded corpora of documents; return how many."""
     return process_uploads(CorpusUpload, _load, where={"what": CorpusUpload.What.DOCUMENTS})
 
 
 def process_uploads(
     model: type[Row], load: Callable[[Row], Found], *, where: dict[str, Any] | None = None
 ) -> int:
-    """Validate and load the uploads that wait, and return how many. `load` loads one and returns
-    its counts; `where` selects the uploads of the caller.
+    """Try or load the pending uploads, and return how many. `load` loads one and returns its
+    counts; `where` selects the uploads of the caller.
     """
 
     def attempt(row: Row) -> None:
@@ -115,8 +115,8 @@ def note_corpus(row: CorpusUpload, corpus: Corpus) -> None:
 
 @transaction.atomic
 def order_load(model: type[Row], pk: int) -> Row | None:
-    """Return the upload, marked to be loaded now; None if its validation is not finished, or
-    somebody was quicker.
+    """Mark an upload to be loaded, and return it; None if its trial is not finished, or somebody
+    else was faster.
     """
     row = _lock_idle(model, pk, ["tried"])
     if row is not None:
@@ -127,8 +127,8 @@ def order_load(model: type[Row], pk: int) -> Row | None:
 
 @transaction.atomic
 def discard(model: type[Row], pk: int) -> Row | None:
-    """Return the upload, which is dropped with its files; None if it is being tried or loaded, or
-    is loaded.
+    """Discard an upload with its files, and return it; None if it is being processed or is loaded
+    already.
     """
     row = _lock_idle(model, pk, ["received", "tried", "failed"])
     if row is not None:
@@ -138,8 +138,8 @@ def discard(model: type[Row], pk: int) -> Row | None:
 
 
 def _lock_idle(model: type[Row], pk: int, statuses: Collection[str]) -> Row | None:
-    """Return the upload, locked; None in another status, or while the pipeline handles it, which
-    takes longer than a page can wait.
+    """Lock an upload and return it; None in another status, or while the pipeline handles it, since
+    that takes longer than a page can wait.
     """
     uploads = model._default_manager.select_for_update(skip_locked=True, of=("self",))
     return cast("Row | None", uploads.filter(pk=pk, status__in=statuses).first())

@@ -1,4 +1,4 @@
-"""Reads how a pool's targets were sampled: the only place where the designs are put together."""
+"""Reads how a pool's targets were sampled. This is the only module that combines the designs."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Thresholds:
     track: Track
     pool: Pool
     waiting: Bools
-    """(t,) drawn for a run that takes part, and without an answer"""
+    """(t,) whether the target is drawn for a participating run, without an answer"""
 
     @property
     def highest(self) -> Floats:
-        """Return (t,) the highest threshold so far, answered or not; 0 where none was set."""
+        """Return (t,) the highest threshold so far, answered or not; 0 if none was set."""
         return np.asarray(self._stored["highest"])
 
     @property
@@ -45,7 +45,9 @@ class Thresholds:
 
     @cached_property
     def _stored(self) -> Arrays:
-        """Return the thresholds of all batches, of settled and of open ones. Labels change none."""
+        """Return the thresholds of all batches, of settled and of open ones. They do not depend on
+        labels.
+        """
         of_track = SampleBatch.objects.filter(submission__track=self.track).order_by("pk")
         batches = list(
             of_track.values_list(
@@ -68,7 +70,7 @@ class Thresholds:
 
     @cached_property
     def released(self) -> float:
-        """Return r, the smallest u/π among targets without an answer; 1 when all are answered."""
+        """Return r, the smallest u/π among targets without an answer; 1 if all are answered."""
         still = self._stored["open"]
         ratio = np.divide(
             self.pool.u, still, out=np.full(self.pool.u.size, np.inf), where=still > 0
@@ -88,13 +90,13 @@ class Thresholds:
 
 
 def thresholds(track: Track, target_ids: Ids) -> Floats:
-    """Return the highest threshold of each target on a track; 0 where there is none."""
+    """Return the highest threshold of each target on a track; 0 if there is none."""
     batches = SampleBatch.objects.filter(submission__track=track)
     return thresholds_of(list(batches.values_list("pk", flat=True)), target_ids)
 
 
 def thresholds_of(batches: Collection[int], target_ids: Ids) -> Floats:
-    """Return the highest threshold that some batches set on each of some ascending targets."""
+    """Return the highest threshold that some batches set on each target; targets are ascending."""
     highest = fetch_arrays(
         {"target": "h.target_id", "pi": "max(h.pi * coalesce(b.answered_below, 1))"},
         "FROM sampling_threshold h JOIN sampling_samplebatch b ON b.id = h.batch_id"
@@ -112,22 +114,24 @@ class Draws:
     track: Track
     pool: Pool
     waiting: Bools
-    """(t,) drawn for a run that takes part, and without an answer"""
+    """(t,) whether the target is drawn for a participating run, without an answer"""
 
     def chance(self) -> Floats:
-        """Return (t,) the probability that a draw whose answer counts now contains the target."""
+        """Return (t,) the probability that the target is in a draw that is used now."""
         return union_probability(
             self._chance(self._settled_batches), self._chance(self._open_batches) * self.released
         )
 
     @cached_property
     def released(self) -> float:
-        """Return the least random number without an answer in an open batch; 1 without one."""
+        """Return the smallest random number without an answer in an open batch; 1 if there
+        is none.
+        """
         gaps = self.pool.u[self.waiting & self._drawn(self._open_batches)]
         return float(gaps.min()) if gaps.size else 1.0
 
     def is_drawn(self) -> Bools:
-        """Return (t,) whether such a draw contains the target."""
+        """Return (t,) whether the target is in a draw that is used now."""
         still = self._drawn(self._open_batches) & (self.pool.u < self.released)
         return np.asarray(self._drawn(self._settled_batches) | still)
 
@@ -162,17 +166,17 @@ class Draws:
 
 
 def read_inclusion(track: Track, pool: Pool, waiting: Collection[int] = ()) -> Inclusion:
-    """Return how the targets of a pool were sampled, as everything stands now.
+    """Return how the targets of a pool were sampled so far.
 
     Parameters
     ----------
     track : Track
         The track whose batches count.
     pool : Pool
-        What its sampled submissions predict.
+        The predictions of its sampled submissions.
     waiting : collection of int
-        Targets that were drawn for a submission that takes part, and have no answer yet. A plan
-        leaves them out: it counts as if all that was asked were answered.
+        Targets that were drawn for a participating submission, and have no answer yet. Plans
+        leave them out, as if all questions were answered.
     """
     lacks_answer = np.isin(pool.target_id, list(waiting))
     thresholds = Thresholds(track, pool, lacks_answer)
@@ -186,9 +190,9 @@ def read_inclusion(track: Track, pool: Pool, waiting: Collection[int] = ()) -> I
 
 
 def marks_of(track: Track, pool: Pool, closed: set[int]) -> Floats:
-    """Return (t,) a random number where only readers judged a target; `NEVER` where a question
-    about it had been given up before; else `NO_MARK`. In `closed` documents, where what is not
-    marked is false, a mark says no more than its absence.
+    """Return (t,) a random number if only readers judged the target; `NEVER` if an earlier question
+    about it ended unanswered; else `NO_MARK`. In `closed` documents, where unmarked relations are
+    false, a mark carries no more information than its absence.
     """
     mark = np.full(pool.target_id.size, NO_MARK)
     marked = fetch(

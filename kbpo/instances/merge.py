@@ -1,9 +1,8 @@
-"""Merges the labels of one target into the value that counts now.
+"""Merges the labels of one target into its current value.
 
-Here is what holds of every kind of track: which labels stand, from which sources, and that single
-ratings join those that there are, since each is a draw of its own from what people think. What
-else labels say together is for the rule of a kind (`kbpo.tracks.base.Track.merge`), which whoever
-reads labels hands over.
+This module has the rules of every kind of track: which labels are current, by source, and that
+single ratings accumulate, since each is an independent rating. All other merging follows the rule
+of the kind (`kbpo.tracks.base.Track.merge`), which callers pass.
 """
 
 from __future__ import annotations
@@ -22,27 +21,28 @@ from kbpo.instances.models import Label
 T = TypeVar("T")
 Value = dict[str, Any]
 RATINGS = "ratings"
-"""The part of a value that holds single ratings: criterion -> a list, one entry a person"""
+"""The part of a value with single ratings: criterion -> a list, one entry for each person"""
 RANK = {source: rank for rank, source in enumerate(Label.PRECEDENCE)}
 ORDER = "array_position(%s::text[], l.source::text) DESC, l.created_at, l.id"
-"""From the weakest label of a target to the one that decides"""
+"""Sources of labels, from the weakest to the one with precedence"""
 PEOPLE = "people"
-"""The part that says who gave each rating, as keyed hashes: criterion -> a list, one entry a rating
+"""The part of a value with the raters, as keyed hashes: criterion -> a list, one entry for each
+rating
 """
 PUBLIC = " AND l.public_at <= statement_timestamp()"
-"""What everybody may see"""
+"""Condition: the label is public"""
 IN_PLACE = """
     NOT EXISTS (SELECT 1 FROM instances_label later WHERE later.target_id = l.target_id
                 AND later.again IS NOT NULL AND later.question = l.question
                 AND (later.created_at, later.id) > (l.created_at, l.id))
 """
-"""A label l in whose place no other was made"""
+"""Condition: the label l was not replaced by another one"""
 
 
 def unreplaced_labels(labels: Iterable[tuple[T, int | None, int | None]]) -> list[T]:
-    """Return the labels of one target that no other label replaced, from (label, question, earlier
-    aggregations) in their order. A label of a repeated aggregation takes the place of the
-    question's first label, so that it does not override labels that overrode the first.
+    """Return the labels of one target that no other label replaced, given (label, question, earlier
+    aggregations) in order. A label of a repeated aggregation takes the place of the question's
+    first label, so that it does not override labels that overrode the first.
     """
     in_order = list(labels)
     if all(again is None for _, _, again in in_order):
@@ -58,8 +58,8 @@ def unreplaced_labels(labels: Iterable[tuple[T, int | None, int | None]]) -> lis
 
 
 def newest_labels(labels: Iterable[tuple[T, int | None]]) -> list[T]:
-    """Return the newest label of each question, from (label, question) of one target in their
-    order. A label without a question is kept.
+    """Return the newest label of each question, given (label, question) of one target in order. A
+    label without a question is kept.
     """
     of_question: dict[tuple[str, int], T] = {}
     for place, (label, question) in enumerate(labels):
@@ -68,8 +68,8 @@ def newest_labels(labels: Iterable[tuple[T, int | None]]) -> list[T]:
 
 
 def current_labels(labels: Iterable[Label]) -> list[Label]:
-    """Leave out the labels that another label of their target replaced, and return the others; they
-    may be of any targets.
+    """Return the labels that no other label of their target replaced; labels may be of several
+    targets.
     """
     by_target: dict[int, list[tuple[Label, int | None, int | None]]] = {}
     for label in sorted(labels, key=lambda label: (label.created_at, label.pk)):
@@ -91,17 +91,17 @@ class Statement(NamedTuple):
 
     @classmethod
     def of(cls, label: Label) -> Statement:
-        """Return the value and origin of a label's row."""
+        """Return the value and origin of a stored label."""
         return cls(label.value, label.source, label.n, label.question, label.again)
 
 
 Rule = Callable[[Sequence[Statement]], Value]
-"""What labels of one target say together, from the weakest to the one that decides: a value that
-nobody else holds. Single ratings are joined to it afterwards"""
+"""The merging rule of a kind: labels of one target, from the weakest to the one with precedence ->
+a new value. Single ratings are added afterwards"""
 
 
 def merge_by_replacing(said: Sequence[Statement]) -> Value:
-    """Return the default rule of a kind: each part of a value comes from the last label that has
+    """Merge by the default rule of a kind: each part of a value comes from the last label that has
     it.
     """
     value: Value = {}
@@ -112,8 +112,8 @@ def merge_by_replacing(said: Sequence[Statement]) -> Value:
 
 def merged_value(labels: Iterable[Label], rule: Rule) -> Value:
     """Return the value of a target, given all its labels and the rule of its kind. Labels of
-    abandoned questions are empty and override nothing. If the answers to a question were aggregated
-    several times, only its last label counts.
+    questions that ended unanswered are empty and override nothing. If the answers to a question
+    were aggregated several times, only its last label is used.
     """
     ordered = sorted(labels, key=lambda label: (-RANK[label.source], label.created_at, label.pk))
     return _merged(current_statements(Statement.of(label) for label in ordered), rule)
@@ -130,8 +130,8 @@ def current_statements(labels: Iterable[Statement]) -> list[Statement]:
 def values_of(
     targets: Collection[int], rule: Rule, *, public: bool = False
 ) -> Iterator[tuple[int, Value, bool]]:
-    """Return the targets with a (public) label, their values by the rule of their kind, and whether
-    a question about them was abandoned.
+    """Yield the targets with a (public) label, their values by the rule of their kind, and whether
+    a question about them ended unanswered.
     """
     found = read_cached(
         ("values", rule, public),
@@ -166,7 +166,7 @@ def values_inside(
     *kinds: str,
     public: bool = False,
 ) -> Iterator[tuple[str, int, tuple[int, int], Value]]:
-    """Return the kind, document, first span and value of every target of these kinds in these
+    """Yield the kind, document, first span and value of every target of these kinds in these
     documents that has a (public) label.
     """
     chosen = sorted(str(kind) for kind in kinds)
@@ -220,17 +220,17 @@ def _merged(said: Sequence[Statement], rule: Rule) -> Value:
 
 
 def parts_that_hold(value: Value) -> dict[str, bool]:
-    """Return a mapping: each part that a value settles -> whether it holds; empty for values
-    without parts.
+    """Return part -> whether it holds, for the parts that a value settles; empty for values without
+    parts.
     """
     holds = set(value.get("holds", ()))
     return {part: part in holds for part in value.get("shown", ())}
 
 
 def count_dissenters(said: Sequence[Statement]) -> int | None:
-    """Return how many annotators of a target, over all its questions, differ from the merged value:
-    per question those who differ at the part with the most dissent, since one person answers all of
-    its parts. None where no label has parts.
+    """Return how many annotators of a target, over all its questions, differ from the merged value.
+    For each question these are the dissenters at the part with the most dissent, since one person
+    answers all parts. None if no label has parts.
     """
     labels = newest_labels((label, label.question) for label in said)
     votes: Counter[str] = Counter()
@@ -252,9 +252,7 @@ def count_dissenters(said: Sequence[Statement]) -> int | None:
 
 
 def _raw_votes(part: str, label: Statement) -> int:
-    """Return how many annotators of one question answered that a part holds, before any annotator
-    model.
-    """
+    """Return how many annotators of one question affirmed a part, before any annotator model."""
     if "votes" in label.value:
         return int(label.value["votes"].get(part, 0))
     return max(1, label.n) if part in label.value["holds"] else 0

@@ -1,7 +1,7 @@
 """Facts about the world: targets (what people are asked about), instances (elements of the
 universe), labels.
 
-What a system claims lives in `kbpo.submissions`; nothing here knows who claimed what.
+Claims of systems are in `kbpo.submissions`; nothing here shows which system claimed what.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from kbpo import clock
 from kbpo.corpus.models import Corpus, Document, Predicate
 
 ENDS = ("a_begin", "a_end", "b_begin", "b_end")
-"""The columns of where the spans of a target that lies in a document begin and end"""
+"""Columns with the begins and ends of the spans of a target in a document"""
 
 
 class Target(models.Model):
-    """The thing that a question is about: the unit of sampling, of cost and of variance.
+    """The subject of a question: the unit of sampling, of cost and of variance.
 
-    `kind` is the word of a kind of track for what it is. `key` hashes the content, so that all
-    systems share a row; `u` in [0, 1) is a keyed hash of it. What lies in a document has that, and
-    spans: a *pair* is an unordered pair of mentions, (a_begin, a_end) the smaller span; a *mention*
-    uses only a; a *document* neither. What is a whole by itself has its `content`, or a row in a
-    table of its kind's own.
+    `kind` is the name that the kind of track gives to such targets. `key` hashes the content, so
+    that all systems share a row; `u` in [0, 1) is a keyed hash of `key`. A target in a document has
+    the document and spans: a *pair* is an unordered pair of mentions, (a_begin, a_end) the smaller
+    span; a *mention* uses only a; a *document* neither. A target without a document has its
+    `content`, or a row in a table of its kind.
     """
 
     class Kind(models.TextChoices):
-        """Those that lie in documents."""
+        """The kinds of targets in documents."""
 
         PAIR = "pair"
         MENTION = "mention"
@@ -82,21 +82,19 @@ class Target(models.Model):
 
     @property
     def span_offsets(self) -> list[int]:
-        """Return the ends of its spans, as `ENDS` names them."""
+        """Return the begins and ends of its spans, in the order of `ENDS`."""
         return [getattr(self, end) for end in ENDS]
 
     @property
     def lies_in(self) -> int:
-        """Return the number of the document that it lies in. Raises ValueError if it lies in
-        none.
-        """
+        """Return the primary key of its document. Raises ValueError if it has none."""
         if self.document_id is None:
             raise ValueError(f"{self} lies in no document")
         return self.document_id
 
     @property
     def its_document(self) -> Document:
-        """Return the document that it lies in. Raises ValueError if it lies in none."""
+        """Return its document. Raises ValueError if it has none."""
         if self.document is None:
             raise ValueError(f"{self} lies in no document")
         return self.document
@@ -105,12 +103,12 @@ class Target(models.Model):
 class Instance(models.Model):
     """An element x of the universe: a possible prediction, unique by content.
 
-    A relation is (document, subject span, predicate, object span); several lie on one target. Where
-    a target is all that can be said, it has one instance, without any of these.
+    A relation is (document, subject span, predicate, object span); several may have one target. A
+    target without such parts has one instance with empty columns.
 
-    PostgreSQL does not look up what a row refers to: targets come from the statement that stores
-    instances, documents and predicates live as long as their corpus, which a track protects, and a
-    lookup and a lock a row took longer than storing it.
+    There are no foreign-key constraints: targets come from the statement that stores instances, and
+    documents and predicates live as long as their corpus, which a track protects. A lookup and a
+    lock for each row took longer than storing it.
     """
 
     target = models.ForeignKey(
@@ -172,7 +170,7 @@ class Instance(models.Model):
 
 
 STAGED = "majority_of_stages"
-"""The method of a label whose third answer was asked for only because the first two differ"""
+"""Method of a label whose third answer was requested only because the first two differed"""
 
 
 class Label(models.Model):
@@ -181,16 +179,16 @@ class Label(models.Model):
 
     Value of a pair: ``{"shown": ["per:parents>", …], "holds": […], "votes": {"per:parents>": 3,
     …}}``; ``>`` means that the subject is a (the smaller span), ``<`` that it is b. A predicate
-    that was not shown is missing, never false. Value of a mention: ``{"canonical": [begin, end],
+    that was not shown is absent, never false. Value of a mention: ``{"canonical": [begin, end],
     "type": "PER", "link": "Carrie Fisher" | "" , "votes": {...}, "offered": [[0, 4], …]}``, the
-    names that people saw; in the place of a canonical one "elsewhere": none of them, or
-    "undecided": no more than half agree, with the mention that stands for its "cluster" where
-    readers of the document do not; theirs has the votes by title as "titled". Value of a document:
-    ``{"scope": "sentence", "closed": bool}``; *closed* says that what is not marked is false.
-    Single judgments that are to accumulate: ``{"ratings": {"fluency": [1.0, 0.5]}, "people":
-    {"fluency": ["3fa…", "91c…"]}}``, each in [0, 1], and the keyed hash of whoever gave it; erasing
-    somebody renames them there, else nothing of a value ever changes. A target that was given up
-    has an empty value and method "nonresponse": known to be missing.
+    names that people saw. Instead of "canonical" it may have "elsewhere" (none of them) or
+    "undecided" (no majority), with the representative of its "cluster" if readers of the document
+    are undecided; labels from readers have the votes by title as "titled". Value of a document:
+    ``{"scope": "sentence", "closed": bool}``; *closed* means that unmarked relations are false.
+    Single ratings, which accumulate: ``{"ratings": {"fluency": [1.0, 0.5]}, "people": {"fluency":
+    ["3fa…", "91c…"]}}``, each in [0, 1], and the keyed hash of the rater; erasing a person renames
+    the hash, otherwise a value never changes. A target without an answer has an empty value and
+    method "nonresponse": known to be missing.
     """
 
     class Source(models.TextChoices):
@@ -201,11 +199,11 @@ class Label(models.Model):
 
     PRECEDENCE = ("expert", "import", "crowd", "document")
     OF_DOCUMENTS = ("import", "document")
-    """Sources that come from reading a document whole: what they mark is true, of the rest they
-    say nothing."""
+    """Sources from reading a whole document: their marks are true, and they imply nothing about the
+    rest."""
     IS_MARK = "(source IN ('import', 'document') AND NOT jsonb_exists(value, 'ratings'))"
-    """SQL: whether a label says what somebody marked who read a document whole. Ratings that were
-    imported are judgments of their own, also where they say that something is bad."""
+    """SQL: whether a label is a mark from reading a whole document. Imported ratings are judgments,
+    also if they are low."""
 
     target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="labels")
     value = models.JSONField()

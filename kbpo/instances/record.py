@@ -1,4 +1,4 @@
-"""Records labels: the only writer of Label."""
+"""Records labels. This module is the only writer of Label."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from kbpo.queue import nudge
 
 @dataclass(frozen=True)
 class NewLabel:
-    """A judgment to be recorded. `origin` names what it came from, for people: a repeat of
-    (target, origin) is ignored.
+    """A judgment to be recorded. `origin` names its source for people; a repeat of (target, origin)
+    is ignored.
     """
 
     target_id: int
@@ -31,23 +31,23 @@ class NewLabel:
     origin: str
     disagreement: float = 0.0
     question: int | None = None
-    """The number of the question that it came from, if it came from one"""
+    """The id of its question; None without a question"""
     again: int | None = None
-    """How often that had been aggregated before, if it stands in the place of what it had said"""
+    """Number of earlier aggregations of the question, if the label replaces their labels"""
 
 
 PUBLIC = """
     SELECT t.id FROM instances_target t JOIN corpus_corpus c ON c.id = t.corpus_id
     WHERE t.id = ANY(%s) AND (t.is_dev OR c.opened_at IS NOT NULL) FOR SHARE OF c
 """
-"""Targets whose judgments everybody may see: those of the development part, and all of a corpus
-that is open. The lock makes a closing wait until what is being written now is committed.
+"""Targets with public judgments: those of the development part, and all targets of a corpus that is
+open. The lock makes a closing wait until current writes are committed.
 """
 
 
 def record_labels(labels: Iterable[NewLabel], *, is_public: bool = False) -> int:
     """Store labels and return how many were sent to the table; those with a known (target, origin)
-    change nothing. `is_public`: they are public, as judgments that were published elsewhere.
+    change nothing. With `is_public` they are public, e.g. judgments that were published elsewhere.
     """
     now, labels = clock.now(), list(labels)
     public = {pk for (pk,) in fetch(PUBLIC, [[label.target_id for label in labels]])}
@@ -86,7 +86,7 @@ RENAME = f"""
 
 
 def rename_person(handle: str, instead: str, target_ids: Iterable[int]) -> None:
-    """Replace the keyed hash of the person who rated these targets. Their ratings stay."""
+    """Replace the keyed hash of the person who rated these targets. Their ratings are kept."""
     old, new = f'"{handle}"', f'"{instead}"'
     with connection.cursor() as cursor:
         cursor.execute(RENAME, [old, new, list(target_ids), old])

@@ -1,5 +1,5 @@
-"""Finds targets by their content, and makes those that are not there yet. Their keys and random
-numbers are hashes of the content, in SQL and in Python, which give the same, bit for bit.
+"""Finds targets by their content, and creates missing ones. Their keys and random numbers are
+hashes of the content, computed in SQL and in Python with identical results.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from kbpo.corpus.models import Corpus
 from kbpo.corpus.sql import fetch
 
 BITS = 52
-"""A double holds every multiple of 2^-52 in [0, 1) exactly."""
+"""Bits of a random number; a double represents every multiple of 2^-52 in [0, 1) exactly."""
 
 KEY_SQL = (
     "md5({corpus}::text || '|' || {kind}::text || '|' || {document}::text || '|' || {a_begin}::text"
     " || '|' || {a_end}::text || '|' || {b_begin}::text || '|' || {b_end}::text)::uuid"
 )
-"""SQL of a target's key, to be formatted with the expressions of its parts."""
+"""SQL of a target's key, a template for the expressions of its parts."""
 
 CONTENT_KEY_SQL = (
     "left(encode(sha256(convert_to({corpus}::text || '|' || {kind}::text || '|' || {content},"
     " 'UTF8')), 'hex'), 32)::uuid"
 )
-"""SQL of the key of a target that lies in no document, from the text that tells it from others."""
+"""SQL of the key of a target without a document, from the text that identifies it."""
 
 
 def second_number(hash_key: str, key: UUID) -> float:
-    """Return a random number in [0, 1) of a target that is independent of `u`: it decides how many
+    """Return a random number in [0, 1) of a target that is independent of `u`. It decides how many
     annotators are asked, never whether the target is drawn.
     """
     digest = hashlib.sha256(f"{hash_key}second{key}".encode()).digest()
@@ -43,8 +43,8 @@ U_SQL = (
     "('x' || left(encode(sha256(convert_to({hash_key} || {key}::text, 'UTF8')), 'hex'),"
     " 13))::bit(52)::bigint / 4503599627370496.0::float8"
 )
-"""SQL of a target's random number, to be formatted with the expressions of the corpus's secret
-and the target's key."""
+"""SQL of a target's random number, a template for the expressions of the corpus's secret and the
+target's key."""
 
 
 def u_of(hash_key: str, key: UUID) -> float:
@@ -59,7 +59,7 @@ NOWHERE: Span = (0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a target lies: a pair has both spans, the smaller one first; a mention only a; a
+    """The position of a target: a pair has both spans, the smaller one first; a mention only a; a
     document neither.
     """
 
@@ -112,16 +112,16 @@ _U = U_SQL.format(hash_key="%(hash_key)s", key="key")
 
 
 def make_targets(corpus: Corpus, places: Sequence[Place]) -> dict[Place, int]:
-    """Return the numbers of the targets at these places, made where there were none.
+    """Return place -> primary key of the target; missing targets are created.
 
-    New ones are inserted in the order of their keys, so that two transactions that make the same
-    ones wait for each other and never block each other.
+    New targets are inserted in key order, so that two transactions with the same targets wait for
+    each other without a deadlock.
     """
     return _targets(corpus, places, make=True)
 
 
 def find_targets(corpus: Corpus, places: Sequence[Place]) -> dict[Place, int]:
-    """Return the numbers of the existing targets at these places; none is made."""
+    """Return place -> primary key of the existing target; none is created."""
     return _targets(corpus, places, make=False)
 
 
@@ -152,8 +152,8 @@ def _targets(corpus: Corpus, places: Sequence[Place], *, make: bool) -> dict[Pla
 def positions_of_targets(
     targets: Sequence[int],
 ) -> dict[int, tuple[str, str, str | None, list[int]]]:
-    """Return a mapping: target -> its key, its kind, the key of the document that it lies in, if it
-    lies in one, and the ends of its spans there.
+    """Return target -> its key, its kind, the key of its document if it has one, and the begins and
+    ends of its spans.
     """
     rows = fetch(_LOCATED, [list(targets)])
     return {pk: (key, kind, document, spans) for pk, key, kind, document, spans in rows}

@@ -12,23 +12,23 @@ from kbpo.accounts.models import Team, User
 from kbpo.tracks.models import Track
 
 KINDS = ("submission", "documents", "gold", "tutorial", "bonus", "experts")
-"""A submission, an order of documents, the gold questions of a track, a
-promise to somebody who learns, a bonus; and what experts are asked on a track, which costs nothing.
+"""Kinds of purposes: a submission, an order of documents, the gold questions of a track, a promised
+tutorial reward, a bonus; and the expert checks of a track, which cost nothing.
 """
 SPENT_ON = (*KINDS, "late")
-"""What the ledger knows besides: an answer that came too late to be used, for which nobody asks."""
+"""An additional kind in the ledger: an answer that came too late to be used."""
 
 
 class Purpose(NamedTuple):
-    """A kind of thing and the id of its row, two columns in tables, since `money` does not know
-    these things. Id 0: no row yet.
+    """A kind and the id of a row of this kind, stored in two columns, since `money` must not import
+    the models. Id 0: no row yet.
     """
 
     kind: str
     number: int = 0
 
     def __str__(self) -> str:
-        """Return its name in the log, in keys of movements and in addresses, e.g.
+        """Return the name of the purpose in the log, in keys of movements and in addresses, e.g.
         ``submission:12``.
         """
         return f"{self.kind}:{self.number}"
@@ -42,12 +42,12 @@ class Purpose(NamedTuple):
         return cls(kind, int(number))
 
     def at(self, column: str) -> dict[str, Any]:
-        """Return the condition of a filter: ``Ledger.objects.filter(**purpose.at("purpose"))``."""
+        """Return the arguments of a filter: ``Ledger.objects.filter(**purpose.at("purpose"))``."""
         return {f"{column}_kind": self.kind, f"{column}_number": self.number}
 
 
 def purpose_or_none(kind: str | None, number: int | None) -> Purpose | None:
-    """Return the purpose of two columns that are both set or both empty."""
+    """Return the purpose in two columns; None if both are empty."""
     return None if kind is None or number is None else Purpose(kind, number)
 
 
@@ -85,7 +85,7 @@ class Price(models.Model):
     @property
     def per_answer(self) -> Decimal:
         """Return the most that one answer costs: reward and extra, each with the fee and rounded up
-        to the cent, since a marketplace is paid for them separately.
+        to the cent, since a marketplace charges them separately.
         """
         return self._add_fee(self.reward) + self.extra_price
 
@@ -99,7 +99,9 @@ class Price(models.Model):
 
 
 class Budget(models.Model):
-    """A limit on the spending of a track: in total, a day, for one submission, or for one team."""
+    """A limit on the spending of a track: in total, per day, for one submission, or for one
+    team.
+    """
 
     class Scope(models.TextChoices):
         TRACK = "track"
@@ -126,7 +128,8 @@ class Budget(models.Model):
 
 
 class Ledger(models.Model):
-    """One movement of money. Append-only but for its state; `key` makes every movement happen once.
+    """One movement of money. Append-only, except for its state; `key` ensures that a movement
+    happens once.
 
     reserve: money set aside for a purpose. release: part of a reservation given back. spend: part
     of a reservation owed to a worker. Open reservation of a purpose = Σ reserve − Σ release − Σ
@@ -186,7 +189,7 @@ class Ledger(models.Model):
 
     @property
     def purpose(self) -> Purpose:
-        """The purpose of the movement."""
+        """Return the purpose of the movement."""
         return Purpose(self.purpose_kind, self.purpose_number)
 
     @purpose.setter
@@ -196,7 +199,7 @@ class Ledger(models.Model):
 
 
 class BooksCheck(models.Model):
-    """A check of the books: finished, or queued if it has no end."""
+    """A check of the books: finished, or queued if it has no end time."""
 
     who = models.ForeignKey(
         User, null=True, on_delete=models.SET_NULL, related_name="+", help_text="None: the clock"

@@ -31,8 +31,8 @@ SCOPE_NAMES = {
 
 
 class OverBudget(Exception):
-    """A reservation that would exceed a cap. `left` is the rest under the tightest one; the text is
-    a sentence.
+    """A reservation that would exceed a cap. `left` is the remaining amount under the tightest cap;
+    the text is a sentence.
     """
 
     def __init__(self, left: Decimal, scope: str, wanted: Decimal) -> None:
@@ -45,7 +45,7 @@ class OverBudget(Exception):
 
 @dataclass(frozen=True)
 class Allowance:
-    """What may still be reserved, and the cap that limits it (None: no cap)."""
+    """The amount that may still be reserved, and the cap that limits it (None: no cap)."""
 
     left: Decimal | None
     scope: str | None
@@ -53,7 +53,7 @@ class Allowance:
 
 @dataclass(frozen=True)
 class Balance:
-    """Sums of a purpose, a track or a team, in dollars."""
+    """The sums of a purpose, a track or a team, in dollars."""
 
     reserved: Decimal
     released: Decimal
@@ -88,9 +88,8 @@ def balance(purpose: Purpose | None = None, **where: object) -> Balance:
 
 def ledger_by_day(kind: str, team: Team, purpose: Purpose | None = None) -> QuerySet[Any, Any]:
     """Return the movements of a team's money summed by day, purpose and direction, the latest
-    first: for one purpose or for all of a kind. Each row has the number of its purpose
-    (`purpose_number`), `kind`, the day (`on`), the `amount` and of how many movements it is the sum
-    (`n`).
+    first: for one purpose or for all of a kind. Each row has the id of its purpose
+    (`purpose_number`), `kind`, the day (`on`), the `amount` and the number of movements (`n`).
     """
     where = purpose.at("purpose") if purpose else {"purpose_kind": kind}
     return (
@@ -156,7 +155,7 @@ def reserve(
     why: str = "",
 ) -> Ledger:
     """Reserve money and return the row; an earlier row with the same key is returned unchanged.
-    Raises OverBudget, and then nothing is stored.
+    Raises OverBudget, in which case nothing is stored.
     """
     lock(track)
     if (row := Ledger.objects.filter(key=key).first()) is not None:
@@ -198,9 +197,9 @@ def spend(track: Track, purpose: Purpose, amount: Decimal, *, key: str, why: str
 
 @transaction.atomic
 def spend_all(track: Track, groups: Sequence[Sequence[Bill]]) -> list[str]:
-    """Spend each group of bills as a whole or not at all, once per key, and return for each why it
-    was not spent; empty if it was. A group that exceeds what is reserved does not keep the next
-    ones from being spent.
+    """Spend each group of bills completely or not at all, once per key. Return for each bill why it
+    was not spent; empty if it was. A group that exceeds its reservation does not prevent the next
+    ones.
     """
     lock(track)
     bills = [bill for group in groups for bill in group]
@@ -235,8 +234,8 @@ def spend_all(track: Track, groups: Sequence[Sequence[Bill]]) -> list[str]:
 
 
 def _too_dear(group: Sequence[Bill], left: Mapping[Purpose, Decimal]) -> str:
-    """Return why these bills exceed the rest of a reservation, as a sentence; empty if
-    they do not.
+    """Return a sentence on why these bills exceed the rest of a reservation; empty if they
+    do not.
     """
     need: dict[Purpose, Decimal] = {}
     for bill in group:
@@ -254,7 +253,7 @@ def release(
     track: Track, purpose: Purpose, *, key: str, keep: Decimal = ZERO, why: str = ""
 ) -> Ledger | None:
     """Release the open money of a purpose beyond `keep`, once per key, and return the row; None if
-    there was none.
+    there is none.
     """
     lock(track)
     if (row := Ledger.objects.filter(key=key).first()) is not None:
@@ -282,14 +281,14 @@ def given_back_since(purpose: Purpose, when: datetime) -> Decimal:
 
 
 def open_purposes(kind: str) -> list[int]:
-    """Return the ids of the purposes of a kind with reservations that are not closed, in order."""
+    """Return the ids of the purposes of a kind whose reservations are not closed, in order."""
     movements = Ledger.objects.filter(kind="reserve", closed_at=None, purpose_kind=kind)
     return sorted(set(movements.values_list("purpose_number", flat=True)))
 
 
 def close(purpose: Purpose) -> None:
-    """Mark the reservations of a purpose as closed, once all their money is spent or released. A
-    new reservation, or a spending that is undone, opens it again.
+    """Mark the reservations of a purpose as closed once all their money is spent or released. A new
+    reservation, or a cancelled spending, opens them again.
     """
     movements = Ledger.objects.filter(kind="reserve", closed_at=None, **purpose.at("purpose"))
     movements.update(closed_at=clock.now())
@@ -297,8 +296,8 @@ def close(purpose: Purpose) -> None:
 
 @transaction.atomic
 def cancel_payment(key: str) -> int:
-    """Undo the spendings with this key (or ``key/…``), and return their number: the money is open
-    again. The rows stay, as failed.
+    """Cancel the spendings with this key (or ``key/…``), and return their number: the money is open
+    again. The rows are kept with the status failed.
     """
     movements = Ledger.objects.filter(
         Q(key=key) | Q(key__startswith=f"{key}/"), kind="spend"
@@ -312,9 +311,9 @@ def cancel_payment(key: str) -> int:
 
 
 def lock(track: Track) -> None:
-    """Lock a track, so that movements of its money happen one after the other and no two of them
-    pass a cap together. Rows that refer to the track may be made meanwhile (no key of it changes):
-    they neither wait for this lock nor are waited for.
+    """Lock a track, so that movements of its money happen one after the other and never exceed a
+    cap together. Rows that refer to the track can be created meanwhile, without waiting, since no
+    key of the track changes.
     """
     Track.objects.select_for_update(no_key=True).only("pk").get(pk=track.pk)
 
@@ -326,7 +325,7 @@ def _team(purpose: Purpose) -> Team | None:
 
 
 def _budgets(track: Track, team: Team | None, purpose: Purpose) -> list[Budget]:
-    """Return the caps that apply to a purpose: caps of submissions and teams apply to submissions
+    """Return the caps that apply to a purpose. Caps of submissions and teams apply to submissions
     only.
     """
     budgets = Budget.objects.filter(track=track).filter(Q(team=None) | Q(team=team))
@@ -349,8 +348,8 @@ def committed_under(budget: Budget, team: Team | None, purpose: Purpose | None) 
 
 
 def _reserved_today(track_id: int) -> Decimal:
-    """Return what was reserved today, less releases of it; releases of earlier reservations make no
-    room today.
+    """Return the amount reserved today, minus releases of it. Releases of earlier reservations do
+    not increase today's allowance.
     """
     midnight = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     movements = Ledger.objects.filter(track=track_id, created_at__gte=midnight).exclude(
@@ -384,7 +383,7 @@ class BadCap(ValueError):
 
 @dataclass(frozen=True)
 class Cap:
-    """A cap with its used amount; None for caps of single submissions or teams."""
+    """A cap with its used amount, which is None for caps of single submissions or teams."""
 
     budget: Budget
     used: Decimal | None
@@ -426,7 +425,7 @@ def set_cap(
     why: str,
     team: Team | None = None,
 ) -> Budget | None:
-    """Set or remove a cap, and return it; None if it was removed. Existing reservations stay.
+    """Set or remove a cap, and return it; None if it was removed. Existing reservations are kept.
     Raises BadCap.
     """
     if scope not in Budget.Scope.values:

@@ -27,7 +27,7 @@ from scoring.pool import Pool, arranged
 
 def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[str] = ()) -> Pool:
     """Return the pool of some submissions of a track, in their order, under the track's
-    distributions or others of its kind.
+    distributions or other distributions of its kind.
     """
     kind, names = kind_of(track), list(distributions or track.distributions)
     columns = _columns(kind, names)
@@ -83,7 +83,7 @@ def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[
 
 
 def _predicted(kind: Kind, names: Sequence[str], submissions: Sequence[int]) -> Arrays:
-    """Return the arrays that follow from the predictions alone: a row for each instance, and the
+    """Return the arrays that depend on the predictions only: a row for each instance, and the
     entries of the sparse tables by `begin` and `column`.
     """
     column, predictions = _rows(kind, names, submissions)
@@ -149,10 +149,10 @@ def _rows(
     kind: Kind, distributions: Sequence[str], submissions: Sequence[int]
 ) -> tuple[Ids, dict[str, NDArray[Any]]]:
     """Return, for each prediction of some submissions, the position of its submission, and its
-    values by name. Submissions are ordered by number, their predictions too: the order of a query
-    plan of PostgreSQL would change what is learned and drawn.
+    values by name. Submissions and their predictions are ordered by primary key, since an order
+    chosen by PostgreSQL would change the model and the draws.
 
-    A submission at a time, so that what is read of only one is held twice.
+    Submissions are read one at a time, so that the memory of only one is duplicated.
     """
     columns = _columns(kind, distributions)
     owners, parts = list[Ids](), list[dict[str, NDArray[Any]]]()
@@ -175,7 +175,7 @@ def _rows(
 
 
 def _columns(kind: Kind, distributions: Sequence[str]) -> dict[str, str]:
-    """Return name -> SQL of the values that are read of each prediction."""
+    """Return name -> SQL of each value that is read for a prediction."""
     sources = kind.pool
     return {
         "instance_id": "p.instance_id",

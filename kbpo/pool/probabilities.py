@@ -1,4 +1,4 @@
-"""Reads p_i(x) out of PostgreSQL: the weights of a track's distributions, divided by their stored
+"""Reads p_i(x) from PostgreSQL: the weights of a track's distributions, divided by their stored
 normalisers.
 """
 
@@ -36,8 +36,8 @@ def support(submission: Submission, kind: str) -> tuple[Ids, Ids, Floats]:
 def instance_probabilities(
     track: Track, kind: str, instances: Ids, submissions: Sequence[int]
 ) -> Floats:
-    """Return P (n, m): the probability of each instance under each submission's distribution; 0
-    where it is not predicted.
+    """Return P (n, m): the probability of each instance under each submission's distribution; 0 if
+    it is not predicted.
 
     Only existing rows are read; `instances` may repeat.
     """
