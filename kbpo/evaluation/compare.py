@@ -1,5 +1,5 @@
-"""Reads how two systems of a board differ: the difference of what is printed, with its interval
-from both samples; and relation by relation.
+"""Reads how two systems of a board differ: the difference of each printed number, with its interval
+from both samples; and the difference by relation.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from scoring.score import DEFAULT
 
 @dataclass(frozen=True)
 class Difference:
-    """One number of two systems, and the first minus the second."""
+    """A number of two systems, and the first system's value minus the second's."""
 
     quantity: str
     first: Figure
@@ -35,7 +35,7 @@ class Difference:
     low95: float
     high95: float
     told_apart: bool | None
-    """Whether the two differ among all pairs of the board at once; None where that was not asked"""
+    """Whether the two differ significantly among all pairs of the board; None if not tested"""
 
     @classmethod
     def of(
@@ -53,7 +53,7 @@ class Difference:
 
     @property
     def excludes_zero(self) -> bool:
-        """Return whether the 80 % interval leaves zero."""
+        """Return whether the 80 % interval excludes zero."""
         return self.low80 > 0 or self.high80 < 0
 
 
@@ -66,8 +66,8 @@ def differences(
     criterion: str,
     population: str = "",
 ) -> list[Difference]:
-    """Return the difference of two systems in each quantity that both have and that the kind
-    compares.
+    """Return the difference of two systems in each quantity that both have and that the kind of
+    track compares.
     """
     report, kind = evaluation.report, kind_of(evaluation.track)
     about = () if population in ("", kind.measures.population) else (population,)
@@ -93,8 +93,8 @@ def differences(
 
 def _stored_comparison(report: Report, key: Named, pair: set[int]) -> Comparison | None:
     """Return the stored comparison of two systems on one number, from the public report or, if one
-    of the systems is private, from the private one. Returns None where no covariance is stored, as
-    on a shared track that is open.
+    of the systems is private, from the private one. None if no covariance is stored, as on a shared
+    track that is open.
     """
     for comparisons in (report.comparisons, report.private):
         stored = comparisons.get(key)
@@ -104,7 +104,7 @@ def _stored_comparison(report: Report, key: Named, pair: set[int]) -> Comparison
 
 
 def _is_separated(stored: Comparison, first: int, second: int) -> bool | None:
-    """Return whether the board ranks the two systems as different; None where it ranks by another
+    """Return whether the board ranks the two systems as different; None if it ranks by another
     quantity.
     """
     if stored.different is None:
@@ -146,12 +146,11 @@ def differences_by_relation(
     evaluation: Evaluation, first: int, second: int, *, least: int
 ) -> list[Difference]:
     """Return the first's precision minus the second's in every relation in which both have `least`
-    judgments; the greatest difference first.
+    judgments; the largest difference first.
 
-    The intervals hold for all these relations at once: each has the level whose power by their
-    number is the level said, which for normal estimates is enough however they depend on each other
-    (Šidák 1967). Which relations there are depends on numbers of judgments, never on what was
-    found.
+    The intervals are simultaneous: each has the confidence level 1/n-th power of the stated one for
+    n relations, which suffices for normal estimates with any dependence (Šidák 1967). The selection
+    of relations depends on numbers of judgments, never on verdicts.
     """
     stored = evaluation.details.relations
     if not {first, second} <= set(stored.systems) or first == second:
@@ -173,14 +172,14 @@ def differences_by_relation(
 
 
 def simultaneous_quantile(level: float, n: int) -> float:
-    """Return the normal quantile with which n two-sided intervals hold together at a level,
-    whatever their dependence.
+    """Return the normal quantile for n two-sided intervals that hold simultaneously at a level,
+    with any dependence.
     """
     return float(ndtri(0.5 + level ** (1 / max(n, 1)) / 2))
 
 
 def _figures(evaluation: Evaluation, submission: int) -> dict[str, Figure]:
-    """Return the precision of a system in each relation in which it has one."""
+    """Return relation -> figure of a system's precision, where it has one."""
     track, kind = evaluation.track, class_of(evaluation.track.kind)
     found = {}
     for key, stored in evaluation.details.figures.items():

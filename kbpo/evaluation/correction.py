@@ -1,5 +1,5 @@
-"""Draws the rounds of expert checks that admins ordered: what an expert could check now, and with
-which weight and doubt.
+"""Draws the rounds of expert checks that admins ordered, from the targets that an expert could
+check now, each with its weight and doubt.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from scoring.double_sampling import LEAST, Checks, Corrected
 from scoring.score import Score
 
 SURE = 10
-"""Checks that the votes count as, where experts say how often such votes are right"""
+"""Weight of the prior, in checks, in the estimated probability that votes are right"""
 
 
 def tick() -> int:
@@ -133,8 +133,8 @@ def find_imported(ids: Ids) -> Bools:
 
 
 def _majority_right(track: Track, ids: Ids, n: Ids, disagreement: Floats) -> Floats:
-    """Return (t',) the probability that the crowd's answer is right, given its votes. It is fitted
-    to the checks so far for each pattern of votes.
+    """Return (t',) the probability that the crowd's answer is right, given its votes, fitted to the
+    checks so far for each pattern of votes.
     """
     majority = (n * (1 - disagreement) + 1) / (n + 2)
     answered = ExpertCheck.objects.filter(

@@ -1,4 +1,4 @@
-"""Reads everything that a track's scores are computed from: draws, probabilities, verdicts, and the
+"""Reads all data from which a track's scores are computed: draws, probabilities, verdicts, and the
 documents that people read in full.
 """
 
@@ -82,10 +82,10 @@ def load_data(track: Track) -> Data:
 
 
 def _data_for_late_judges(track: Track, data: Data) -> Data | None:
-    """Return the data as judges may use it that came after judgments and of which nobody states
-    that they were not tuned on them: everything labelled by the time of their last score is
-    certain, and the model learns from later labels alone. None without such a judge or with too few
-    later labels. Partial answers to questions without a label count as unknown to the judge.
+    """Return the data for judges that were added after judgments existed and might have been tuned
+    on them; None without such a judge or with too few later labels. All targets that were labelled
+    at the time of their last score are treated as certain, and the model learns from later labels
+    only. Partial answers to questions without a label count as unknown to the judge.
     """
     unstated = scorers_of(track).filter(is_used=True, came_late=True, not_tuned_at=None)
     late = list(unstated.values_list("pk", flat=True))
@@ -122,7 +122,7 @@ def _data_for_late_judges(track: Track, data: Data) -> Data | None:
 
 
 def waiting_targets(track: Track, drawn: dict[int, list[int]]) -> set[int]:
-    """Return the drawn targets that are still unanswered for a confirmed submission."""
+    """Return the drawn targets of confirmed submissions that are still unanswered."""
     gone = set(
         Submission.objects.filter(pk__in=drawn, status__in=GONE).values_list("pk", flat=True)
     )
@@ -131,9 +131,7 @@ def waiting_targets(track: Track, drawn: dict[int, list[int]]) -> set[int]:
 
 
 def closed_documents(documents: list[int]) -> set[int]:
-    """Return the documents in which every relation that is not marked is false. Imports can state
-    this.
-    """
+    """Return the documents in which every unmarked relation is false, as imports can state."""
     labels = Label.objects.filter(
         target__kind="document", target__document__in=documents, value__closed=True
     )
@@ -144,8 +142,9 @@ def _with_recall(systems: list[int]) -> list[int]:
     """Return the sampled submissions whose facts count for recall: at least half of a settled batch
     was answered. Returns all submissions while there is none.
 
-    Before that how many of its facts are true would be the model's guess: it would move
-    everybody's recall, for good if the submission is then withdrawn, or its questions are given up.
+    Before that, the number of its true facts would be the model's guess. That guess would change
+    every system's recall, permanently if the submission is withdrawn or its questions end
+    unanswered.
     """
     answers = Label.objects.filter(target=OuterRef("target")).exclude(value={})
     settled = Sample.objects.filter(
@@ -163,7 +162,7 @@ def _guesses(
     track: Track, pool: Pool, judged: Ids, f: dict[str, Floats]
 ) -> tuple[dict[str, Guess], dict[str, Guess]]:
     """Return the model's guess under each criterion, with and without metrics and judges. The
-    second mapping is empty where they make no difference.
+    second mapping is empty if they make no difference.
     """
     kind, lesson = type(kind_of(track)), Lesson(pool, track.corpus.hash_key)
     aided, unaided = {}, {}

@@ -1,4 +1,4 @@
-"""Decides when a track is scored again: once something its scores depend on has changed."""
+"""Decides when a track is scored again: once any input of its scores has changed."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
 NEWEST = 10_000
-"""Labels, counted from the newest, among which one may appear late."""
+"""Number of newest labels among which a late one may appear."""
 LONGEST_REST = 60.0
-"""Seconds after which everything is counted again, whether or not anything seems to have come."""
+"""Seconds after which everything is counted again, even if no change was detected."""
 
 
 def is_due(row: Rescoring, now: datetime) -> bool:
@@ -44,11 +44,11 @@ class Seen:
     state: dict[str, Any]
     ended: list[Submission]
     counted: bool
-    """Whether history was read for it"""
+    """Whether the history was read for this comparison"""
     is_stale: bool
-    """Whether its scores are"""
+    """Whether the scores are out of date"""
     is_news: bool
-    """Whether anything is otherwise than the row says"""
+    """Whether the state differs from the stored one"""
 
     @classmethod
     def now(cls, row: Rescoring) -> Seen:
@@ -79,9 +79,9 @@ def _cache_key(row: Rescoring) -> str:
 def change_signs(track: Track) -> dict[str, Any]:
     """Return cheap signs that labels arrived or that other submissions are being judged.
 
-    The greatest number alone does not: a transaction may commit after one whose numbers are
-    greater. So the newest are counted as well; what an even longer one brings is seen within
-    `LONGEST_REST`.
+    The greatest primary key is not enough, since a transaction may commit after another one with
+    greater keys. So the newest rows are counted as well; rows of an even longer transaction are
+    noticed within `LONGEST_REST`.
     """
     newest = Label.objects.aggregate(last=Max("pk"))["last"] or 0
     return {
@@ -106,8 +106,8 @@ def _scored(track: Track) -> list[Any]:
 
 
 def state_of(track: Track, labels: list[int | None] | None = None) -> dict[str, Any]:
-    """Return the counts and ids that the scores depend on. Scores are stale as soon as one differs.
-    `labels` are the stored counts of labels, if they need not be counted again.
+    """Return the counts and ids on which the scores depend. Scores are out of date as soon as one
+    differs. `labels` are the stored counts of labels, if they need not be counted again.
     """
     if labels is None and not track.hides_test:
         counted = Label.objects.filter(target__corpus=track.corpus_id).aggregate(
@@ -132,8 +132,8 @@ def state_of(track: Track, labels: list[int | None] | None = None) -> dict[str, 
 
 
 def _confirmed_runs(track: Track) -> list[list[Any]]:
-    """Return the id of each confirmed run and whether it is private. A count would miss that one
-    run replaces another.
+    """Return the id of each confirmed run and whether it is private. A count would not show that
+    one run replaced another.
     """
     runs = Submission.objects.filter(track=track).confirmed().order_by("pk")
     return [[pk, is_private] for pk, is_private in runs.values_list("pk", "is_private")]
@@ -156,6 +156,6 @@ def open_targets(submission: Submission) -> set[int]:
 
 
 def references_of(track: Track) -> set[int]:
-    """Return the submissions of a track that people wrote. They have no rank."""
+    """Return the submissions of a track that were written by people; they have no rank."""
     references = Submission.objects.filter(track=track, role=Submission.Role.REFERENCE)
     return set(references.values_list("pk", flat=True))

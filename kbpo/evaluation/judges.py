@@ -1,8 +1,9 @@
-"""What is known of the error of those who judged: how far they agree, and what experts corrected.
+"""Measures the error of judgments: agreement among people, and corrections by experts.
 
-An interval covers what sampling leaves open. That the crowd errs is seen in two ways only: people
-who were asked the same disagree, and experts who check a random part contradict them. The first is
-told beside every score; the second corrects it (`correction/`), and only then it is in an interval.
+An interval covers sampling error only. Errors of the crowd are visible in two ways: people who were
+asked the same question disagree, and experts who check a random part contradict them. Agreement is
+shown next to every score; the checks correct scores (`correction.py`), and only then the error is
+in an interval.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from scoring.data import Data, Noise
 from scoring.report import Judges
 
 MOST_OF_ONE = 0.5
-"""Share of the ratings; with more of them by one person systems are not ranked"""
+"""Share of the ratings by one person beyond which systems are not ranked"""
 
 
 def judges_of(evaluation: Evaluation | None, submission: Submission | None = None) -> Judges:
@@ -89,7 +90,7 @@ def measure_agreement(
 
 
 def _distance(ratings: Sequence[float]) -> float:
-    """Return the mean absolute difference of all pairs of ratings; NaN with fewer than two."""
+    """Return the mean absolute difference over all pairs of ratings; NaN with fewer than two."""
     if len(ratings) < 2:
         return nan
     return mean(abs(one - other) for one, other in combinations(ratings, 2))
@@ -101,8 +102,8 @@ def _mean_distance(apart: Floats) -> dict[str, float | int]:
 
 
 def _count_raters(noise: Noise, which: Bools) -> dict[str, float | int]:
-    """Return how many people rated the instances, and how many ratings have no known author.
-    Returns nothing for comparisons of two texts.
+    """Return how many people rated the instances, and how many ratings have no known author. Empty
+    for comparisons of two texts.
     """
     if noise.lowers is not None:
         return {}
@@ -130,10 +131,10 @@ def _count_second_opinions(noise: Noise, which: Bools) -> dict[str, float | int]
 
 
 def count_answers_and_dissent(ids: Ids) -> tuple[Floats, Floats]:
-    """Return how many answers each target's judgment is based on, and how many of them differ from
-    the majority. Answers to questions come first, then marks of readers of the document. Both are 0
-    where a single person, an expert or a gold standard gave the label. Where a third person was
-    asked only because two disagreed, the first two answers alone are used.
+    """Return the number of answers behind each target's judgment, and how many of them differ from
+    the majority. Answers to questions have priority over marks of readers of the document. Both are
+    0 if a single person, an expert or a gold standard gave the label. If a third person was asked
+    only because two disagreed, only the first two answers are used.
     """
     answers, against = np.zeros(ids.size), np.zeros(ids.size)
     for target, source, labels in _labels(ids):
@@ -156,7 +157,7 @@ class _Kept(NamedTuple):
 
     said: Statement
     n: int
-    """people who were asked whatever the others said"""
+    """Number of people who were asked independently of earlier answers"""
     disagreement: float
 
 

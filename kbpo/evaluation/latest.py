@@ -1,5 +1,5 @@
 """Reads the latest evaluation of a submission, and how far the submission is judged. Pages, files
-and the API take these numbers from here.
+and the API read these numbers here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Latest:
 
     submission: Submission
     evaluation: Evaluation | None
-    """None before the first"""
+    """None before the first evaluation"""
 
     @classmethod
     def of(cls, submission: Submission) -> Latest:
@@ -84,20 +84,22 @@ class Extent:
 
     sample: int
     judged: int
-    """have a verdict under the track's criterion"""
+    """Targets with a verdict under the track's criterion"""
     open: int
-    """have none yet, and are not given up"""
+    """Targets without a verdict that can still get one"""
     unanswered: int
-    """found no answer, and nobody is asked any more"""
+    """Targets without an answer that nobody is asked about any more"""
     labels: int
-    """Judged in all, of whatever it predicts: for its own sample, for others', in documents"""
+    """Number of judged targets among all its predictions, whether from its own sample, others'
+    samples or documents
+    """
     half_width: float | None
-    """Half of the interval that is printed of its guaranteed number; None where it has none"""
+    """Half-width of the printed interval of its guaranteed number; None without one"""
 
 
 def extent_of(submission: Submission, latest: Latest | None = None) -> Extent:
-    """Return how far a submission is judged; zeros before its sample is drawn. Pass `latest` where
-    the latest evaluation was read already.
+    """Return how far a submission is judged; zeros before its sample is drawn. Callers that have
+    read the latest evaluation pass it as `latest`.
     """
     targets = set(
         Sample.objects.filter(batch__submission=submission).values_list("target_id", flat=True)
@@ -123,7 +125,7 @@ def half_width(figure: Figure, track: Track) -> float | None:
 
 
 def _judged_targets(submission: Submission, targets: set[int]) -> set[int]:
-    """Return the targets for which some prediction has a verdict."""
+    """Return the targets with a verdict on at least one prediction."""
     predictions = Prediction.objects.filter(submission=submission, instance__target__in=targets)
     pairs = np.array(
         list(predictions.values_list("instance_id", "instance__target_id")), dtype=np.int64

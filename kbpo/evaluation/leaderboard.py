@@ -21,7 +21,7 @@ from scoring.data import ENDINGS
 from scoring.report import Comparison, Figure, Report
 
 OTHER_SORTS = ("name", "labels")
-"""What a board can be sorted by besides its columns"""
+"""Sort keys of a board other than its columns"""
 
 
 @dataclass(frozen=True)
@@ -30,27 +30,29 @@ class Row:
 
     submission: Submission
     mean: str
-    """The column of the weighted mean of verdicts, which the others are read beside"""
+    """The column of the weighted mean of verdicts, to which the other figures refer"""
     figures: dict[str, Figure] = field(default_factory=dict)
-    """Column of the kind -> its figure, where the system has one"""
+    """Column of the kind -> the system's figure, where it has one"""
     saved: float | None = None
-    """The share of judgments that metrics and judges make unnecessary; None where none helps"""
+    """The share of judgments that metrics and judges save; None if none helps"""
     n_checked: int = 0
-    """Judgments that experts checked, where that corrects its weighted mean"""
+    """Number of judgments that experts checked, if the checks correct its weighted mean"""
     bootstrap: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """Column of the kind -> the published 80 % interval of what it prints as published, where
-    systems have draws that can be taken anew"""
+    """Column of the kind -> the published 80 % bootstrap interval of its published figure, for
+    systems with draws that can be resampled"""
     beside: dict[str, Row] = field(default_factory=dict)
-    """Another criterion that the board draws beside its own -> this system's row under it"""
+    """Another criterion that the board shows next to its own -> this system's row under that
+    criterion
+    """
     rank: tuple[int, int] | None = None
-    """Best and worst place that agree with the judgments, all systems taken together"""
+    """Best and worst rank that are compatible with the judgments, for all systems simultaneously"""
 
     def figure(self, column: str) -> Figure | None:
         """Return the figure in a column."""
         return self.figures.get(column)
 
     def value(self, column: str) -> float | None:
-        """Return the number in a column; None where there is none."""
+        """Return the number in a column; None if it has none."""
         figure = self.figures.get(column)
         return None if figure is None else figure.value
 
@@ -83,18 +85,18 @@ class Board:
     rows: list[Row]
     being_judged: list[Submission]
     stale_since: datetime | None
-    """Since when judgments wait to be counted; None if none does for long"""
+    """Time since which judgments have not been counted; None if none is overdue"""
     stale_why: str = ""
-    """Why the scores could not be made again, as a sentence, if it was tried"""
+    """Sentence on why rescoring failed, if it was tried"""
     groups: list[list[int]] = field(default_factory=list)
-    """Maximal groups of neighbouring rows that cannot be told apart (row numbers); empty unless
-    sorted by the score"""
+    """Maximal groups of neighbouring rows that do not differ significantly, as row numbers; empty
+    unless sorted by the score"""
     level: float | None = None
-    """Level of all comparisons together"""
+    """Simultaneous confidence level of all comparisons"""
     population: str = ""
-    """What its intervals and ranks are about: `LIKE` or `THESE`; empty: what there is"""
+    """Population of its intervals and ranks: `LIKE` or `THESE`; empty if there is only one"""
     past: bool = False
-    """As an evaluation left it: what was printed then, of those that stood on it"""
+    """Whether the board shows a past evaluation: its figures and the systems on it at that time"""
 
     @property
     def report(self) -> Report:
@@ -119,7 +121,7 @@ def board(
     population: str = "",
 ) -> Board:
     """Return the board, sorted by a column (default: the headline), best first and undefined
-    figures last. With `evaluation`, returns what that evaluation printed.
+    figures last. With `evaluation`, return the board of that evaluation.
     """
     kind = kind_of(track)
     population = population or kind.measures.population
@@ -164,8 +166,8 @@ class NoBoard(ValueError):
 
 
 def evaluation_of(track: Track, number: int) -> Evaluation:
-    """Return the evaluation with this number. If the evaluation is not public, its report is
-    reduced to the board. Raises NoBoard.
+    """Return the evaluation with this number. If it is not public, its report is reduced to the
+    board. Raises NoBoard.
     """
     evaluation = track.evaluations.filter(number=number).first()
     if evaluation is None:
@@ -178,8 +180,8 @@ def evaluation_of(track: Track, number: int) -> Evaluation:
 
 
 def evaluation_to_compare(track: Track, number: int | None) -> Evaluation | None:
-    """Return the evaluation by which systems are compared: the one with this number, or the newest;
-    None before the first. Raises NoBoard, also where only the board of the evaluation is stored.
+    """Return the evaluation for comparing systems: the one with this number, or the newest; None
+    before the first. Raises NoBoard, also if only the board of the evaluation is stored.
     """
     if number is None:
         return track.evaluations.order_by("-number").first()
@@ -214,8 +216,8 @@ def default_sort(track: Track, criterion: str) -> str:
 def ranking(
     evaluation: Evaluation, *, distribution: str, criterion: str, population: str = ""
 ) -> tuple[str, Comparison]:
-    """Return the quantity by which an evaluation ranks systems, and their comparison. Returns the
-    headline and an empty comparison where systems are not ranked.
+    """Return the quantity by which an evaluation ranks systems, and their comparison. If systems
+    are not ranked, return the headline and an empty comparison.
     """
     kind = kind_of(evaluation.track)
     for quantity in kind.measures.quantities:
@@ -240,7 +242,7 @@ def _groups(rows: list[Row], groups: list[list[int]]) -> list[list[int]]:
 
 def _stale_since(track: Track, evaluation: Evaluation | None) -> datetime | None:
     """Return the time of the oldest judgment that is not in the scores, if it is older than the
-    debounce explains.
+    debounce time explains.
     """
     if evaluation is None:
         return None
@@ -259,8 +261,8 @@ def _rescoring_reason(track: Track) -> str:
 def headlines(
     evaluation: Evaluation, submissions: Iterable[int]
 ) -> dict[int, tuple[Quantity, Figure]]:
-    """Return the headline figure of each submission in an evaluation, or its mean where the
-    headline is undefined. Submissions with neither are left out.
+    """Return the headline figure of each submission in an evaluation, or its mean if the headline
+    is undefined. Submissions with neither are left out.
     """
     rows = Headline.objects.filter(evaluation=evaluation, submission__in=submissions)
     return _ranked_by(evaluation.track, rows)
@@ -301,8 +303,8 @@ def _ranked_by(track: Track, rows: Iterable[Headline]) -> dict[int, tuple[Quanti
 
 
 def ranking_column(kind: Kind, criterion: str, rows: Iterable[Mapping[str, Figure]]) -> Column:
-    """Return the column by which these rows are ranked: that of the headline, or of the mean where
-    no row has a headline.
+    """Return the column by which these rows are ranked: the headline, or the mean if no row has a
+    headline.
     """
     headline = kind.measures.column_of(kind.measures.headline(criterion))
     figures = [figure for row in rows if (figure := row.get(headline.name)) is not None]
@@ -419,8 +421,8 @@ class _Order:
         return (*self._sort_key(row, self.sort), *self._sort_key(row, row.mean), row.submission.pk)
 
     def actual_sort_column(self, rows: list[Row]) -> str:
-        """Return the column by which the rows are actually sorted: the mean, where no system has
-        the headline.
+        """Return the column by which the rows are actually sorted: the mean if no system has the
+        headline.
         """
         if (
             self.sort
@@ -442,16 +444,16 @@ class _Order:
 
 @dataclass(frozen=True)
 class Saved:
-    """Judgments that people alone would have to give in addition for equally narrow intervals."""
+    """Number of additional judgments that people alone would need for equally narrow intervals."""
 
     judgments: int
     share: float
-    """Of all that people alone would have to give"""
+    """Share of all judgments that people alone would need"""
 
 
 def saved_share(shown: Board, scorer: int | None = None) -> Saved | None:
     """Return how many judgments one metric or judge (by Algorithm 1), or all of them, save on a
-    board. Never more than are not yet judged; None where unknown.
+    board; None if unknown. The number never exceeds the number of unjudged outputs.
     """
     if shown.evaluation is None:
         return None

@@ -50,15 +50,15 @@ _Manager = models.Manager.from_queryset(EvaluationQuerySet)
 
 class EvaluationManager(_Manager):  # type: ignore[type-arg]
     def get_queryset(self) -> EvaluationQuerySet:
-        """Return evaluations whose reports are loaded on access."""
+        """Return evaluations whose reports are loaded on first access."""
         found = EvaluationQuerySet(self.model, using=self._db)
         return found.defer("packed", "packed_details")
 
 
 class Evaluation(models.Model):
-    """One scoring run of a track with its report. Each keeps its number for ever. Those that ended
-    a stage or that a release prints, and the last of each day (UTC), keep the whole report; of
-    others remains what the board prints.
+    """A scoring run of a track with its report. Evaluations keep their numbers. Those that ended a
+    stage or that a release prints, and the last of each day (UTC), keep the whole report; the
+    others keep only what the board prints.
     """
 
     track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="evaluations")
@@ -102,13 +102,13 @@ class Evaluation(models.Model):
 
     @cached_property
     def details(self) -> Details:
-        """Return the part of the report that only the page of a run and the comparison of two runs
-        show.
+        """Return the part of the report that is shown only on the page of a run and in the
+        comparison of two runs.
         """
         return unpack(Details, self.packed_details)
 
     def take(self, report: Report, details: Details | None = None) -> None:
-        """Set the report, and its details where they are given, without saving the row."""
+        """Set the report, and its details if given, without saving the row."""
         self.report, self.packed = report, pack(report)
         if details is not None:
             self.details, self.packed_details = details, pack(details)
@@ -154,7 +154,7 @@ class Headline(models.Model):
 
 
 LEAST = 10
-"""Fewer judgments than this have no interim interval"""
+"""Number of judgments below which there is no interim interval"""
 
 
 class InterimIntervalQuerySet(models.QuerySet["InterimInterval"]):
@@ -164,8 +164,8 @@ class InterimIntervalQuerySet(models.QuerySet["InterimInterval"]):
 
 
 class InterimInterval(models.Model):
-    """The guaranteed number of a submission as its page showed it at one moment of judging, safe to
-    watch.
+    """The guaranteed number of a submission with an interim interval, as its page showed them at
+    one moment of judging.
     """
 
     submission = models.ForeignKey(
@@ -199,8 +199,8 @@ class InterimInterval(models.Model):
 
 
 class Rescoring(Moving):
-    """The scoring state of a track. The track is scored again when `state` differs from its
-    data.
+    """The scoring state of a track. The track is scored again when `state` differs from the state
+    of its data.
     """
 
     GIVEN_UP = "watching"  # never given up: the next label is a new chance

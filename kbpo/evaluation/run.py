@@ -29,13 +29,13 @@ from scoring.build import Computed
 log = logging.getLogger(__name__)
 
 REST = 5
-"""A live score is made again only after this many times what the last one took: scoring never
-fills a worker."""
+"""Multiple of the last scoring's duration for which a live score is not computed again, so that
+scoring never occupies a worker"""
 
 
 def tick() -> int:
-    """Score the tracks whose scores are stale and return how many were examined. Writes nothing
-    where no data has changed.
+    """Score the tracks whose scores are out of date, and return how many were examined. Nothing is
+    written if no data has changed.
     """
     for track in Track.objects.filter(rescoring__isnull=True).exclude(status="draft"):
         Rescoring.objects.get_or_create(track=track, defaults={"status": "watching"})
@@ -52,7 +52,7 @@ def tick() -> int:
 
 
 def _watch(row: Rescoring) -> None:
-    """Score a track if the data that its scores depend on have changed."""
+    """Score a track if the data on which its scores depend have changed."""
     seen = Seen.now(row)
     seconds = evaluate(row.track, seen.ended).seconds if seen.is_stale else 0.0
     row.move("watching", state=seen.state | {"signs": seen.signs})

@@ -1,4 +1,4 @@
-"""Builds the report of a track from what was computed of its data."""
+"""Builds the report of a track from the computed scores."""
 
 from __future__ import annotations
 
@@ -181,12 +181,12 @@ def _scorers(
 
 LEVEL, SEED = 0.8, 20_180_715
 FEWEST = 10
-"""Inputs below which nothing is told: what fewer agree on by luck would look certain"""
+"""Inputs below which no strengths are printed, since a few could agree by chance"""
 
 
 def strengths(kind: Kind, systems: Sequence[int]) -> dict[str, Strengths]:
-    """Return the strengths of systems under each criterion; empty where systems are judged one by
-    one.
+    """Return the strengths of systems under each criterion; empty if systems are judged one
+    by one.
     """
     return {
         criterion: _fit_strengths(duels, systems)
@@ -195,9 +195,7 @@ def strengths(kind: Kind, systems: Sequence[int]) -> dict[str, Strengths]:
 
 
 def _fit_strengths(duels: Duels, systems: Sequence[int]) -> Strengths:
-    """Return strengths with intervals and ranks, the strongest first, or the reason why there are
-    none.
-    """
+    """Return strengths with intervals and ranks, the strongest first; without any, the reason."""
     judgments = int(duels.outcome.size)
     judged = np.unique(np.concatenate([duels.left, duels.right]))
     if judged.size < 2 or np.unique(duels.cluster).size < FEWEST:
@@ -235,7 +233,7 @@ def _number(value: float) -> float | None:
 
 
 def slice_scores(track: Track, data: Data, keep: Keep = lambda *_: None) -> Iterator[SliceScore]:
-    """Yield the precision of each system in each slice that it has predictions in, the guaranteed
+    """Yield the precision of each system in each slice in which it has predictions, the guaranteed
     criterion first; for a stratum the recall as well.
     """
     return score_cuts(

@@ -1,10 +1,11 @@
 """Ends the stages of submissions whose samples are judged, and stores interim intervals meanwhile.
 
-An interval that is computed anew after every answer is wrong sooner or later. An *interim interval*
-is the interval of the moment with a variance of at least the planned one, and 1.62 times as wide
-(80 %; 1.38 times for 95 %): so all of a stage together miss about as rarely as the level says
-(`estimators.intervals.interim_factor`). The first one is stored once the variance is at most five
-times the planned one; a plan that is raised later makes the factor larger.
+An interval that is recomputed after every answer excludes the truth sooner or later. An *interim
+interval* is the current interval with a variance of at least the planned one, and 1.62 times as
+wide (80 %; 1.38 times for 95 %), so that all intervals of a stage together cover the truth with
+about the stated probability (`estimators.intervals.interim_factor`). The first one is stored once
+the variance is at most five times the planned one; a plan that is raised later makes the factor
+larger.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from scoring.words import figure_text
 
 
 def lock_judging(ended: Iterable[Submission]) -> list[Submission]:
-    """Lock and return those submissions that are still being judged, by primary key."""
+    """Lock and return the submissions that are still being judged, in primary-key order."""
     # Not their keys: a page may write a row that names one of them while this takes its seconds.
     locked = Submission.objects.select_for_update(of=("self",), no_key=True).select_related("track")
     return list(
@@ -63,7 +64,7 @@ def _key(track: Track) -> Key:
 
 def _realised_variances(track: Track, computed: Computed) -> dict[int, Realised]:
     """Return, for each submission with a guaranteed number, the realised and anticipated variance
-    and half of the printed interval.
+    and the half-width of the printed interval.
     """
     data, key = computed.data, _key(track)
     if key not in computed.printed:  # nothing was drawn
@@ -100,7 +101,7 @@ def _store_variances(track: Track, realised: dict[int, Realised], done: list[Sub
 
 
 def _is_ranked(track: Track, computed: Computed, submission: Submission) -> bool:
-    """Return whether a submission's rank is decided, on a track where that ends its judging."""
+    """Return whether a submission's rank is decided, on a track where that ends judging."""
     key, data, found = _key(track), computed.data, computed.printed
     if not track.ends_when_ranked or submission.pk not in data.systems or key not in found:
         return False
@@ -153,14 +154,14 @@ def notify_teams(evaluation: Evaluation, ended: list[Submission]) -> None:
 
 
 FIRST = 5.0
-"""So many times the planned variance the first interim interval may have"""
+"""Greatest multiple of the planned variance at the first interim interval"""
 
 
 def store_interim_interval(
     submission: Submission, data: Data, found: Estimate
 ) -> InterimInterval | None:
-    """Store and return the interim interval of a submission's guaranteed number. Returns None
-    before the first one is due, and where no judgment has arrived since the last one.
+    """Store and return the interim interval of a submission's guaranteed number; None before the
+    first one is due, and if no judgment has arrived since the last one.
     """
     column = data.systems.index(submission.pk)
 
@@ -207,7 +208,7 @@ def store_interim_interval(
 
 
 def _counted(submission: Submission, data: Data, column: int) -> int:
-    """Return how many targets of the submission have a judgment in the sample."""
+    """Return how many targets of the submission have a judgment that is in the sample."""
     pool, judged = data.pool, data.judged
     mine = np.asarray(pool.member[judged][:, [column]].toarray()).ravel() > 0
     counts = (

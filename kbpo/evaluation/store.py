@@ -1,7 +1,8 @@
-"""Stores an evaluation, and reduces those of its day that it replaces.
+"""Stores an evaluation, and reduces the evaluations of its day that it replaces.
 
-While people judge there is an evaluation every few seconds, each with thousands of figures. Whoever
-has read a board may have noted its address: that stays, and so does all that stood on the page.
+While people judge there is an evaluation every few seconds, each with thousands of figures. Readers
+of a board may have noted its address, so the evaluation is kept with everything that the page
+printed.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def store(evaluation: Evaluation, report: Report, details: Details, began: float
 
 def headlines_of(evaluation: Evaluation) -> Iterator[Headline]:
     """Yield a row for the headline figure and one for the mean of each submission, if the report
-    has a value.
+    has them.
     """
     track, report = evaluation.track, evaluation.report
     kind = kind_of(track)

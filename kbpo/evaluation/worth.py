@@ -1,9 +1,9 @@
-"""What each metric and each judge is worth, and what a question is worth: measured on what people
-have rated, and stored with the evaluation.
+"""Measures the worth of each metric, judge and question on outputs that people have rated; the
+results are stored with the evaluation.
 
-A metric is worth the factor by which it makes fewer judgments do (`estimators.components`): it
-depends on how it goes with people within systems, and on how much people differ. The outputs that
-were rated are taken for a random part of each system's.
+The worth of a metric is the factor by which it reduces the number of judgments
+(`estimators.components`). It depends on the correlation with people within systems, and on how much
+people differ. The rated outputs are assumed to be a random part of each system's outputs.
 """
 
 from __future__ import annotations
@@ -35,41 +35,43 @@ from scoring.data import Data
 from scoring.report import Components, Ends, Scorer, Worth
 
 FEWEST = 50
-"""Rated things below which nothing is told"""
+"""Number of rated instances below which nothing is printed"""
 RESAMPLES, BETWEEN, SEED = 200, 1000, 20_180_715
 FEWEST_OF_ONE = 10
-"""Rated things of one system that say how a metric goes with people there"""
+"""Number of rated instances of a system below which its correlation is not measured"""
 EXAMPLES = 20
-"""Things that are stored of each quadrant: the page shows the first with public judgments"""
+"""Number of instances that are stored for each quadrant; the page shows the first with public
+judgments
+"""
 UNKNOWN = 0.2
-"""Share of resamples without a ρ from which on its interval is not known either"""
+"""Share of resamples without a ρ beyond which the interval of ρ is unknown"""
 UNSCORED = 0.05
-"""Share of a system's things that may have no score, as where one has no reference: beyond it a
-metric says nothing of the system
+"""Share of a system's instances without a score (such as those without a reference) beyond which
+the metric is ignored for the system
 """
 PAIRS = 100
-"""Things with second opinions drawn at random, below which there is no PRMSE"""
+"""Number of instances with random second opinions below which there is no PRMSE"""
 TOGETHER = "All together"
-"""The model that learns from all of them"""
+"""Name of the model that uses all metrics and judges"""
 
 
 @dataclass(frozen=True, eq=False)
 class Rated:
-    """Single judgments under a criterion: n of them, about k things."""
+    """Single judgments under a criterion: n judgments of k instances."""
 
     rows: Ids
-    """(k,) rows of the pool that are rated, ascending"""
+    """(k,) rated rows of the pool, ascending"""
     owner: Ids
-    """(k,) column of the first system that predicts each"""
+    """(k,) column of the first system that predicts each row"""
     mean: Floats
-    """(k,)"""
+    """(k,) mean judgment"""
     values: Floats
-    """(n,)"""
+    """(n,) judgments"""
     item: Ids
-    """(n,) place among the k"""
+    """(n,) index of the instance among the k"""
 
     def matrix(self) -> Floats:
-        """Return the judgments of each thing as a matrix (k, R), padded with NaN."""
+        """Return the judgments of each instance as a matrix (k, R), padded with NaN."""
         sizes = np.bincount(self.item, minlength=self.rows.size)
         place = np.arange(self.item.size) - (np.cumsum(sizes) - sizes)[self.item]
         matrix = np.full((self.rows.size, int(sizes.max(initial=1))), np.nan)
@@ -84,7 +86,7 @@ class CriterionData:
     data: Data
     rated: Rated
     means: Estimate
-    """Of every system"""
+    """Means of all systems"""
     criterion: Criterion
 
 
@@ -133,7 +135,7 @@ def _scorer_identity(scorer: dict[str, Any]) -> dict[str, Any]:
 
 
 def _single_judgments(data: Data, criterion: str) -> Rated:
-    """Return the single judgments of the rated things. A majority verdict counts as one
+    """Return the single judgments of the rated instances. A majority verdict counts as one
     judgment.
     """
     verdict = data.f[criterion]
@@ -177,7 +179,7 @@ def _components(rated: Rated) -> Components:
 
 
 def _scorer_figures(asked: CriterionData, score: Floats) -> dict[str, Any]:
-    """Return how one metric correlates with people on things and systems, and its worth."""
+    """Return the correlation of a metric with people over instances and systems, and its worth."""
     rated = asked.rated
     here = score[rated.rows]
     scored = ~np.isnan(here)
@@ -235,7 +237,7 @@ def _correlation(weights: Floats, x: Floats, y: Floats) -> Floats:
 
 def _ranks(weights: Floats, values: Floats) -> Floats:
     """Return (B, n) the mean rank of each value in samples in which it occurs as often as the row
-    of weights gives.
+    of weights states.
     """
     order = np.argsort(values, kind="stable")
     ordered = values[order]
@@ -247,8 +249,8 @@ def _ranks(weights: Floats, values: Floats) -> Floats:
 
 
 def _without_noise(measured: MetricWorth) -> dict[str, Any]:
-    """Return the disattenuated correlation ρ with its 80 % interval. ρ is unknown where annotator
-    noise makes it exceed 1; the interval is clipped to [-1, 1].
+    """Return the disattenuated correlation ρ with its 80 % interval, clipped to [-1, 1]. ρ is
+    unknown if annotator noise makes it exceed 1.
     """
     figures: dict[str, Any] = {
         "rho": measured.rho if abs(measured.rho) <= 1 else None,
@@ -264,8 +266,8 @@ def _without_noise(measured: MetricWorth) -> dict[str, Any]:
 
 
 def _by_system(asked: CriterionData, score: Floats, scored: NDArray[np.bool_]) -> dict[str, Any]:
-    """Return the mean that the metric alone gives each system, on the scale of people's ratings,
-    with its bias.
+    """Return the mean that the metric alone assigns to each system, on the scale of people's
+    ratings, with its bias.
     """
     data, rated = asked.data, asked.rated
     here, people = score[rated.rows][scored], rated.mean[scored]
@@ -328,8 +330,8 @@ def _system_correlation(means: Estimate, columns: Sequence[int], alone: Floats) 
 
 
 def _prmse(ratings: Floats, score: Floats) -> dict[str, Any]:
-    """Return PRMSE with its 80 % bootstrap interval, the number of things with random second
-    opinions, and warnings. Undefined below 100 such things, and where the variance of true scores
+    """Return PRMSE with its 80 % bootstrap interval, the number of instances with random second
+    opinions, and warnings. Undefined below 100 such instances, and if the variance of true scores
     may be 0.
     """
     estimate = prmse(ratings, score, n_resamples=RESAMPLES, rng=np.random.default_rng(SEED))
@@ -356,9 +358,9 @@ def _prmse(ratings: Floats, score: Floats) -> dict[str, Any]:
 def _quadrants(
     criterion: Criterion, people: Floats, scaled: Floats, instance: Ids
 ) -> dict[str, Any]:
-    """Return the shares of things that both people and the metric like, only the metric, only
-    people, and neither, with examples of each. The metric's cut-off is set so that it likes as many
-    things as people do. Examples start with the clearest agreement or disagreement.
+    """Return the shares of instances that both people and the metric like, only the metric, only
+    people, and neither, with examples of each. The metric's cut-off is chosen so that it likes as
+    many instances as people do. Examples start with the clearest agreement or disagreement.
     """
     better = 1.0 if criterion.higher_is_better else -1.0
     liked = better * (people - criterion.liked_from) > 0
@@ -378,11 +380,11 @@ def _quadrants(
 
 
 def _ends(ends: Iterable[Any]) -> Ends:
-    """Return the ends of an interval, None where one is not finite."""
+    """Return the ends of an interval; None for an end that is not finite."""
     low, high = (_number(float(end)) for end in ends)
     return low, high
 
 
 def _number(value: float) -> float | None:
-    """Return the number, or None where it is not finite."""
+    """Return the number; None if it is not finite."""
     return float(value) if math.isfinite(value) else None

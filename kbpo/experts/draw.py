@@ -1,10 +1,10 @@
 """Expert checks: judged targets, drawn with recorded probabilities, that an expert answers again
 without seeing the crowd's answer.
 
-Every target has one keyed random number v per track and is checked iff v < e, its chance. A later
-round raises chances and never lowers them, so that what was checked stays checked. Checks are
-answered in the order of v/e: what is answered at any moment is then a sample too, with chances
-multiplied by the smallest v/e that waits.
+Every target has one keyed random number v per track and is checked iff v < e, its probability. A
+later round raises probabilities and never lowers them, so that checked targets stay checked. Checks
+are answered in the order of v/e: the answered ones are then a sample at any moment, with
+probabilities multiplied by the smallest open v/e.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ class CannotDraw(OwnersFault):
 
 @dataclass(frozen=True)
 class Frame:
-    """The sampling frame of a round: t judged targets that count."""
+    """The sampling frame of a round: t judged targets that are in the sample."""
 
     target_id: Ids
     """(t,) ascending"""
     a: Floats
-    """(t, m) weight over inclusion probability under every system that matters"""
+    """(t, m) weight over inclusion probability under every system that needs correction"""
     doubt: Floats
-    """(t,) q (1 − q), q the chance that the crowd's answer is right"""
+    """(t,) q (1 − q), q the probability that the crowd's answer is right"""
     inclusion: Floats
-    """(t,) probability that the target counts for everybody; 0 where it counts for single
-    systems alone"""
+    """(t,) inclusion probability of the target for all systems; 0 if it is in the sample of single
+    systems only"""
     checked: Floats
-    """(t,) the chance that it had in earlier rounds"""
+    """(t,) the probability of a check in earlier rounds"""
 
 
 def order_round(track: Track, budget: int, who: User | None, why: str) -> ExpertRound:
-    """Order the next round, or change the order that waits, and return it. `budget` is the expected
+    """Order the next round, or change the pending order, and return it. `budget` is the expected
     number of new checks. Raises CannotDraw.
     """
     if not 1 <= budget <= MOST:
@@ -137,7 +137,7 @@ def drawn_rounds(track: Track) -> QuerySet[ExpertRound]:
 
 
 def open_round(track: Track) -> ExpertRound | None:
-    """Return the open round; None without one."""
+    """Return the open round; None if there is none."""
     return ExpertRound.objects.filter(track=track, status="open").first()
 
 
@@ -147,8 +147,8 @@ def _refuse_if_open(track: Track) -> None:
 
 
 def compute_chances(frame: Frame, known: np.ndarray[Any, Any], budget: float) -> Floats:
-    """Return the chances of a round: e ∝ √(Σ a²) √doubt, nowhere below those of earlier rounds, and
-    such that the expected number of checks that are not known yet is the budget.
+    """Return the check probabilities of a round: e ∝ √(Σ a²) √doubt, not below those of earlier
+    rounds, and such that the expected number of new checks is the budget.
     """
     unknown = ~known
 
@@ -166,8 +166,8 @@ def compute_chances(frame: Frame, known: np.ndarray[Any, Any], budget: float) ->
 
 @transaction.atomic
 def end_round(row: ExpertRound, who: User | None = None, why: str = "") -> ExpertRound:
-    """End a round and return it: open checks are deleted, and the answered ones count as far as
-    they form a random sample.
+    """End a round and return it: open checks are deleted; the answered ones are used as far as they
+    form a random sample.
     """
     one_at_a_time("draw checks", row.track_id)
     ended = ExpertRound.objects.select_for_update(of=("self",)).get(pk=row.pk)
@@ -190,7 +190,7 @@ def end_round(row: ExpertRound, who: User | None = None, why: str = "") -> Exper
 
 
 def end_if_done(row: ExpertRound) -> None:
-    """End a round without open checks."""
+    """End a round that has no open checks."""
     if not row.checks.filter(answered_at__isnull=True).exists():
         ExpertRound.objects.filter(pk=row.pk, status="open").move("ended")
 
@@ -200,24 +200,24 @@ class Answered:
     """The answers of experts for t targets, and the probabilities with which r rounds drew them."""
 
     rounds: Ids
-    """(r,) their numbers"""
+    """(r,) numbers of the rounds"""
     pi: Floats
-    """(r, t) probability with which each target counted when the round was drawn; 0 where it could
-    not be drawn"""
+    """(r, t) inclusion probability of each target when the round was drawn; 0 if the round could
+    not draw it"""
     e: Floats
-    """(r, t) probability with which the round chose it, and its answer is known"""
+    """(r, t) probability that the round chose the target and its answer is known"""
     checked: Bools
-    """An answer counts"""
+    """Whether an answer is used"""
     values: dict[int, dict[int, dict[str, Any]]]
-    """target id -> what the expert said of it and its mentions; empty: that it cannot be
+    """target id -> the expert's values for the target and its mentions; empty if it cannot be
     answered"""
     settled_by: datetime
-    """Systems with a sample that was judged by then can be corrected: when the last round that
-    counts was drawn"""
+    """When the last used round was drawn; systems with a sample that was judged by then can be
+    corrected"""
 
 
 def read_checks(track: Track, target_ids: Ids) -> Answered | None:
-    """Return the counted expert checks of some targets; None without any."""
+    """Return the used expert checks of some targets; None without any."""
     rounds = [(row, released_share(row)) for row in drawn_rounds(track)]
     rounds = [(row, share) for row, share in rounds if share > 0]
     if not rounds:

@@ -19,7 +19,7 @@ from kbpo.submissions.limits import has_stake
 from kbpo.tracks.models import Track
 
 HOLD = timedelta(minutes=30)
-"""How long a check stays with the expert who opened it last, or whose draft was kept last."""
+"""How long a check is reserved for the expert who last opened it or saved a draft."""
 NOBODY = Q(pk__in=())
 
 
@@ -36,9 +36,9 @@ def open_checks(track: Track) -> QuerySet[ExpertCheck]:
 
 
 def answerable_checks(track: Track, expert: User, judged: Q = NOBODY) -> QuerySet[ExpertCheck]:
-    """Return the open checks that an expert may answer, whoever holds them: none that they disputed
-    or judged (`judged`), none of a track where their team has a run, and no check for correction
-    about a target that they answered before.
+    """Return the open checks that an expert may answer, whoever holds them. Excluded are checks
+    that the expert disputed or judged (`judged`), those of a track where their team has a run, and
+    checks for correction about a target that they answered before.
     """
     same = ExpertCheck.objects.filter(track=OuterRef("track"), target=OuterRef("target"))
     raised = Exists(same.filter(kind="dispute", raised_by=expert))
@@ -48,7 +48,7 @@ def answerable_checks(track: Track, expert: User, judged: Q = NOBODY) -> QuerySe
 
 
 def not_held_by_others(expert: User) -> Q:
-    """Return the condition that nobody else holds a check."""
+    """Return the condition that no other expert holds a check."""
     return (
         Q(holder=None)
         | Q(holder=expert)
@@ -77,7 +77,7 @@ def hold_check(
     check: ExpertCheck, expert: User, judged: Q = NOBODY, draft: dict[str, Any] | None = None
 ) -> Outcome:
     """Store a draft and hold the check for another half an hour; return the outcome. A new holder
-    begins without a draft.
+    starts without a draft.
     """
     row = lock_check(check)
     outcome = check_permission(row, expert, judged)
@@ -88,7 +88,7 @@ def hold_check(
 
 
 def lock_check(check: ExpertCheck) -> ExpertCheck | None:
-    """Return a check as stored, locked; None if its round was ended."""
+    """Lock a check and return it as stored; None if its round was ended."""
     return ExpertCheck.objects.select_for_update(of=("self",)).filter(pk=check.pk).first()
 
 
@@ -102,7 +102,7 @@ def check_permission(row: ExpertCheck | None, expert: User, judged: Q = NOBODY) 
 
 
 def _is_free_for(expert: User, row: ExpertCheck) -> bool:
-    """Return whether nobody else holds a locked check."""
+    """Return whether no other expert holds a locked check."""
     if row.holder_id in (None, expert.pk):
         return True
     return row.held_until is None or row.held_until <= clock.now()
@@ -118,7 +118,7 @@ def _give(row: ExpertCheck, expert: User, draft: dict[str, Any] | None = None) -
 def store_answer(
     row: ExpertCheck, raw: dict[str, Any], value: dict[int, Any], expert: User, *, agrees: bool
 ) -> None:
-    """Store an expert's answer. An empty value: it cannot be answered."""
+    """Store an expert's answer. An empty value means that the question cannot be answered."""
     row.agrees = agrees
     row.status, row.expert, row.answered_at = "answered", expert, clock.now()
     row.raw, row.value = raw, {str(target): verdict for target, verdict in value.items()}

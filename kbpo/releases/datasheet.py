@@ -1,6 +1,4 @@
-"""The texts that go with a release: what it is, what it leaves out,
-how it may be used and cited.
-"""
+"""Texts of a release: its description, what it leaves out, and how to use and cite it."""
 
 from __future__ import annotations
 
@@ -45,7 +43,7 @@ TABLES = {
 
 
 def datasheet(track: Track, told: dict[str, Any], omitted: int) -> str:
-    """Return the datasheet of a release, from which so many answers were omitted, as Markdown."""
+    """Return the datasheet of a release as Markdown, with the number of omitted answers."""
     rows, corpus = told["rows"], told["corpus"]
     listed = [
         f"| `{name}.jsonl` | {rows[name]:,} | {meaning} |" for name, meaning in TABLES.items()
@@ -127,7 +125,9 @@ def datasheet(track: Track, told: dict[str, Any], omitted: int) -> str:
 
 
 def citation(track: Track, told: dict[str, Any]) -> str:
-    """Return how a release is cited, as CITATION.cff: the track, the evaluation and its address."""
+    """Return the citation of a release as CITATION.cff: the track, the evaluation and its
+    address.
+    """
     number = told["board"]["evaluation"]
     fields = {
         "cff-version": "1.2.0",
@@ -144,8 +144,8 @@ def citation(track: Track, told: dict[str, Any]) -> str:
 
 
 def as_cff(fields: dict[str, Any]) -> str:
-    """Return the lines of a CITATION.cff. Each value is JSON, which is YAML: whatever a track is
-    called needs no other quoting.
+    """Return the lines of a CITATION.cff. Each value is written as JSON, which is valid YAML for
+    any name of a track.
     """
     lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in fields.items()]
     return "\n".join(lines)

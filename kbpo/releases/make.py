@@ -1,5 +1,5 @@
-"""Makes the releases that were ordered: a step of the pipeline,
-so that no request waits for one.
+"""Creates the releases that were ordered, as a step of the pipeline, so that no request waits for
+one.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from kbpo.releases.write import CannotRelease, check, write_release
 from kbpo.tracks.models import Track
 
 LONG_AGO = (1980, 1, 1, 0, 0, 0)
-"""The time of every file in the zip: equal tables make equal bytes"""
+"""Time of every file in the ZIP file, so that equal tables give equal bytes"""
 
 
 @transaction.atomic
 def order(track: Track, who: User) -> Release:
-    """Return a release that will be made; the one under way, if there is one. Raises
+    """Order a release and return it; if one is already ordered, return that one. Raises
     CannotRelease.
     """
     locked = Track.objects.select_for_update(of=("self",), no_key=True).get(pk=track.pk)
@@ -43,7 +43,7 @@ def order(track: Track, who: User) -> Release:
 
 
 def tick() -> int:
-    """Return how many releases were made or refused."""
+    """Create ordered releases; return how many were created or refused."""
     return work(Release, Release.Status.ORDERED, _make)
 
 

@@ -1,4 +1,4 @@
-"""Releases of tracks, from their order to the file that everybody may download."""
+"""Releases of tracks, from the order to the file that everybody may download."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kbpo.tracks.models import Track
 
 
 class Release(Moving):
-    """One release of a track. It is never changed: a later one is another."""
+    """A release of a track. It never changes; a later release is another row."""
 
     class Status(models.TextChoices):
         ORDERED = "ordered", "Being made"
@@ -43,7 +43,7 @@ class Release(Moving):
         return f"release {self.number} of {self.track_id}"
 
     def get_status_display(self) -> str:
-        """Return its status, in words."""
+        """Return the status in words."""
         return str(self.Status(self.status).label)
 
     @property

@@ -1,8 +1,7 @@
-"""The tables of a release as Parquet, beside JSON Lines.
+"""Writes the tables of a release as Parquet, in addition to JSON Lines.
 
-What is computed from a release is computed from JSON Lines, row by row checked; Parquet is for
-those who read large tables by columns. They are written where `requirements-parquet.txt` is
-installed.
+Computations from a release use the JSON Lines, with every row checked; Parquet is for reading large
+tables by column. The files are written if `requirements-parquet.txt` is installed.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ def write_parquet(directory: Path) -> list[str]:
 
 
 def _array(values: list[Any]) -> Any:
-    """Return a column. What is of several types, or an object, is its JSON as text."""
+    """Return a column. Values of several types, or objects, are stored as JSON text."""
     import pyarrow
 
     kinds = {type(value) for value in values if value is not None}

@@ -1,4 +1,4 @@
-"""Writes the release of a closed track into a directory, whole or not at all."""
+"""Writes the release of a closed track into a directory, completely or not at all."""
 
 from __future__ import annotations
 
@@ -67,24 +67,25 @@ from scoring.score import DEFAULT
 class LeftOut:
     """The parts of withdrawn runs that the scores of other runs need.
 
-    Draws with replacement rest on the overlaps of whole runs, and the pool of recall on guesses of
-    what was never judged. There the numbers stay, and what they are about is not `told`.
+    Draws with replacement need the overlaps of whole runs, and the pool of recall needs guesses of
+    unjudged targets. These numbers are kept, and the contents of their targets are not published
+    (`told`).
     """
 
     withdrawn: frozenset[int]
     judged: frozenset[int]
-    """Targets"""
+    """Judged targets"""
     needed: frozenset[int]
     """Targets of which any number is needed"""
     told: frozenset[int]
-    """Targets that were judged, or of which those predict something who take part"""
+    """Targets with published contents: judged ones, and those that participating runs predict"""
     with_replacement: bool
     target_of: dict[int, int]
     """Instance -> its target"""
 
     @classmethod
     def of(cls, data: Data) -> LeftOut:
-        """Return it for the data of a release."""
+        """Return the parts for the data of a release."""
         pool, with_replacement = data.pool, bool(data.draws)
         judged, told = (np.zeros(pool.target_id.size, dtype=np.bool_) for _ in range(2))
         judged[pool.target[data.judged]] = True
@@ -110,7 +111,9 @@ class LeftOut:
         )
 
     def without_left_out(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Yield the rows of a table that stay: of withdrawn runs those of what was judged."""
+        """Yield the rows of a table that are kept: of withdrawn runs only rows of judged
+        targets.
+        """
         for row in rows:
             target = row["target"] if "target" in row else self.target_of[row["instance"]]
             if self.with_replacement or target in self.judged:
@@ -131,21 +134,21 @@ COLUMNS = [
     for name in ANSWERS
     if name not in ("worker", "platform", "why_not", "gold", "sent_at", "words")
 ]
-"""What is published of an answer, as its download on the desk names it"""
+"""Published columns of an answer, as in its download on the desk"""
 OF_TARGETS = (
     *("targets", "instances", "predictions", "labels", "metrics"),
     *("draws", "checks", "checked"),
 )
-"""Tables whose rows are about a target or an instance each, and that tell what runs predict"""
+"""Tables whose rows are about one target or instance, and reveal predictions of runs"""
 
 
 class CannotRelease(Exception):
-    """A track of which no release can be made now; the text is a sentence."""
+    """Raised for a track without a possible release now; the text is a sentence."""
 
 
 def write_release(track: Track, directory: Path) -> Row:
     """Write a release into a new directory and return the content of `release.json`. Raises
-    CannotRelease, and then nothing is written.
+    CannotRelease, in which case nothing is written.
     """
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise CannotRelease(f"{directory} is there already, and is not empty.")
@@ -216,7 +219,7 @@ def _write(track: Track, place: Path) -> Row:
 
 
 def check(track: Track) -> None:
-    """Raise CannotRelease while something of the track is not public."""
+    """Raise CannotRelease while any part of the track is not public."""
     if track.status != Track.Status.CLOSED:
         raise CannotRelease(
             f"The track {track.name} is {track.status}. Close it first: until then its judgments"
@@ -331,7 +334,7 @@ def _systems(data: Data) -> Iterator[Row]:
 
 
 def _add_positions(rows: Iterable[Row], told: Collection[int]) -> Iterator[Row]:
-    """Yield targets with their positions (document key and character spans) where these are
+    """Yield targets with their positions (document key and character spans) if their contents are
     published.
     """
     for part in _parts(rows):
@@ -343,7 +346,7 @@ def _add_positions(rows: Iterable[Row], told: Collection[int]) -> Iterator[Row]:
 
 
 def _with_statements(kind: Kind, rows: Iterable[Row], told: Collection[int]) -> Iterator[Row]:
-    """Yield instances with their content in columns of the kind, where it is published."""
+    """Yield instances with their contents in columns of the kind, if they are published."""
     for part in _parts(rows):
         said_of = kind.release_columns([row["instance"] for row in part])
         for row in part:
@@ -367,7 +370,7 @@ def _parts(rows: Iterable[Row], size: int = 5000) -> Iterator[list[Row]]:
 
 
 def _draws(track: Track, data: Data) -> Iterator[Row]:
-    """Yield the history of π: of every batch what it set for each target, and what it drew."""
+    """Yield the history of π: the thresholds that each batch set, and the targets that it drew."""
     names = (
         "batch",
         "system",
@@ -410,7 +413,7 @@ def _estimates(evaluation: Evaluation) -> Iterator[Row]:
 
 
 class _Codes:
-    """Random codes for the people who answered, drawn for this release alone."""
+    """Random codes for annotators, drawn for this release only."""
 
     def __init__(self, track: Track) -> None:
         workers = Worker.objects.filter(assignments__responses__question__track=track).distinct()
@@ -431,9 +434,9 @@ class _Codes:
         # Of all tracks: a text that is judged for one is judged for its sister tracks, too.
         unlinked = Worker.objects.filter(Q(erased_at__isnull=False) | Q(consents__isnull=True))
         self.unlinked = set(unlinked.values_list("handle", flat=True))
-        """Those whose ratings may not be known for one person's"""
+        """People whose ratings must not be linked to one person"""
         self.left_out = 0
-        """Answers of people who agreed to no terms, as far as they were read"""
+        """Number of answers of people who agreed to no terms, as far as they were read"""
 
 
 class _Linked:
@@ -465,8 +468,8 @@ class _Linked:
 
 
 def _answers(track: Track, codes: _Codes) -> Iterator[Row]:
-    """Yield single answers under codes, with the day on which they came; without those of people
-    who agreed to no terms.
+    """Yield single answers under codes, with the day of arrival; answers of people who agreed to no
+    terms are left out.
     """
     for values in answers(track):
         row = dict(zip(ANSWERS, values, strict=True))
@@ -479,12 +482,12 @@ def _answers(track: Track, codes: _Codes) -> Iterator[Row]:
 
 
 def _json_value(value: Any) -> Any:
-    """Return a value as JSON has it."""
+    """Return a value as JSON represents it."""
     return value if isinstance(value, dict | list | int | float | str | None) else str(value)
 
 
 def _consent(versions: list[int]) -> str:
-    """Return the terms that those who answered had agreed to."""
+    """Return a sentence about the terms to which the annotators had agreed."""
     parts = ["# What those who answered had agreed to"]
     for number in versions:
         text = terms_version(number)

@@ -27,7 +27,7 @@ class CannotConfirm(Exception):
 
 def refusal_of(submission: Submission, *, lock: bool = False) -> str:
     """Return why a submission cannot be confirmed now, whichever option is chosen; empty if it can.
-    With `lock`, inside a transaction, two confirmations of one team wait for each other.
+    With `lock`, inside a transaction, two confirmations of one team are serialized.
     """
     if submission.status != "planned":
         return (
@@ -40,7 +40,9 @@ def refusal_of(submission: Submission, *, lock: bool = False) -> str:
 
 
 def add_deadline(draft: Submission, sentence: str) -> str:
-    """Return why a draft has no run left, and until when it is kept; empty if it has one."""
+    """Return a sentence extended by the date until which a draft is kept, if its team has no run
+    left to confirm; otherwise the sentence.
+    """
     until = draft.status_since + draft.DEADLINES["planned"][0]
     kept = f"The draft is kept until {until.day} {until:%B %Y, %H:%M} UTC."
     return f"{sentence} {kept}" if sentence else ""
@@ -68,11 +70,11 @@ def confirm(
     at_most: Decimal | None = None,
     development: int | None = None,
 ) -> Submission:
-    """Return the submission, confirmed, with the price of its plan reserved, and that of so many
-    development predictions; as many as the plan offers where `development` is None.
+    """Confirm a plan and return the submission. Reserves the price of the plan and of `development`
+    development predictions; None means as many as the plan offers.
 
-    `at_most` says which price was looked at: a higher one is refused. A second call changes
-    nothing. Raises CannotConfirm, or money's OverBudget; then nothing was reserved.
+    `at_most` is the price that the user saw: a higher one is refused. A second call changes
+    nothing. Raises CannotConfirm or OverBudget, in which case nothing was reserved.
     """
     row = (
         Submission.objects.select_for_update(of=("self",), no_key=True)
@@ -134,7 +136,7 @@ def confirm(
 
 
 def can_order(submission: Submission) -> bool:
-    """Return whether more judgments of a submission can be ordered: from when its own sample is
+    """Return whether more judgments of a submission can be ordered: as soon as its own sample is
     answered, also while it is judged again.
     """
     was_scored = submission.scored_at is not None or submission.status == "scored"
@@ -146,9 +148,9 @@ class CannotOrder(Exception):
 
 
 def offer_of(submission: Submission) -> Further | None:
-    """Return the offer that can be ordered now, with its prices; None while it is being computed,
-    if there is none, before the submission's own sample is answered, or where its track is not
-    open. Half-widths that the printed interval has reached meanwhile are left out.
+    """Return the offer that can be ordered now, with its prices. None while it is being computed,
+    if there is none, before the submission's own sample is answered, or if its track is not open.
+    Half-widths that the printed interval has reached meanwhile are left out.
     """
     return filter_offer(submission, Further.objects.filter(submission=submission).first())
 
@@ -178,9 +180,10 @@ def order_judgments(
     """Reserve the price of a narrower interval, and return the submission: a scored one is judged
     further, one that is being judged is judged until the new width is reached.
 
-    `number` says which order this is, from 1: a second call with the same number changes nothing.
-    `made_at` says which offer was looked at: another one is refused, and so is a higher price than
-    `at_most`. Raises CannotOrder, or money's OverBudget; then nothing was reserved.
+    `number` is the number of this order, from 1: a second call with the same number changes
+    nothing. `made_at` is the time of the offer that the user saw: another offer is refused, and so
+    is a price above `at_most`. Raises CannotOrder or OverBudget, in which case nothing was
+    reserved.
     """
     row = (
         Submission.objects.select_for_update(of=("self",), no_key=True)
@@ -235,7 +238,7 @@ def order_judgments(
 
 
 def _check_offer(row: Submission, number: int | None, made_at: datetime | None) -> Further:
-    """Return the offer that is ordered from. Raises CannotOrder."""
+    """Return the offer of an order. Raises CannotOrder if it is not the one that the user saw."""
     if not can_order(row):
         raise CannotOrder(
             f"It is {row.get_status_display().lower()}: more can be ordered once it is scored."

@@ -1,7 +1,7 @@
 """Development judgments: predictions of the development part that a run has judged, for learning.
 
-They are public at once and count for no score. The targets with the least stored random numbers are
-asked, so that runs share them.
+They are public at once and enter no score. The targets with the smallest stored random numbers are
+chosen, so that runs share them.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.registry import kind_of
 
 DEFAULT, MOST = 10, 200
-"""Predictions that a plan offers, and that a run may order at most"""
+"""Number of predictions that a plan offers, and the most that a run may order"""
 FIRST_RUNS = 2
-"""From a team's third run on a plan offers none"""
+"""Number of a team's runs whose plans offer development predictions"""
 PREDICTED = """
     SELECT t.id FROM submissions_prediction p JOIN instances_instance i ON i.id = p.instance_id
     JOIN instances_target t ON t.id = i.target_id
@@ -27,7 +27,7 @@ PREDICTED = """
 
 
 def development_plan(submission: Submission) -> dict[str, Any]:
-    """Return the development predictions of a plan: the most that can be judged, how many are
+    """Return the development predictions of a plan: the most that can be judged, the number that is
     offered, and the highest price of each.
     """
     available = len(_targets(submission, MOST))
@@ -52,7 +52,9 @@ def price_of_development(submission: Submission, n: int) -> Decimal:
 
 
 def draw_development(submission: Submission) -> None:
-    """Store the development predictions that the confirmed plan orders, to be asked about."""
+    """Store the development predictions that the confirmed plan orders, so that they are asked
+    about.
+    """
     n = submission.plan.get("development", {}).get("chosen", 0)
     targets = _targets(submission, n)
     if not targets:

@@ -1,9 +1,9 @@
 """Predicts how many judgments a study or a draft takes, from the variances measured so far or,
 before anybody was asked, from those of other studies.
 
-The plan of a draft is computed as if no target had been judged. It costs nothing: were it a
-function of what others had judged, drafts could be made up that read their judgments, which can
-only make the number of questions smaller.
+The plan of a draft is computed as if no target had been judged. Drafts are free: if their plans
+depended on others' judgments, drafts could be made up to read these judgments. Existing judgments
+can only reduce the number of questions.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ from scoring.report import Worth
 
 WIDTHS = (0.05, 0.04, 0.03, 0.02)
 CURVE = (25, 50, 75, 100, 150, 200, 300, 400, 600, 800)
-"""Judgments at which the width is told"""
+"""Numbers of judgments at which the width is printed"""
 
 
 @dataclass(frozen=True)
 class Study:
-    """The variances that a criterion's judgments are planned from."""
+    """The variances from which the judgments of a criterion are planned."""
 
     components: VarianceComponents
     rho: float
-    """Correlation of the model with what people think on average; 0 without metrics and judges"""
+    """Correlation of the model with mean human judgments; 0 without metrics and judges"""
     is_prior: bool
-    """Whether nothing was measured here yet"""
+    """Whether nothing was measured on this track yet"""
     leans: bool = False
-    """Whether another study counts beside what was measured here"""
+    """Whether another study is combined with the measurements on this track"""
 
     def error(self, *, people: int = 1, rho: float | None = None, noise: bool = True) -> float:
-        """Return the squared error that is to be expected of the model at a mean rating of so many
-        people; with `noise` False if people never differed.
+        """Return the expected squared error of the model for a mean rating of this many people;
+        with `noise` False as if people never differed.
         """
         explained = (self.rho if rho is None else rho) ** 2
         of_people = self.components.sigma_a2 / people if noise else 0.0
         return self.components.sigma_f2 * (1 - explained) + of_people
 
     def spread(self, *, people: int = 1, noise: bool = True) -> float:
-        """Return the variance of mean ratings of so many people."""
+        """Return the variance of mean ratings of this many people."""
         return self.error(people=people, rho=0.0, noise=noise)
 
 
@@ -90,8 +90,8 @@ def study_variances(kind: Kind, criterion: str, told: Worth) -> Study | None:
 
 def _disattenuated(explained: float, sigma_f2: float) -> float:
     """Return the correlation with mean human judgments, at most 1, of a predictor that explains
-    this much of the variance of single judgments. It can be computed where too few items were
-    judged twice to measure ρ directly.
+    this much of the variance of single judgments. It can be computed if too few items were judged
+    twice to measure ρ directly.
     """
     return min(1.0, explained / sigma_f2) ** 0.5 if sigma_f2 > 0 else 0.0
 
@@ -106,32 +106,34 @@ def study_of_track(track: Track) -> Study | None:
 
 
 NOBODY_KNOWS = 0.25
-"""The expected squared error of a guess that says nothing"""
+"""The expected squared error of an uninformative guess"""
 
 
 LEAST_LEFT = 0.01
-"""Share of a planned variance that thresholds are never asked to go below, however much of it is
-left once all is judged: then all is asked
+"""Smallest share of a planned variance that thresholds must control; if more of it remains when all
+targets are judged, all targets are drawn
 """
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A draft's statements under one distribution: n instances on t targets."""
+    """A draft's predictions under one distribution: n instances of t targets."""
 
     p: Floats
-    """(n,)"""
+    """(n,) probability of each instance"""
     row: Ids
     """(n,) the code of each instance's target"""
     n_targets: int
     error: float = NOBODY_KNOWS
-    """The squared error that is expected of the model"""
+    """The expected squared error of the model"""
     left: float = 0.0
-    """The variance that is left once all is judged: of other inputs, and of what people say"""
+    """The variance that remains when all targets are judged, from other inputs and from annotator
+    noise
+    """
 
     @classmethod
     def of(cls, submission: Submission, kind: str) -> Draft:
-        """Return the statements of a draft."""
+        """Return the predictions of a draft."""
         _, target, p = support(submission, kind)
         target_id, row = np.unique(target, return_inverse=True)
         draft, track = cls(p, row.astype(np.int64), target_id.size), submission.track
@@ -144,7 +146,7 @@ class Draft:
 
     @classmethod
     def with_equal_weights(cls, n: int) -> Draft:
-        """Return a draft of one output for each of n inputs, which all count the same."""
+        """Return a draft of one output for each of n inputs with equal weights."""
         return cls(np.full(n, 1 / n), np.arange(n), n)
 
     def with_study(self, study: Study, *, people: int = 1, aided: bool = True) -> Draft:
@@ -168,12 +170,12 @@ class Draft:
         return pi
 
     def variance(self, n: int) -> float:
-        """Return the variance once n of the targets are judged, drawn with equal chances."""
+        """Return the variance when n of the targets are judged, drawn with equal probabilities."""
         return self.left + self.error * float(self.p @ self.p) * (self.n_targets / n - 1)
 
     def questions(self, pi: Floats, *, spread: float = 0.0) -> int:
-        """Return how many questions thresholds are expected to ask, and so many standard
-        deviations more.
+        """Return the expected number of questions under some thresholds, plus `spread` standard
+        deviations.
         """
         more = spread * float(np.sqrt(pi @ (1 - pi)))
         return min(pi.size, int(np.ceil(pi.sum() + more - 1e-9)))

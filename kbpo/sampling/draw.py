@@ -1,5 +1,5 @@
-"""Step 4: confirmed submissions get the next batches of their track's design. Batches of a run that
-is withdrawn while it is judged are frozen: what was answered stays in everybody's scores.
+"""Step 4: draws the next batches of confirmed submissions by their track's design. Batches of a run
+that is withdrawn while it is judged are frozen: its answered questions stay in everybody's scores.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
 AT_ONCE = 8
-"""Submissions that are planned together: each reads the whole pool."""
+"""Number of submissions that are planned together, since each plan reads the whole pool."""
 
 
 def tick() -> int:
-    """Sample the submissions that wait, those of a track together, and return how many were
+    """Sample the pending submissions, those of a track together, and return how many were
     sampled.
     """
     return work_in_batch(Submission, "confirmed", _sample, limit=AT_ONCE)
@@ -54,8 +54,8 @@ def _sample(submissions: list[Submission]) -> None:
 
 def freeze_withdrawn_batches(track: Track) -> None:
     """Freeze each open batch of a withdrawn run at the questions answered so far, once: later
-    answers to questions of other runs do not count for it. If a failed run is tried again its
-    batches count in full.
+    answers to questions of other runs are not used for it. If a failed run is retried, its batches
+    are used in full.
     """
     _freeze(SampleBatch.objects.filter(submission__track=track))
 
@@ -63,8 +63,8 @@ def freeze_withdrawn_batches(track: Track) -> None:
 @receiver(comes_or_goes)
 @transaction.atomic
 def freeze_batches_of_run(run: Submission, **_: object) -> None:
-    """Do the same for one run when it is withdrawn or restored. If this fails the run is withdrawn
-    all the same: `freeze_withdrawn_batches` catches up.
+    """Freeze the batches of one run when it is withdrawn or restored. If this fails, the run is
+    withdrawn nevertheless, and `freeze_withdrawn_batches` catches up.
     """
     _freeze(SampleBatch.objects.filter(submission=run))
 

@@ -1,5 +1,5 @@
-"""The model g: guesses, from what is free, what people will say. It never replaces a judgment; it
-narrows intervals.
+"""The model g, which predicts judgments from features that need no people. It never replaces a
+judgment; it narrows intervals.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from scoring.pool import Pool
 VERSION = 6
 FOLDS = 5
 MOST_ERROR = 0.25
-"""The expected squared error of ½ for what is 0 or 1"""
+"""The expected squared error of the guess ½ for values 0 and 1"""
 NEARLY_ALL = 0.9
-"""Share of the ratings that are 0 or 1, from which on a criterion counts as nearly binary"""
+"""Share of ratings that are 0 or 1 beyond which a criterion counts as nearly binary"""
 LEAST_DOUBT = 0.06
-"""The least g (1 − g) that an error of such a criterion is told by: nobody is sure of any g"""
+"""Smallest g (1 − g) that is used for the error of such a criterion, since no g is certain"""
 LEAST = 30
-"""Fewer labels than this teach nothing: g is then ½ everywhere."""
+"""Number of labels below which nothing is fitted, and g is ½ everywhere."""
 
 
 def guess_of(
     kind: type[Kind], criterion: str, lesson: Lesson, label: Floats, *, aided: bool = True
 ) -> Guess:
     """Return the model's guess under a criterion, on the scale of its judgments: majorities or
-    single ratings. Without the help (`aided`) of metrics and judges only the systems' outputs are
-    features; with ratings, only people's answers. In a comparison of two texts the guess is ½,
-    whose error is smaller the more ties there are.
+    single ratings. If not `aided` by metrics and judges, the features are the systems' outputs
+    only; with ratings, people's answers only. In a comparison of two texts the guess is ½, whose
+    error is smaller the more ties there are.
     """
     if kind.opposes:
         return Guess(np.full(label.size, 0.5), 0.0, 0, _error_of_half(label, lesson.pool.member))
@@ -53,8 +53,8 @@ def guess_of(
 def guess_ratings(pool: Pool, label: Floats, *, key: str, aided: bool = True) -> Guess:
     """Return the guess of every instance's mean rating, cross-fitted in folds by target.
 
-    An instance is a row of the first system that predicts it. Without aid every guess is ½, which
-    the centred estimate makes the mean of the ratings.
+    An instance is treated as a row of the first system that predicts it. If not `aided`, every
+    guess is ½, and the centred estimate equals the mean of the ratings.
     """
     member = sparse.csr_array(pool.member, copy=True)
     predicted = np.flatnonzero(np.diff(member.indptr) > 0)
@@ -88,7 +88,7 @@ def _is_nearly_binary(rating: Floats) -> bool:
 
 def _doubt(g: Floats, system: Ids) -> Floats:
     """Return (n,) the relative uncertainty of the guess of a rating of 0 or 1: g (1 − g) over its
-    mean of the system. Uncertain outputs are asked about more often.
+    mean of the system. People are asked more often about uncertain outputs.
     """
     doubt = np.maximum(g * (1 - g), LEAST_DOUBT)
     mean = np.bincount(system, doubt) / np.maximum(np.bincount(system), 1)
@@ -96,8 +96,8 @@ def _doubt(g: Floats, system: Ids) -> Floats:
 
 
 def _levels(rating: Floats, system: Ids) -> Floats:
-    """Return (n,) the mean rating of each row's system, drawn by one rating to the mean of all; ½
-    where nothing is rated.
+    """Return (n,) the mean rating of each row's system, shrunk to the mean of all by the weight of
+    one rating; ½ without ratings.
     """
     rated = np.flatnonzero(~np.isnan(rating))
     middle = float(rating[rated].mean()) if rated.size else 0.5
@@ -110,13 +110,13 @@ def _levels(rating: Floats, system: Ids) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
-    """The features of a pool that the model learns from. They are the same for every criterion, and
-    are computed once, if there are enough labels.
+    """The features of a pool from which the model learns. They are the same for every criterion,
+    and are computed once, if there are enough labels.
     """
 
     pool: Pool
     key: str
-    """Keys the folds"""
+    """Key of the hash that assigns folds"""
 
     @cached_property
     def unaided(self) -> Lesson:
@@ -153,8 +153,8 @@ class Lesson:
         """Return the model's guess of every instance: cross-fitted in folds by target, so that no
         label predicts itself.
 
-        `label` (u,) is the mean verdict on an instance over the systems that predict it; NaN where
-        there is none.
+        `label` (u,) is the mean verdict on an instance over the systems that predict it; NaN
+        without a verdict.
         """
         g = np.full(self.pool.instance.size, 0.5)
         if np.count_nonzero(~np.isnan(label)) < LEAST:
@@ -204,7 +204,7 @@ def _codes(values: NDArray[np.generic]) -> Ids:
 
 def _error_of_half(label: Floats, member: sparse.csr_array) -> Floats:
     """Return (u,) the expected squared error of the guess ½, estimated from judged instances that
-    the same systems (u, m) predict, and drawn towards its maximum if there are few.
+    the same systems (u, m) predict, and shrunk towards its maximum if there are few.
     """
     who = np.unique(member.toarray() > 0, axis=0, return_inverse=True)[1].ravel()
     known = np.flatnonzero(~np.isnan(label))
@@ -216,9 +216,9 @@ def _error_of_half(label: Floats, member: sparse.csr_array) -> Floats:
 
 
 def mean_verdict(kind: type[Kind], verdicts: Floats, member: sparse.csr_array) -> Floats:
-    """Return (u,) the mean of f_i(x) over the systems that predict x; NaN where it is missing for
-    one of them. In a comparison, where one system wins what the other loses, the verdicts count as
-    wins of each.
+    """Return (u,) the mean of f_i(x) over the systems that predict x; NaN if it is missing for one
+    of them. In a comparison of two texts, one system wins if the other loses, so the verdicts are
+    counted as wins of each.
     """
     predicted = member.toarray() > 0
     if kind.opposes:

@@ -1,4 +1,4 @@
-"""Box 2, the query distribution: p_i of every submission, the batches drawn, and what was drawn."""
+"""Box 2, the query distribution: p_i of every submission, the batches, and the draws."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kbpo.tracks.models import Track
 
 
 class SamplingDistribution(models.Model):
-    """p_i of one kind: the normaliser. p_i(x) = weight(x) / total, with the weight's SQL from the
+    """The normaliser of p_i of one kind. p_i(x) = weight(x) / total, with the weight's SQL from the
     track.
     """
 
@@ -50,17 +50,15 @@ class SampleBatches(models.QuerySet["SampleBatch"]):
     """Batches of draws."""
 
     def test_part(self) -> SampleBatches:
-        """Return the batches of the test part, which count for scores and stages."""
+        """Return the batches of the test part, which are used for scores and stages."""
         return self.exclude(design=SampleBatch.DEVELOPMENT)
 
 
 class SampleBatch(models.Model):
-    """One draw for one submission: design, seed and size, from which it can be drawn again
-    exactly.
-    """
+    """One draw for one submission: design, seed and size, which determine the draw."""
 
     DEVELOPMENT = "dev"
-    """The design of what is judged in the development part: it counts for no score"""
+    """The design of judgments in the development part, which enter no score"""
 
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="batches")
     distribution = models.ForeignKey(
@@ -105,9 +103,8 @@ class SampleBatch(models.Model):
 class Sample(models.Model):
     """One draw of a batch: a target, with multiplicity and with its probability at the time.
 
-    Design iid: `instance` was drawn `multiplicity` times, each with p_i(x) = `probability`.
-    Design poisson: the target was asked because u < π; `probability` is that π and `instance` is
-    empty.
+    Design iid: `instance` was drawn `multiplicity` times, each with p_i(x) = `probability`. Design
+    poisson: the target was drawn because u < π; `probability` is that π and `instance` is empty.
     """
 
     batch = models.ForeignKey(SampleBatch, on_delete=models.CASCADE, related_name="samples")
@@ -140,7 +137,7 @@ class Sample(models.Model):
 
 
 class Further(Moving):
-    """The prices of narrower intervals of a scored submission, recomputed for every order."""
+    """The prices of narrower intervals of a scored submission, recomputed after every order."""
 
     DEADLINES: ClassVar = {
         "wanted": (
@@ -167,7 +164,7 @@ class Further(Moving):
 
 
 class Threshold(models.Model):
-    """Design poisson: a raise of a target's inclusion probability, as it was. π of a target is the
+    """Design poisson: one increase of a target's inclusion probability. π of a target is the
     largest.
     """
 
@@ -191,12 +188,12 @@ class Threshold(models.Model):
 
 
 class DocumentBatch(models.Model):
-    """One draw of documents to be annotated whole: design, stage, seed and size, from which it can
-    be drawn again.
+    """One draw of documents to be read in full: design, stage, seed and size, which determine the
+    draw.
 
-    Design two_stage: the first stage is uniform, the second proportional to what documents say of
-    the entities that people found in the first; `settings` has the number of both stages and what
-    the second was made of.
+    Design two_stage: the first stage is uniform, the second proportional to mentions of the
+    entities that people found in the first; `settings` has the sizes of both stages and the inputs
+    of the second.
     """
 
     class Design(models.TextChoices):
@@ -230,7 +227,9 @@ class DocumentBatch(models.Model):
 
 
 class AnnotationUpload(Upload):
-    """Annotations of whole documents that an admin uploaded, and of which documents they are."""
+    """Annotations of whole documents that an admin uploaded, with the selection of their
+    documents.
+    """
 
     FILES = (("file", "file_name"), ("mentions", "mentions_name"))
     UNMARKED = "documents in which nothing is marked"
@@ -265,13 +264,15 @@ class AnnotationUpload(Upload):
 
     @property
     def unmarked(self) -> int:
-        """Return the number of documents without marks in the files; they are annotated, too."""
+        """Return the number of documents without marks in the files; they count as
+        annotated, too.
+        """
         return int(self.found.get(self.UNMARKED, 0))
 
     @property
     def lacking(self) -> int:
-        """Return the number of mentions that relations of the upload name and that its file of
-        mentions does not contain. It is not known which entities they refer to.
+        """Return the number of mentions in relations of the upload that its file of mentions lacks.
+        Their entities are unknown.
         """
         return int(self.found.get(self.LACKING, 0))
 
@@ -281,12 +282,11 @@ class AnnotationUpload(Upload):
 
 
 class DocumentSample(models.Model):
-    """A document drawn to be annotated whole, with the probability that it was drawn (never
-    without).
+    """A document drawn to be read in full, always with its inclusion probability.
 
-    Of the second stage it is the probability given the first. Documents go out in the order of
-    `position`, so that those annotated at any moment are a sample of the batch. Without a batch it
-    came with an import, annotated already.
+    In the second stage the probability is conditional on the first. Documents are assigned in the
+    order of `position`, so that the annotated ones are a sample of the batch at any moment. A
+    document without a batch was imported with its annotation.
     """
 
     track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="document_samples")
@@ -319,12 +319,11 @@ class DocumentSample(models.Model):
 
 
 class ExpertRound(Moving):
-    """A draw of judgments that experts are asked about: asked for by an admin, then open, then
-    ended.
+    """A draw of judgments for experts: ordered by an admin, then open, then ended.
 
-    The clock draws it, since no request can read all data of a track. Each target has a chance of
-    its own (`ExpertChance`). At most one round of a track is open, and at most one waits for its
-    draw or could not be drawn (failed).
+    A step of the clock draws it, since no request can read all data of a track. Each target has its
+    own probability (`ExpertChance`). At most one round of a track is open, and at most one is
+    pending or could not be drawn (failed).
     """
 
     DEADLINES: ClassVar = {
@@ -370,10 +369,10 @@ class ExpertRound(Moving):
 
 
 class ExpertChance(models.Model):
-    """How likely a round was to draw a judged target, and how likely the target itself was to be
-    judged and to count.
+    """The probability that a round draws a judged target, and the inclusion probability of the
+    target itself.
 
-    Of every target that could have been drawn, so that the draw can be made again and its
+    Stored for every target that could have been drawn, so that the draw can be reproduced and its
     probabilities can be used.
     """
 
@@ -405,8 +404,8 @@ class ExpertChance(models.Model):
 
 
 class ExpertCheck(models.Model):
-    """A judgment that an expert is asked about again, blind, and the answer. No label: see
-    docs/uses_of_judgments.md.
+    """A judgment that an expert repeats blind, and the answer, which is not a label (see
+    docs/uses_of_judgments.md).
 
     Kinds: *check* (drawn to correct scores), *dispute* (a researcher thinks that it is wrong).
     """

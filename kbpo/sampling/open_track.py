@@ -1,6 +1,4 @@
-"""Makes tracks, and opens, freezes and closes them: the same verbs for the commands and for the
-pages.
-"""
+"""Creates tracks, and opens, freezes and closes them; used by both commands and pages."""
 
 from __future__ import annotations
 
@@ -25,7 +23,9 @@ MOVES = {"open": ("draft", "frozen"), "frozen": ("open",), "closed": ("open", "f
 """Status -> the statuses from which it can be reached."""
 GOING_ON = ("open", "frozen")
 RUNS = 5
-"""Scored runs of a team on a shared track: aggregates can be fitted, a few tell little"""
+"""Default limit of scored runs of a team on a shared track, since runs can be fitted to printed
+scores, and a few reveal little
+"""
 
 
 class CannotMove(Exception):
@@ -34,8 +34,8 @@ class CannotMove(Exception):
 
 @dataclass(frozen=True)
 class Money:
-    """The price of answers on a track, and the budgets: in all, per day, per submission,
-    per team.
+    """The price of answers on a track, and the budgets: in total, per day, per submission, per
+    team.
     """
 
     budget: Decimal = Decimal("500.00")
@@ -43,9 +43,11 @@ class Money:
     submission: Decimal | None = None
     team: Decimal | None = None
     reward: Decimal | None = None
-    """For one answer; None: as the kind of track says, like what follows"""
+    """Reward for one answer. None, here and in the following fields: the default of the kind of
+    track
+    """
     extra: Decimal | None = None
-    """Besides, for an answer that took more work"""
+    """Extra pay for an answer that took more work"""
     fee_rate: Decimal = Decimal("0")
     seconds: int | None = None
     interface: str = ""
@@ -61,10 +63,10 @@ def create_track(
     why: str = COMMAND,
     **fields: Any,
 ) -> Track:
-    """Return the track, a draft, with its budget, its price and its secret key.
+    """Create a track as a draft, with its budget, its price and its secret key, and return it.
 
     `fields` are those of Track; with an `owner` it is a study of that team. Raises ValidationError
-    with the fields that are wrong, and then nothing is made.
+    with the wrong fields, in which case nothing is created.
     """
     slug = slug_of(name, Track.objects.all(), "track")
     fields["is_study"] = fields.get("owner") is not None
@@ -106,14 +108,14 @@ def create_track(
 
 
 def open_track(track: Track, who: User | None = None, why: str = "") -> Track:
-    """Return the track, open: it takes submissions. Raises CannotMove."""
+    """Open a track for submissions and return it. Raises CannotMove."""
     opened = _move(track, "open", who, why, opened_at=track.opened_at or clock.now())
     Corpus.objects.filter(pk=opened.corpus_id).update(opened_at=None)
     return opened
 
 
 def freeze_track(track: Track, who: User | None = None, why: str = "") -> Track:
-    """Return the track, frozen: it takes no more submissions and finishes those it has. Raises
+    """Freeze a track and return it: it takes no more submissions and finishes those it has. Raises
     CannotMove.
     """
     return _move(track, "frozen", who, why)
@@ -121,9 +123,9 @@ def freeze_track(track: Track, who: User | None = None, why: str = "") -> Track:
 
 @transaction.atomic
 def close_track(track: Track, who: User | None = None, why: str = "") -> Track:
-    """Close a track and return it. If no other track on its corpus is open, every judgment of the
-    corpus becomes public. Teams are notified of what a release will contain of their private runs.
-    Raises CannotMove.
+    """Close a track and return it. If no other track on its corpus is open, all judgments of the
+    corpus become public. Teams are told what a release will contain of their private runs. Raises
+    CannotMove.
     """
     now = clock.now()
     closed = _move(track, "closed", who, why, closed_at=now)

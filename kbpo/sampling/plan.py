@@ -1,5 +1,6 @@
-"""Step 3: a submission that was read gets its sampling distributions, its overlaps with the others,
-and a plan: how many judgments each half-width takes at most; once it is scored, how many more.
+"""Step 3: gives a submission that was read its sampling distributions, its overlaps with the
+others, and a plan: the greatest number of judgments for each half-width; for a scored submission,
+of additional judgments.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from kbpo.tracks.registry import kind_of
 
 
 def tick() -> int:
-    """Return how many submissions got their distributions and their plan; or, once they are scored,
-    the plan of what more would take.
+    """Compute the distributions and plans of new submissions, and offers for scored ones; return
+    for how many.
     """
     return work(Submission, "read", _prepare) + plan_orders()
 
@@ -86,7 +87,8 @@ def make_overlaps(submission: Submission) -> None:
     """Store Σ_x p_i(x) p_j(x) of this submission with itself and every other one of its track, for
     each distribution. Only tracks that draw with replacement need this.
 
-    One join over the instances that both predict; computed once, when the newer of the two arrives.
+    The overlap is one join over the instances that both predict, computed once when the newer of
+    the two arrives.
     """
     if submission.track.design != Track.Design.IID:
         return
@@ -119,7 +121,7 @@ def make_overlaps(submission: Submission) -> None:
 
 
 def _replace_alias(weight: str, alias: str) -> str:
-    """Return the weight's SQL over another alias than `p`."""
+    """Return the weight's SQL with another alias instead of `p`."""
     return weight.replace("p.", f"{alias}.")
 
 
@@ -129,7 +131,7 @@ CHOICES = 3
 """Narrower half-widths that are offered once a submission is scored."""
 AGAIN = timedelta(minutes=10)
 MUCH = 0.95
-"""Half-widths above this share of what is there already are not offered."""
+"""Half-widths above this share of the current one are not offered."""
 
 
 def plan(submission: Submission) -> dict[str, Any]:
@@ -146,8 +148,8 @@ def plan(submission: Submission) -> dict[str, Any]:
 
 
 def _refuse_few(submission: Submission) -> None:
-    """Raise OwnersFault where a shared track would print a score of too few predictions: so few
-    judgments could be read off it.
+    """Raise OwnersFault if a shared track would print a score of very few predictions, from which
+    single judgments could be inferred.
     """
     track = submission.track
     if track.is_study or kind_of(track).rates:
@@ -213,7 +215,7 @@ def _plan_further(row: Further) -> None:
 
 
 def max_new_judgments(option: dict[str, Any]) -> int:
-    """Return the most judgments that an option may ask for, which its price is for."""
+    """Return the greatest number of judgments of an option, which its price covers."""
     return int(option.get("new_at_most", option["new"]))
 
 
@@ -235,7 +237,7 @@ def narrower_half_widths(submission: Submission) -> list[str]:
 
 
 def current_half_width(submission: Submission) -> float:
-    """Return half of the interval that is printed of a submission's guaranteed number; infinite
+    """Return the half-width of the printed interval of a submission's guaranteed number; infinite
     before its stage has ended.
     """
     realised = Realised.of(last_batch(submission))
@@ -243,8 +245,8 @@ def current_half_width(submission: Submission) -> float:
 
 
 def was_computed_before(submission: Submission, further: Further) -> bool:
-    """Return whether an offer was computed before the submission was scored: its interval has
-    changed since.
+    """Return whether an offer was computed before the submission was scored, since its interval has
+    changed then.
     """
     if submission.status != "scored" or submission.scored_at is None or further.made_at is None:
         return False
@@ -252,8 +254,8 @@ def was_computed_before(submission: Submission, further: Further) -> bool:
 
 
 def current_offer(submission: Submission) -> Further:
-    """Return the stored offer of a submission; it is recomputed if judgments have come since, or if
-    the last attempt failed.
+    """Return the stored offer of a submission; it is recomputed if judgments have arrived since, or
+    if the last attempt failed.
     """
     now = clock.now()
     since = SampleBatch.objects.filter(

@@ -1,9 +1,9 @@
-"""Takes scores that judges give elsewhere: what one has not scored yet, and what it says of that;
-or a file of scores, whole or not at all.
+"""Stores scores of external judges: lists what a judge has not scored yet, and stores its scores,
+or a file of scores, completely or not at all.
 
-A judge is a program that has read the text: a language model, an extractor. It is told what is to
-be judged, never who predicts it; and it must not have seen what people said, or its scores would
-know of the judgments that they are calibrated by.
+A judge is a program that has read the text: a language model, an extractor. It is given the texts,
+never the systems that predicted them. It must not have seen people's judgments, since its scores
+are calibrated by them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
 AT_MOST = 5000
-"""Scores that one call may bring"""
+"""Greatest number of scores in one call"""
 NOT_PAIRS = (
     "“{0}” asks which of two texts is better: scores of metrics and judges are not used there, so"
     " none are asked for, and none were stored. Where texts are rated one by one, they are."
@@ -53,7 +53,7 @@ NOT_SCORED = (
 
 
 class CannotTake(Exception):
-    """Scores of which nothing was stored; the text is a sentence for who brought them."""
+    """Scores of which nothing was stored; the text is a sentence for the sender."""
 
 
 class BadFile(Exception):
@@ -71,13 +71,15 @@ class StoredScores:
 
     stored: int
     already: int
-    """Those of things that the judge had scored before: the first score stays"""
+    """Number of scores for instances that the judge had scored before; the first score is kept"""
     averaged: int = 0
-    """Texts that several systems wrote, of which a file had several scores: their mean counts"""
+    """Number of texts written by several systems for which a file had several scores; their mean is
+    stored
+    """
     lacking: Sequence[str] = ()
-    """Runs that nobody has confirmed and of which the judge has not scored all"""
+    """Unconfirmed runs that the judge has not scored completely"""
     needs_statement: bool = False
-    """Whether they narrow no score before an admin states that the judge was not tuned"""
+    """Whether the scores are unused until an admin states that the judge was not tuned"""
 
     @property
     def sentence(self) -> str:
@@ -123,8 +125,8 @@ def scorer_of(track: Track, named: Name) -> Scorer | None:
 def list_unscored(
     track: Track, named: Name, *, after: int = 0, limit: int = 100
 ) -> list[dict[str, Any]]:
-    """Return the things that a judge has not scored yet, from the id `after` on, with the texts
-    that the judge is shown. Raises CannotTake where no score would be taken.
+    """Return the instances that a judge has not scored yet, from the id `after` on, with the texts
+    that the judge is given. Raises CannotTake if no score would be accepted.
     """
     _refuse_pairs(track)
     scorer = scorer_of(track, named)
@@ -137,13 +139,13 @@ def list_unscored(
 
 
 def _refuse_pairs(track: Track) -> None:
-    """Raise CannotTake where no scores are used."""
+    """Raise CannotTake on tracks that use no scores."""
     if kind_of(track).opposes:
         raise CannotTake(NOT_PAIRS.format(track.name))
 
 
 def count_unscored(track: Track, scorer: Scorer | None) -> int:
-    """Return how many things a judge has not scored yet."""
+    """Return how many instances a judge has not scored yet."""
     [(number,)] = fetch(
         f"SELECT count(*) FROM ({NOT_SCORED}) AS missing",
         [track.pk, list(STORED), 0, scorer.pk if scorer else 0],
@@ -152,7 +154,7 @@ def count_unscored(track: Track, scorer: Scorer | None) -> int:
 
 
 def list_predictions(track: Track) -> set[int]:
-    """Return all that the submissions of a track predict that are stored."""
+    """Return all instances that the stored submissions of a track predict."""
     rows = fetch(f"{STATED} WHERE s.track_id = %s AND s.status = ANY(%s)", [track.pk, list(STORED)])
     return {instance for (instance,) in rows}
 
@@ -198,10 +200,10 @@ def store_scores(
 def store_score_file(
     track: Track, source: Source, named: Name | None, who: User, *, not_tuned: bool = False
 ) -> dict[str, StoredScores]:
-    """Store a file of scores, whole or not at all, and return the result for each scorer. `named`
-    replaces missing columns. Several scores of one text are averaged.
+    """Store a file of scores, completely or not at all, and return the result for each scorer.
+    `named` replaces missing columns. Several scores of one text are averaged.
 
-    Raises BadFile with a report of all that is wrong, or CannotTake.
+    Raises BadFile with a report of all errors, or CannotTake.
     """
     _refuse_pairs(track)
     report = Report()
@@ -231,7 +233,7 @@ def store_score_file(
 def _read(
     track: Track, source: Source, report: Report, named: Name | None
 ) -> Iterator[tuple[int, Name, float]]:
-    """Yield the scores of a file that can be used: of what, by whom, the value."""
+    """Yield the usable scores of a file: the instance, the scorer, the value."""
     lines = open_text(source, Limits(), report)
     header = next((line for line in lines if line[1].strip()), None)
     content = chain([header], lines) if header else lines
@@ -285,8 +287,8 @@ def runs_to_score(track: Track) -> dict[str, Mapping[str, int]]:
 
 
 def _confirmed_runs(track: Track) -> list[int]:
-    """Return the runs of a track that a judge must score completely. Unconfirmed drafts are not
-    among them.
+    """Return the runs of a track that a judge must score completely; unconfirmed drafts are not
+    included.
     """
     return list(Submission.objects.filter(track=track).confirmed().values_list("pk", flat=True))
 
@@ -301,8 +303,8 @@ def _scored(track: Track, named: Name) -> set[int]:
 
 
 def _report_gaps(track: Track, scorer: Name, scored: set[int], report: Report) -> None:
-    """Report which predictions of the confirmed runs a scorer leaves out; while it covers no run
-    completely, report the run of which it leaves out the least.
+    """Report which predictions of the confirmed runs a scorer leaves out. If it covers no run
+    completely, report the run with the fewest gaps.
     """
     runs = [_predicted_instances(pk) for pk in _confirmed_runs(track)]
     if not runs:
@@ -321,7 +323,7 @@ def _report_gaps(track: Track, scorer: Name, scored: set[int], report: Report) -
 
 
 def _predicted_instances(submission: int) -> set[int]:
-    """Return all that a submission predicts."""
+    """Return all instances that a submission predicts."""
     return {instance for (instance,) in fetch(f"{STATED} WHERE s.id = %s", [submission])}
 
 
@@ -360,12 +362,12 @@ def _scorer(track: Track, named: Name, who: User, *, not_tuned: bool) -> Scorer:
 
 
 def _has_judgments(track: Track) -> bool:
-    """Return whether anything of the test part of a track's corpus has been judged."""
+    """Return whether any target of the test part of a track's corpus has been judged."""
     return Label.objects.filter(target__corpus=track.corpus_id, target__is_dev=False).exists()
 
 
 def _record_statement(track: Track, scorer: Scorer, who: User) -> None:
-    """Record who states that a scorer was not tuned on judgments; the first statement stays."""
+    """Record who states that a scorer was not tuned on judgments; the first statement is kept."""
     if scorer.not_tuned_at is None:
         scorer.not_tuned_by, scorer.not_tuned_at = who, clock.now()
         scorer.save(update_fields=["not_tuned_by", "not_tuned_at"])
@@ -381,8 +383,8 @@ def _store(scorer: Scorer, scores: Sequence[tuple[int, float]]) -> StoredScores:
 
 
 def scorers(track: Track) -> list[dict[str, Any]]:
-    """Return the metrics and judges of a track with their counts of scored things, in the order in
-    which they were added.
+    """Return the metrics and judges of a track with their counts of scored instances, in the order
+    of creation.
     """
     if kind_of(track).opposes:
         return []
@@ -418,7 +420,7 @@ def scorers(track: Track) -> list[dict[str, Any]]:
 
 
 def statement_of(row: Scorer) -> str:
-    """Return who stated when that a scorer was not tuned on the judgments; empty without a
+    """Return who stated, and when, that a scorer was not tuned on the judgments; empty without a
     statement.
     """
     if row.not_tuned_at is None:

@@ -1,4 +1,4 @@
-"""The sampling designs there are: one module and one line each."""
+"""The registry of sampling designs: one module and one line each."""
 
 from __future__ import annotations
 

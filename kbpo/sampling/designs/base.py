@@ -1,6 +1,4 @@
-"""The contract of a sampling design: what a sample would cost, how it is drawn, and when it is
-enough.
-"""
+"""The contract of a sampling design: the cost of a sample, its draw, and when it is sufficient."""
 
 from __future__ import annotations
 
@@ -21,16 +19,16 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
 CLOSE = 1.02
-"""A variance that is above its target by so little is as good as on it."""
+"""Relative excess of a variance over its target that is tolerated"""
 CENT = Decimal("0.01")
 UNDER_WAY = ("confirmed", "judging")
-"""States of a run that people judge, at the price that it was confirmed at"""
+"""Statuses of a run that people judge, at the price of its confirmation"""
 
 
 @dataclass(frozen=True)
 class Realised:
-    """The result of the judgments so far: the variance of the guaranteed number, the variance that
-    the model anticipates, and half of the printed interval.
+    """The result of the judgments so far: the realised variance of the guaranteed number, the
+    variance that the model anticipates, and the half-width of the printed interval.
     """
 
     variance: float
@@ -55,8 +53,8 @@ class Realised:
         )
 
     def keep(self, batch: SampleBatch, *, ended: bool = True) -> None:
-        """Store this in the batch as its current result and, if `ended`, as the final result of its
-        stage.
+        """Store the result in the batch as its current result and, if `ended`, as the final result
+        of its stage.
         """
         now = [
             figure if math.isfinite(figure) else None
@@ -73,30 +71,30 @@ class Realised:
 
 
 class Design(ABC):
-    """A way to draw a sample with known probabilities. Stateless."""
+    """A method to draw a sample with known probabilities. Stateless."""
 
     @abstractmethod
     def draft(
         self, submission: Submission, half_widths: Sequence[str]
     ) -> dict[str, dict[str, Any]]:
-        """Return, per half-width, the most that a draft can cost before it is confirmed: targets,
-        judged already (as far as the team was shown), new, at_most (dollars), work_seconds, and the
-        inputs that the design needs to draw it later. A function of what is public and what the
-        team was shown (`draft.Draft`), of no other judgment.
+        """Return, per half-width, the maximal cost of a draft before it is confirmed: targets,
+        judged already (as far as the team may know), new, at_most (dollars), work_seconds, and the
+        inputs that the design needs to draw the sample later. Depends only on public data and on
+        what the team was shown (`draft.Draft`), not on other judgments.
         """
 
     @abstractmethod
     def options(
         self, submission: Submission, half_widths: Sequence[str]
     ) -> dict[str, dict[str, Any]]:
-        """Return, per half-width, the most that it costs to judge a scored submission further,
-        given everything that is known.
+        """Return, per half-width, the maximal cost of judging a scored submission further, given
+        all data.
         """
 
     @abstractmethod
     def sample(self, submission: Submission) -> int:
         """Store the next batch (or batches) with their samples, and return how many targets were
-        added. Repeatable: a batch's samples are a function of its row and of the rows before it.
+        added. Repeatable: a batch's samples are a function of its row and of earlier rows.
         """
 
     def sample_together(self, submissions: Sequence[Submission]) -> int:
@@ -105,20 +103,20 @@ class Design(ABC):
 
     @abstractmethod
     def variance_to_compare(self, realised: Realised) -> float:
-        """Return the variance that is compared with the ordered one: judging ends as soon as it is
-        as small.
+        """Return the variance that is compared with the ordered one: judging ends when it is not
+        larger.
         """
 
     @abstractmethod
     def reason_to_stop(self, submission: Submission, realised: Realised | None) -> str:
-        """Return why nothing more is to be asked (target, budget, all, stages, exhausted), once all
-        that was drawn is answered; empty if another stage is due. `realised` is what the judgments
-        of the guaranteed number came to; None before there are any.
+        """Return why sampling ends (target, budget, all, stages, exhausted), once all drawn targets
+        are answered; empty if another stage is due. `realised` is the result of the judgments of
+        the guaranteed number; None before there are any.
         """
 
 
 def last_batch(submission: Submission) -> SampleBatch | None:
-    """Return the submission's latest batch of the guaranteed distribution; None before its
+    """Return the submission's latest batch of the guaranteed distribution; None before the
     first.
     """
     return (
@@ -131,22 +129,26 @@ def last_batch(submission: Submission) -> SampleBatch | None:
 
 
 def target_variance(submission: Submission, half_width: str | Decimal) -> float:
-    """Return the variance at which an interval of the track's level has this half-width."""
+    """Return the variance at which an interval of the track's confidence level has this
+    half-width.
+    """
     return variance_at(submission.track, float(half_width))
 
 
 def half_width_at(submission: Submission, variance: float) -> float:
-    """Return the half-width of an interval of the track's level at this variance."""
+    """Return the half-width of an interval of the track's confidence level at this variance."""
     return half_width_of(submission.track, variance)
 
 
 def half_width_of(track: Track, variance: float) -> float:
-    """Return the half-width of an interval of a track's level at this variance."""
+    """Return the half-width of an interval of a track's confidence level at this variance."""
     return float(variance**0.5 * _z(track))
 
 
 def variance_at(track: Track, half_width: float) -> float:
-    """Return the variance at which an interval of a track's level has this half-width."""
+    """Return the variance at which an interval of a track's confidence level has this
+    half-width.
+    """
     return (half_width / _z(track)) ** 2
 
 
@@ -182,8 +184,8 @@ def price_of(submission: Submission, targets: int, new: int) -> dict[str, Any]:
 
 
 def agreed_price(submission: Submission) -> Price | None:
-    """Return the price of an answer that holds while a confirmed or ordered sample is judged, even
-    if the price of the track changes meanwhile; None if today's price holds.
+    """Return the price of an answer that was fixed when a sample was confirmed or ordered, even if
+    the price of the track changed meanwhile; None if today's price applies.
     """
     if submission.status not in UNDER_WAY:
         return None
@@ -223,7 +225,7 @@ def reprice_option(submission: Submission, option: dict[str, Any]) -> dict[str, 
 def make_option(
     submission: Submission, width: str, targets: int, new: int, most: int
 ) -> dict[str, Any]:
-    """Return an option that is likely to ask `new` questions, and asks `most` at the most."""
+    """Return an option that is expected to need `new` questions, and at most `most`."""
     price = price_of(submission, targets, new)
     at_most = str(Decimal(price["each"]) * most)
     return price | {"half_width": width, "at_most": at_most, "new_at_most": most}

@@ -1,5 +1,5 @@
 """Design iid: draws with replacement from p_i, as published (Chaganty 2018, section 3.4); one batch
-a distribution.
+for each distribution.
 """
 
 from __future__ import annotations
@@ -35,16 +35,17 @@ from scoring.inclusion import at_least_once, union_probability
 
 DRAW_LIMIT = 20_000
 LEAST = 30
-"""Own draws of every system, even where others' labels would do: what nobody else predicts would
-count as wrong without any."""
+"""Minimal number of own draws of every system, even if others' labels would suffice: without any,
+predictions that no other system makes would count as wrong."""
 SUPPORT_LIMIT = 20_000
-"""A larger X_i is represented, in the search for the sample size, by this many draws from p_i."""
+"""Size of X_i above which it is represented, in the search for the sample size, by this many draws
+from p_i.
+"""
 
 
 class Iid(Design):
-    """Independent draws. The seed of every batch is fixed beforehand and secret; the plan of a
-    draft shows how many targets such draws hold on average, and its price covers distinct targets
-    only.
+    """Independent draws. The seed of every batch is fixed in advance and secret. The plan of a
+    draft shows the expected number of targets, and its price covers distinct targets only.
     """
 
     def draft(
@@ -92,9 +93,7 @@ class Iid(Design):
 
 
 def make_batch(submission: Submission, kind: str, size: int) -> SampleBatch:
-    """Return the batch of a distribution, one for each order: everything that its draw depends
-    on.
-    """
+    """Return the batch of a distribution, one for each order, with all inputs of its draw."""
     stage = 1 + submission.orders
     batch, _ = SampleBatch.objects.get_or_create(
         submission=submission,
@@ -115,8 +114,8 @@ def make_batch(submission: Submission, kind: str, size: int) -> SampleBatch:
 
 
 def fill(batch: SampleBatch) -> int:
-    """Return how many distinct instances the batch holds after its draw was stored (a repeat stores
-    nothing new).
+    """Store the draw of a batch and return its number of distinct instances. A repeat stores
+    nothing new.
     """
     samples = draws_of(batch)
     Sample.objects.bulk_create(samples, batch_size=2000, ignore_conflicts=True)
@@ -140,8 +139,8 @@ def draws_of(batch: SampleBatch) -> list[Sample]:
 
 
 def draw(p: Floats, n: int, seed: int) -> tuple[Ids, Ids]:
-    """Return the indices drawn with replacement from p, and how often each: n draws in all. The
-    same seed gives the same draw.
+    """Draw n indices with replacement from p; return the distinct indices and how often each was
+    drawn. The same seed gives the same draw.
     """
     generator = np.random.Generator(np.random.PCG64(seed))
     cumulative = np.cumsum(p)
@@ -151,8 +150,8 @@ def draw(p: Floats, n: int, seed: int) -> tuple[Ids, Ids]:
 
 
 def sizes(track: Track, guaranteed: int) -> dict[str, int]:
-    """Return the number of draws of each distribution: the guaranteed one's, and a share of it for
-    each of the others.
+    """Return the number of draws of each distribution: all for the guaranteed one, and a share of
+    it for each of the others.
     """
     other = int(np.ceil(guaranteed * float(track.other_share)))
     return {
@@ -170,8 +169,8 @@ def _limit_to_plan(most: dict[str, int], wanted: dict[str, int]) -> dict[str, in
 
 
 def existing_draws(submission: Submission, owners: Collection[int]) -> dict[str, Any]:
-    """Return the labelled draws that exist already: of the guaranteed distribution for some other
-    runs, with P and the overlap with this submission last.
+    """Return the existing labelled draws from the guaranteed distributions of other runs, with P
+    and the overlap; this submission is last.
     """
     track, kind = submission.track, submission.track.distribution
     labelled_draws = list(
@@ -230,7 +229,7 @@ def _option_of_more_draws(
     supports: dict[str, tuple[Ids, Ids, Floats]],
     state: State,
 ) -> dict[str, Any]:
-    """Return an option of a scored submission: draws beyond those it has."""
+    """Return an option of a scored submission: draws in addition to those it has."""
     draws = sizes(submission.track, _required_more(submission, half_width, state))
     old = set(
         Sample.objects.filter(batch__submission=submission).values_list("target_id", flat=True)
@@ -249,7 +248,7 @@ def _option_of_more_draws(
 
 
 def _required_more(submission: Submission, half_width: Decimal, state: State) -> int:
-    """Return the fewest further draws that meet the half-width: the variance that the board's
+    """Return the fewest further draws that reach the half-width: the variance that the board's
     estimator expects must fall by the same ratio as the realised one.
     """
     target, realised = target_variance(submission, half_width), Realised.of(last_batch(submission))

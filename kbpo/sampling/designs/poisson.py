@@ -1,10 +1,10 @@
-"""Design poisson: a target is asked iff its random number lies below its threshold; thresholds rise
-like water.
+"""Design poisson: people are asked about a target iff its random number lies below its threshold;
+thresholds are raised by water-filling.
 
-A new submission raises the thresholds of what it predicts just so far that the guaranteed number
-meets its interval, with the fewest expected new questions. It goes in stages: the model g learns
-from each, and so does what is known of its errors; what counts in the end is the variance that the
-model expects once it has learnt, not the planned one.
+A new submission raises the thresholds of its targets just enough for the ordered interval of the
+guaranteed number, with the fewest expected new questions. Sampling has stages, after each of which
+the model g and the estimate of its errors are refitted. Sampling ends by the variance that the
+refitted model expects, not by the planned one.
 """
 
 from __future__ import annotations
@@ -42,28 +42,28 @@ from kbpo.tracks.registry import kind_of
 from scoring.arrays import Floats
 
 FIRST = 4.0
-"""Planned variance of the first stage, in units of the target: coarse, so that g is learnt
+"""Planned variance of the first stage, in units of the target variance; large, so that g is fitted
 early."""
 STAGES = 12
-"""Most stages of an order."""
+"""Greatest number of stages of an order"""
 LOWEST = 1e-9
-"""Share of a goal at which all is asked."""
+"""Share of a goal at which all targets are drawn"""
 CERTAIN = 1e-6
-"""A threshold that is below 1 by so little is as good as 1."""
+"""Distance below 1 at which a threshold counts as 1"""
 PRICED_AIM = 0.8
-"""What 'at most' allows for: a plan misses in a quarter to a third of arrivals, and then asks
-for more."""
+"""Share of the target variance that 'at most' is computed for, since a quarter to a third of plans
+miss the target and then ask for more."""
 ROUNDING = 1e-9
 CENSUS = "imported"
-"""Why all is drawn of a submission that was judged elsewhere"""
+"""Reason why all targets are drawn for a submission that was judged elsewhere"""
 SPREAD = 2.0
-"""Standard deviations of the number of questions that 'at most' allows for in a draft: what lies
-below its threshold is chance."""
+"""Standard deviations of the number of questions that 'at most' includes in a draft, since the
+number of drawn targets is random."""
 
 
 class Poisson(Design):
-    """Thresholds on targets, raised in stages until the variance that the model expects meets the
-    target or the money ends.
+    """Thresholds on targets, raised in stages until the variance that the model expects reaches the
+    target or the money is used up.
     """
 
     def draft(
@@ -102,7 +102,7 @@ class Poisson(Design):
         return self.sample_together([submission])
 
     def sample_together(self, submissions: Sequence[Submission]) -> int:
-        """Sample all submissions that wait with one joint plan, so that a question that serves
+        """Sample all pending submissions with one joint plan, so that a question that serves
         several of them is asked once.
         """
         plans = [Plan.of(submission) for submission in submissions]
@@ -122,9 +122,9 @@ class Poisson(Design):
 
     def variance_to_compare(self, realised: Realised) -> float:
         """Return the variance that the model expects. The realised variance is ignored: stopping
-        when it is small enough would stop where it happens to be too small, and pay for more where
-        it happens to be large. The interval is still computed from the larger of the two, so it is
-        now and then a little wider than was ordered.
+        when it is small enough would stop when it is too small by chance, and pay for more when it
+        is too large by chance. The interval is still computed from the larger of the two, so it is
+        sometimes a little wider than ordered.
         """
         return realised.anticipated
 
@@ -162,9 +162,9 @@ class Poisson(Design):
 
 
 def _goal(submission: Submission, state: State) -> float:
-    """Return the variance that the next stage plans for: a coarse one first; then as much less than
-    what is planned so far as what the model expects asks for. An order of more begins where the one
-    before it ended.
+    """Return the variance that the next stage plans for: a coarse one at first; later the last
+    planned variance, reduced by the ratio of the target to the expected variance. An order of more
+    judgments begins where the order before it ended.
     """
     target = target_variance(submission, submission.plan["chosen"])
     last, done = last_batch(submission), _stages(submission)
@@ -183,37 +183,39 @@ def _stages(submission: Submission) -> int:
 
 
 def _drawn_targets(submission: Submission) -> set[int]:
-    """Return the targets that were drawn for the submission so far."""
+    """Return the targets drawn for the submission so far."""
     samples = Sample.objects.filter(batch__submission=submission)
     return set(samples.values_list("target_id", flat=True))
 
 
 def _is_certain(submission: Submission) -> bool:
-    """Return whether all that the submission drew was certain to be asked."""
+    """Return whether all targets that the submission drew had probability 1."""
     drawn = np.array(sorted(_drawn_targets(submission)), dtype=np.int64)
     return bool((thresholds(submission.track, drawn) > 1 - CERTAIN).all())
 
 
 @dataclass
 class Plan:
-    """The next stage of one submission: what it raises thresholds to, and what it pays for."""
+    """The next stage of one submission: the thresholds that it sets, and the questions that it pays
+    for.
+    """
 
     submission: Submission
     state: State
     goal: float
-    """The variance that is planned for"""
+    """The planned variance"""
     multiplier: float
     pi: Floats
     """Thresholds of the submission's targets"""
     pays: set[int]
-    """Targets that are to be asked and paid for from its reservation"""
+    """Targets whose questions are paid from its reservation"""
     why: str = "target"
     together: int = 1
-    """How many submissions were planned with it"""
+    """Number of submissions that were planned together"""
 
     @classmethod
     def of(cls, submission: Submission) -> Plan:
-        """Return the stage by itself, as far as the money reaches."""
+        """Return the next stage of a submission alone, as far as the money suffices."""
         state = State(submission)
         if _is_imported(submission, state.target_id.tolist()):
             goal = _goal(submission, state)
@@ -227,16 +229,16 @@ class Plan:
 
     @property
     def adds(self) -> bool:
-        """Return whether it adds anything to the submission's sample."""
+        """Return whether the plan adds a target to the submission's sample."""
         return _adds(self.submission, self.state, self.pi)
 
     @property
     def has_enough_reserved(self) -> bool:
-        """Return whether its open reservation is enough."""
+        """Return whether the submission's open reservation suffices."""
         return len(self.pays) <= _questions_paid_for(self.submission)
 
     def store(self) -> int:
-        """Return how many targets the submission's sample gained."""
+        """Store the batch of the plan, and return how many targets the sample gained."""
         submission, state = self.submission, self.state
         target = target_variance(submission, submission.plan["chosen"])
         batch = SampleBatch.objects.create(
@@ -280,8 +282,8 @@ def fill_together(plans: Sequence[Plan]) -> None:
     """Set the thresholds of the plans so that all goals are met with the fewest expected new
     questions (`multipliers_together`).
 
-    One of the submissions that need a new question pays for it, drawn with probability proportional
-    to λ² s², by how much each of them raised its threshold.
+    One of the submissions that need a new question pays for it. It is drawn with probability
+    proportional to λ² s², its contribution to the raised threshold.
     """
     target_ids = np.unique(np.concatenate([plan.state.target_id for plan in plans]))
     places = [np.searchsorted(target_ids, plan.state.target_id) for plan in plans]
@@ -334,8 +336,8 @@ def _questions_paid_for(submission: Submission) -> int:
 
 
 def _is_imported(submission: Submission, targets: list[int]) -> bool:
-    """Return whether all that a submission predicts was judged elsewhere and imported. All of its
-    targets are then drawn, so that all labels count. Labels made here must not raise a target's
+    """Return whether all predictions of a submission were judged elsewhere and imported. All of its
+    targets are then drawn, so that all labels are used. Labels made here must not raise a target's
     probability, because they exist only for targets that were drawn.
     """
     kind = kind_of(submission.track)
@@ -347,7 +349,7 @@ def _is_imported(submission: Submission, targets: list[int]) -> bool:
 def _affordable_thresholds(
     submission: Submission, state: State, goal: float
 ) -> tuple[Floats, float, str]:
-    """Return thresholds for the goal, or the highest that the open reservation still pays for; the
+    """Return thresholds for the goal, or the highest that the open reservation pays for; the
     variance that they plan for; and which of the two it is.
     """
     can = _questions_paid_for(submission)
@@ -366,7 +368,7 @@ def _affordable_thresholds(
 
 
 def _adds(submission: Submission, state: State, pi: Floats) -> bool:
-    """Return whether thresholds add anything to the submission's sample."""
+    """Return whether thresholds add a target to the submission's sample."""
     return bool(set(state.targets_below(pi).tolist()) - _drawn_targets(submission))
 
 
@@ -382,7 +384,7 @@ def _stands_still(submission: Submission, state: State, pi: Floats) -> bool:
 
 
 def _is_short(submission: Submission) -> bool:
-    """Return whether the judgments so far come to less than was ordered."""
+    """Return whether the precision reached so far is less than ordered."""
     realised = Realised.of(last_batch(submission))
     target = target_variance(submission, submission.plan["chosen"])
     return realised is None or realised.anticipated > CLOSE * target
@@ -391,11 +393,12 @@ def _is_short(submission: Submission) -> bool:
 def _lower_until_something_is_added(
     submission: Submission, state: State, goal: float
 ) -> tuple[Floats, float, str]:
-    """Return the result of `_affordable` for a goal that is lowered until at least one target is
-    added to the sample. This is needed where most of a variance is disagreement between people.
+    """Return the result of `_affordable_thresholds` for a goal that is lowered until at least one
+    target is added to the sample. This is needed if most of a variance is disagreement between
+    people.
 
-    Where it lies depends on how many targets are expected to be added (1, 2, 4, …, twice as many
-    the next time), not on their random numbers.
+    The lowered goal depends on the expected number of added targets (1, 2, 4, …, doubled each
+    time), not on their random numbers.
     """
     left = ~np.isin(state.target_id, sorted(_drawn_targets(submission)))
     before = np.minimum(state.chance[left], 1 - LOWEST)
@@ -413,7 +416,7 @@ def _lower_until_something_is_added(
 
 
 def _store(batch: SampleBatch, plan: Plan) -> int:
-    """Return how many targets the submission's sample gained."""
+    """Store the batch of a plan, and return how many targets the submission's sample gained."""
     earlier, state = _drawn_targets(batch.submission), plan.state
     probability_of = dict(zip(state.target_id.tolist(), plan.pi.tolist(), strict=True))
     samples = [

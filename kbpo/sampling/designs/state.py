@@ -1,5 +1,5 @@
-"""What a plan starts from: a submission's targets with their weights, their chances so far, and the
-model's doubt.
+"""The starting point of a plan: a submission's targets with their weights, their current
+probabilities, and the model's expected error.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from scoring.inputs import remaining_variance
 from scoring.pool import Pool
 
 BOLD = 1e9
-"""How far an order of more goes at once: the model was tried in the stages before."""
+"""How much an order of more judgments plans at once; larger, since the model was tested in earlier
+stages.
+"""
 
 
 class State:
@@ -56,7 +58,7 @@ class State:
         self.target_id: Ids = pool.target_id[own]
         self.u: Floats = pool.u[own]
         self.chance: Floats = read_inclusion(self.track, pool).asked[own]
-        """(t,) probability of being asked so far"""
+        """(t,) current inclusion probability"""
         nothing_waits = np.zeros(pool.target_id.size, dtype=np.bool_)
         self.settled: Floats = Thresholds(self.track, pool, nothing_waits).settled[own]
         self.p: Floats = pool.p[self.track.distribution][:, [me]].toarray().ravel()[mine]
@@ -75,12 +77,12 @@ class State:
         self._is_new: dict[int, bool] = {}
 
     def variance_to_control(self, goal: float) -> float:
-        """Return the part of a planned variance that thresholds control."""
+        """Return the part of a planned variance that depends on thresholds."""
         return max(goal - self.noise, LEAST_LEFT * goal)
 
     def reachable_variance(self, goal: float) -> float:
-        """Return the variance that thresholds raised for a goal plan for: not less than what is
-        left once all is judged.
+        """Return the variance that thresholds raised for a goal plan for, at least the variance
+        that remains when all targets are judged.
         """
         return self.noise + self.variance_to_control(goal) if self.noise else goal
 
@@ -119,8 +121,8 @@ class State:
     def variance_to_plan(
         self, target: float, realised: Realised | None, *, most: float = BOLD
     ) -> float:
-        """Return the variance to plan for, so that the model expects the target after what it
-        expected of the judgments so far.
+        """Return the variance to plan for, so that the model's expected variance reaches the
+        target, given its expectation after the judgments so far.
         """
         planned = self.planned
         if realised is None or not 0 < planned < np.inf:
@@ -128,13 +130,12 @@ class State:
         return next_goal(planned, realised.anticipated, target_variance=target, most=most)
 
     def targets_below(self, pi: Floats) -> Ids:
-        """Return targets below their thresholds."""
+        """Return the targets whose random numbers lie below their thresholds."""
         return np.asarray(self.target_id[self.u < pi])
 
     def unpaid_targets(self, targets: Ids) -> set[int]:
-        """Return the targets among these that have no answer and that no submission is paying for
-        already, as of the first call for each: the search for affordable thresholds calls this
-        again and again.
+        """Return the targets without an answer that no submission is paying for already, as of the
+        first call for each: the search for affordable thresholds calls this repeatedly.
         """
         wanted = targets.tolist()
         if missing := [target for target in wanted if target not in self._is_new]:
@@ -144,9 +145,7 @@ class State:
 
 
 def to_be_paid(submission: Submission, targets: Collection[int]) -> set[int]:
-    """Return the targets among these that have no answer and that no submission is paying for
-    already.
-    """
+    """Return the targets without an answer that no submission is paying for already."""
     mine = submission.pk
     open_ones = kind_of(submission.track).find_unanswered({mine: list(targets)})[mine]
     ordered = Sample.objects.filter(target__in=open_ones).filter(

@@ -1,14 +1,15 @@
-"""Draws documents to be annotated whole, settles them when they are, and reads which of them count
-for recall.
+"""Draws documents to be read in full, settles them when they were read, and selects those used for
+recall.
 
-Design uniform: n of D without replacement; more may follow at any time, and all of them are one
-uniform sample again. Design two_stage: a fifth is uniform; once it is annotated, `second_stage`
-draws the others.
+Design uniform: n of D without replacement; more may follow at any time, and all of them together
+are again a uniform sample. Design two_stage: a fifth is uniform; once it is annotated,
+`second_stage` draws the others.
 
-Documents of a batch go out in random order, and one counts as soon as all before it are annotated
-or given up: what is quick to annotate must not come first. The second of two stages counts when it
-is complete; from then on a document of it has its probability given the first stage, and those of
-the first stand for nothing but themselves.
+Documents of a batch are assigned in random order. A document is used as soon as all before it are
+annotated or ended without annotation; otherwise documents that are quick to annotate would come
+first. The second of two stages is used when it is complete. From then on its documents have their
+probabilities conditional on the first stage, and documents of the first stage represent only
+themselves.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ from kbpo.tracks.models import Track
 from scoring.documents import Annotated
 
 UNIFORM_SHARE = 0.5
-"""Share of the second stage's probabilities that is uniform, if nothing else is said: no document
-weighs more than twice what it would there."""
+"""Default share of the second stage's probabilities that is uniform: no document weighs more than
+twice as much as in a uniform draw."""
 LEAST_UNIFORM = 0.1
-"""With less, single documents could weigh more than ten times as much."""
+"""Smallest uniform share; with less, single documents could weigh more than ten times as much."""
 UNIFORM, TWO_STAGE = DocumentBatch.Design.UNIFORM, DocumentBatch.Design.TWO_STAGE
 FIRST_SHARE = 0.2
 """Share of the documents that the first of two stages draws."""
@@ -46,8 +47,8 @@ class CannotDraw(ValueError):
 
 
 def draw_documents(track: Track, size: int, seed: int) -> list[int]:
-    """Return the numbers of `size` documents, drawn uniformly without replacement; the same seed
-    gives the same draw.
+    """Return the primary keys of `size` documents, drawn uniformly without replacement; the same
+    seed gives the same draw.
     """
     keys = list(
         Document.objects.filter(corpus=track.corpus, part=Part.TEST)
@@ -63,8 +64,8 @@ def draw_documents(track: Track, size: int, seed: int) -> list[int]:
 
 
 def named_documents(track: Track, keys: Iterable[str]) -> list[int]:
-    """Return the numbers of documents named by their keys. Raises CannotDraw for one that the
-    corpus does not have.
+    """Return the primary keys of documents with these keys. Raises CannotDraw if the corpus does
+    not have one of them.
     """
     wanted = list(dict.fromkeys(keys))
     number_of = dict(
@@ -83,8 +84,8 @@ def named_documents(track: Track, keys: Iterable[str]) -> list[int]:
 
 
 def waiting_documents(track: Track) -> list[int]:
-    """Return the documents that were drawn and are not annotated yet, in the order in which they go
-    out.
+    """Return the documents that were drawn and are not annotated yet, in the order of
+    assignment.
     """
     document_samples = DocumentSample.objects.filter(track=track, settled_at__isnull=True)
     return list(
@@ -105,8 +106,9 @@ def order_documents(
     user: User | None = None,
     why: str = COMMAND,
 ) -> DocumentBatch:
-    """Return a new draw of documents. With two stages, `size` counts both, and the documents drawn
-    uniformly before form the first; `uniform_share` of the second stage's probabilities is uniform.
+    """Draw documents and return the batch. With two stages, `size` includes both, and documents
+    that were drawn uniformly before form the first; `uniform_share` of the second stage's
+    probabilities is uniform.
 
     Raises CannotDraw.
     """
@@ -177,14 +179,12 @@ def describe_draw(batch: DocumentBatch) -> str:
 
 
 def first_stage(size: int) -> int:
-    """Return how many of the documents of two stages the first one draws."""
+    """Return how many documents of a two-stage draw the first stage draws."""
     return max(LEAST, math.ceil(FIRST_SHARE * size - 1e-9))
 
 
 def uniform_draw(batch: DocumentBatch) -> list[int]:
-    """Return the documents of a uniform draw in their random order, from its seed: now, or again at
-    any later time.
-    """
+    """Return the documents of a uniform draw in their random order, recomputed from its seed."""
     before = DocumentSample.objects.filter(track=batch.track_id, drawn_at__lt=batch.drawn_at)
     left = Document.objects.filter(corpus=batch.track.corpus_id, part=Part.TEST).exclude(
         pk__in=before.values("document_id")
@@ -230,12 +230,12 @@ def split_stages(track: Track) -> bool:
 
 @transaction.atomic
 def settle_documents(track: Track, documents: Sequence[int], *, seed: int | None = None) -> int:
-    """Return how many documents of the track count as annotated whole, these included. A repeat
+    """Mark documents as read in full, and return how many documents of the track are. A repeat
     changes nothing.
 
-    What was drawn keeps its probability. Others are taken for a uniform sample: each then has n/D,
-    with n the number of all uniform ones. Raises CannotDraw for others where documents are drawn in
-    two stages.
+    Drawn documents keep their probabilities. Others are treated as a uniform sample: each then has
+    n/D, with n the number of all uniform ones. Raises CannotDraw for others if documents are drawn
+    in two stages.
     """
     _lock(track)  # the probability depends on all of them
     now = clock.now()
@@ -282,11 +282,11 @@ def _and_more(number: int) -> str:
 
 
 LEAST = 2
-"""Fewer documents than this in a stage have no variance."""
+"""Number of documents in a stage below which there is no variance"""
 
 
 def annotated_documents(track: Track) -> Annotated:
-    """Return the annotated documents of a track that count now."""
+    """Return the annotated documents of a track that are used now."""
     document_samples = list(
         DocumentSample.objects.filter(track=track).order_by("stage", "batch", "position")
     )
@@ -313,7 +313,7 @@ def annotated_documents(track: Track) -> Annotated:
 
 
 def abandoned_documents(documents: Iterable[int]) -> set[int]:
-    """Return the documents among these whose annotation was abandoned: their label is empty."""
+    """Return the documents whose annotation ended without a result: their label is empty."""
     labels = Label.objects.filter(
         target__document__in=list(documents), target__kind="document", value={}
     )

@@ -1,5 +1,5 @@
 """Imports exhaustive annotation of documents as labels, from the command line or the browser, so
-that recall can be measured before anybody annotates.
+that recall can be measured before anybody annotates here.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ class ImportCounts:
     """The counts of an import."""
 
     labels: Mapping[str, int]
-    """What is labelled, in words -> how many of it"""
+    """What is labelled, in words -> number of labels"""
     documents: int
     unmarked: int
-    """Of these documents, those in which nothing is marked"""
+    """Number of imported documents without any mark"""
     annotated: int
-    """Documents of the track that are annotated now"""
+    """Number of documents of the track that are annotated now"""
     lacking: int = 0
-    """What relations name, and the file of mentions lacks"""
+    """Number of mentions in relations that the file of mentions lacks"""
     first_lacking: int = 0
-    """The line that names the first of it"""
+    """Line of the first such mention"""
 
 
 @transaction.atomic
@@ -67,11 +67,11 @@ def import_annotations(
     """Import annotations of these documents, mark the documents as settled, and return the counts.
     All or nothing; a repetition changes nothing.
 
-    What is marked is true. What is not marked is missing, unless the annotation is `closed`: then
-    it is false, and the label of the document alone says so. The files may cover more documents.
-    What a relation names and the file of mentions lacks is counted, not refused. Raises CannotLoad
-    (kbpo.corpus.load). `is_public`: the annotation was published elsewhere, so everybody may see
-    it; later runs carry a mark.
+    Marked relations are true. Unmarked ones are missing, unless the annotation is `closed`: then
+    they are false, which only the label of the document states. The files may cover more documents.
+    Mentions in relations that the file of mentions lacks are counted, not refused. Raises
+    CannotLoad (kbpo.corpus.load). With `is_public` the annotation was published elsewhere, so
+    everybody may see it; later runs carry a mark.
     """
     corpus = track.corpus
     origin = f"import:{_digest(gold, mentions)}"
@@ -95,14 +95,14 @@ def import_annotations(
 
 
 def _note_documents(marked: set[int], values: Values) -> Values:
-    """Yield the values as they are; the documents that they lie in are added to `marked`."""
+    """Yield the values unchanged, and add their documents to `marked`."""
     for place, value in values:
         marked.add(place.document)
         yield place, value
 
 
 def _label(corpus: Corpus, origin: str, values: Values, is_public: bool) -> int:
-    """Return how many values were recorded as labels, some thousands at a time."""
+    """Record values as labels, some thousands at a time, and return their number."""
     total = 0
     while chunk := list(islice(values, CHUNK)):
         targets = make_targets(corpus, [place for place, _ in chunk])
@@ -116,7 +116,7 @@ def _label(corpus: Corpus, origin: str, values: Values, is_public: bool) -> int:
 
 
 def _digest(*paths: Path) -> str:
-    """Return a short name of the files' content."""
+    """Return a short digest of the files' contents."""
     digest = hashlib.sha256()
     for path in paths:
         if path.exists():
@@ -125,13 +125,13 @@ def _digest(*paths: Path) -> str:
 
 
 def tick() -> int:
-    """Return how many uploads were tried or loaded."""
+    """Try or load uploads; return how many."""
     return process_uploads(AnnotationUpload, _load)
 
 
 def _load(row: AnnotationUpload) -> Found:
-    """Load one upload and return its counts. Raises CannotLoad, or OwnersFault where the file
-    matches no sampled document.
+    """Load one upload and return its counts. Raises CannotLoad, or OwnersFault if the file matches
+    no sampled document.
     """
     try:
         done = import_annotations(

@@ -1,10 +1,11 @@
-"""Draws the second stage of documents: in proportion to what they say of the entities that people
-found in the first.
+"""Draws the second stage of documents, in proportion to their mentions of the entities that people
+found in the first stage.
 
-Entities are those of settled annotation (experts, imports, whole documents), never of a system's
-linker or of the corpus's own mentions: else what systems find would decide which documents are
-read. A document is weighed by the TF-IDF of their names, mixed with uniform, so that every document
-has a probability. It is given the first stage, whose documents count for themselves.
+Entities come from settled annotation (experts, imports, whole documents), never from a system's
+linker or the corpus's own mentions; otherwise the systems' predictions would decide which documents
+are read. A document is weighted by the TF-IDF of the entities' names, mixed with a uniform share,
+so that every document has a positive probability. The probability is conditional on the first
+stage, whose documents represent themselves.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 def tick() -> int:
-    """Return how many second stages were drawn."""
+    """Draw the second stages that are due; return how many."""
     waiting = DocumentBatch.objects.filter(design=TWO_STAGE, stage=1).exclude(
         track__in=DocumentBatch.objects.filter(stage=2).values("track")
     )
@@ -54,8 +55,8 @@ def _drawn_for(track: Track) -> bool:
 
 
 def draw_second_stage(track: Track, *, seed: int | None = None) -> DocumentBatch | None:
-    """Return the second stage; None while the first is not annotated, or where there is one
-    already.
+    """Draw the second stage and return it; None while the first is not annotated, or if it was
+    drawn already.
     """
     if not _is_due(track):
         return None
@@ -126,8 +127,8 @@ def weights(corpus: Corpus, names: dict[str, int], documents: Sequence[int]) -> 
 def _probabilities(
     track: Track, before: set[int], size: int, when: datetime, uniform: float
 ) -> tuple[list[int], Floats, dict[str, Any]]:
-    """Return the documents that are not drawn yet, the probability of each, and the numbers from
-    which these were computed.
+    """Return the documents that are not drawn yet, the probability of each, and the intermediate
+    numbers of the computation.
     """
     test = Document.objects.filter(corpus=track.corpus_id, part=Part.TEST)
     left = test.exclude(pk__in=before).order_by("key")
