@@ -29,7 +29,7 @@ HALF = 0.5  # π of the rows that stand for judges' noise: (1 − ½)(√2 z)² 
 WIDEST = 0.25  # the most that ratings between 0 and 1 can vary
 LENT = 5.0  # ratings for which what holds of all systems counts in each
 SUPPOSED = 6.0  # degrees of freedom for which σ_a² of all systems counts in that of each
-EVENNESS = 6.0  # squared coefficient of variation from which T counts as one whole pair
+EVENNESS = 10.0  # squared coefficient of variation from which T counts as one whole pair
 FEWEST_PAIRS = 20  # second opinions drawn at random, below which σ_a² is not separable
 TELLING = 1.1  # a width that grows by more than a tenth is worth printing
 
@@ -205,7 +205,7 @@ def judgment_variance(rating: ArrayLike, item: ArrayLike) -> float:
     + ½)). Others give ``(W + w T)/(d + w)``, T the variance of all ratings here, so that people who
     agree on the few outputs that two rated do not make an interval a point. The weight w is 1 where
     most pairs agree and a few differ widely, and less where all differ alike: the squared
-    coefficient of variation of the outputs' sums of squares over 6, at most 1.
+    coefficient of variation of the outputs' sums of squares over 10, at most 1.
 
     Parameters
     ----------

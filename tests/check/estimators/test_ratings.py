@@ -381,7 +381,7 @@ def test_annotator_noise_is_pooled_over_the_pairs():
     rating = rng.choice([0.0, 0.5, 1.0], size=(30, 2), p=[0.2, 0.3, 0.5])
     squares = (rating[:, 0] - rating[:, 1]) ** 2 / 2
     pairs = np.repeat(np.arange(30), 2)
-    weight = squares.var(ddof=1) / squares.mean() ** 2 / 6
+    weight = squares.var(ddof=1) / squares.mean() ** 2 / 10
     expected = (squares.sum() + weight * rating.var(ddof=1)) / (30 + weight)
     assert 0.1 < weight < 1
     assert judgment_variance(rating.ravel(), pairs) == pytest.approx(expected)
