@@ -11,7 +11,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Case, Exists, F, OuterRef, Q, When
+from django.db.models import F, Q
 
 from kbpo import clock
 from kbpo.accounts.audit import note
@@ -257,26 +257,27 @@ def current_offer(submission: Submission) -> Further:
     """Return the stored offer of a submission; it is recomputed if judgments have arrived since, or
     if the last attempt failed.
     """
-    now = clock.now()
-    since = SampleBatch.objects.filter(
-        submission__track=submission.track_id, settled_at__gt=OuterRef("made_at")
-    )
-    stale = Q(status="failed") | Q(Exists(since), status="made")
-    stale &= Q(status_since__lt=now - AGAIN)
     plans = Further.objects.filter(submission=submission)
-    stored = plans.annotate(is_stale=Case(When(stale, then=True), default=False)).first()
+    stored = plans.first()
     if stored is None:
-        further, new = Further.objects.get_or_create(
+        stored, new = Further.objects.get_or_create(
             submission=submission, defaults={"status": "wanted", "order": submission.orders + 1}
         )
         if new:
             nudge("plan")
-        return further
-    if stored.is_stale and plans.filter(stale).update(
-        status="wanted", status_since=now, next_try_at=now, attempts=0
-    ):
-        nudge("plan")
-        stored.refresh_from_db()
+        return stored
+    now = clock.now()
+    if stored.status in ("made", "failed") and stored.status_since < now - AGAIN:
+        settled = SampleBatch.objects.filter(submission__track=submission.track_id)
+        is_stale = (
+            stored.status == "failed" or settled.filter(settled_at__gt=stored.made_at).exists()
+        )
+        unchanged = plans.filter(status=stored.status, status_since=stored.status_since)
+        if is_stale and unchanged.update(
+            status="wanted", status_since=now, next_try_at=now, attempts=0
+        ):
+            nudge("plan")
+            stored.refresh_from_db()
     return stored
 
 
