@@ -1,5 +1,5 @@
-"""Step 2a: what a submission predicts is scored by the metrics of its kind of track, some of it at
-a time; what is stored is never computed again.
+"""Step 2a: computes the metrics of a submission's predictions, a portion at a time; stored scores
+are never computed again.
 """
 
 from __future__ import annotations
@@ -23,13 +23,15 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of, kinds
 
 AT_ONCE = 200
-"""Predictions whose metrics are computed in one transaction: what a killed worker does again"""
+"""Number of predictions whose metrics are computed in one transaction, which a killed worker
+repeats
+"""
 RETIRED = "Another version of it has scored everything."
 RESTORED = "It has scored everything, in the place of another version."
 LONGEST = 20.0
-"""Seconds of a tick"""
+"""Longest duration of a tick in seconds"""
 STORED = ("planned", "confirmed", "judging", "scored")
-"""Statuses of submissions whose predictions are here"""
+"""Statuses of submissions whose predictions are stored"""
 STATED = (
     "SELECT DISTINCT p.instance_id FROM submissions_prediction p JOIN submissions_submission s"
     " ON s.id = p.submission_id"
@@ -107,8 +109,8 @@ def _scorer(kind: Kind, metric: Metric) -> Scorer:
 
 
 def _retire(every: QuerySet[Scorer], scorers: Mapping[str, Scorer]) -> None:
-    """Stop using versions of scorers that newer, complete versions replace. The newer ones are used
-    even if they had been retired, as after an upgrade that was undone.
+    """Stop using versions of scorers that newer, complete versions replace. The newer ones are put
+    in use even if they were retired, as after an upgrade that was undone.
     """
     computed = every.filter(source=Scorer.Source.COMPUTED, is_used=True)
     old = computed.filter(name__in=scorers).exclude(pk__in=[row.pk for row in scorers.values()])

@@ -1,4 +1,4 @@
-"""What metrics and judges say: a score is a row, and belongs to one version of who gave it."""
+"""Scores of metrics and judges: each score is a row, and belongs to one version of its scorer."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from kbpo.submissions.models import Submission
 
 
 class ScorerQuerySet(models.QuerySet["Scorer"]):
-    """Scorers with the rule of which may narrow a score."""
+    """Scorers, with the rule for which of them may narrow intervals."""
 
     def in_use(self) -> ScorerQuerySet:
-        """Return those that are switched on, and were registered before the judgments or are stated
-        not to be tuned on them: one that repeats the judgments would move scores.
+        """Return the scorers that are switched on and either were registered before the judgments
+        or are stated not to be tuned on them: a scorer that repeats judgments would bias scores.
         """
         return self.filter(is_used=True).exclude(came_late=True, not_tuned_at=None)
 
@@ -72,7 +72,9 @@ class Scorer(models.Model):
 
     @property
     def needs_statement(self) -> bool:
-        """Return whether it narrows no score until an admin states that it was not tuned."""
+        """Return whether the scorer is unused until an admin states that it was not tuned on
+        judgments.
+        """
         return self.came_late and self.not_tuned_at is None
 
 
@@ -95,7 +97,7 @@ class Score(models.Model):
 
 
 class Computing(Moving):
-    """The metrics of one submission on their way: *wanted* until all that it predicts is scored."""
+    """The pending metrics of one submission: *wanted* until all of its predictions are scored."""
 
     DEADLINES: ClassVar = {
         "wanted": (

@@ -1,4 +1,4 @@
-"""Reads scores as arrays: a row a thing that is predicted, a column a scorer."""
+"""Reads scores as arrays: a row for each instance, a column for each scorer."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Scores:
     """Scores of some instances, as an array."""
 
     scorers: list[int]
-    """Their numbers, in the order of the columns"""
+    """Primary keys of the scorers, in column order"""
     value: NDArray[np.float64]
-    """(u, k); NaN where one says nothing"""
+    """(u, k); NaN without a score"""
 
 
 def scorers_of(track: Track) -> ScorerQuerySet:
-    """Return the metrics and judges of a track's corpus, in the order in which they were added."""
+    """Return the metrics and judges of a track's corpus, in the order of creation."""
     return Scorer.objects.filter(corpus=track.corpus_id).order_by("pk")
 
 
@@ -58,8 +58,8 @@ def read_scores(
 
 
 def by_input(submission: int) -> dict[str, int]:
-    """Return a mapping: return the id of each input -> what a submission predicts for it; empty
-    where predictions are not of inputs.
+    """Return input id -> the instance that a submission predicts for it; empty if predictions are
+    not about inputs.
     """
     rows = fetch(
         "SELECT t.content->>'input', i.id FROM submissions_prediction p"

@@ -1,4 +1,6 @@
-"""Step 2: a received file becomes instances, predictions and problems; in whole, or not at all."""
+"""Step 2: turns a received file into instances, predictions and problems; completely, or not at
+all.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,13 @@ PROBLEM = (
     *("culprit_begin", "culprit_end"),
 )
 LOOKS_AGAIN = timedelta(minutes=5)
-"""How long a file that waits for another one rests; what comes meanwhile wakes it."""
+"""How long a file that needs another one waits before it is tried again; an arriving file ends the
+wait.
+"""
 
 
 def tick() -> int:
-    """Return how many submissions were read, refused ones included."""
+    """Read received submissions; return how many were read, refused ones included."""
     done = work(Submission, "received", _read)
     discard_ended()
     return done
@@ -80,7 +84,7 @@ def _check_day(submission: Submission) -> None:
 
 
 def _messages(report: Report) -> dict[str, Any]:
-    """Return all messages, kept or not, counted by severity and by code."""
+    """Return the numbers of all messages, stored or not, by severity and by code."""
     severity = report.by_severity
     return {
         "errors": severity["error"],

@@ -1,4 +1,4 @@
-"""Keeps uploaded files: hashed while they are streamed to disk, never half there."""
+"""Stores uploaded files: hashed while they are streamed to disk, never partially."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TooLarge(Exception):
 
 @dataclass(frozen=True)
 class StoredFile:
-    """A file that was kept: its name under MEDIA_ROOT, its size and its SHA-256."""
+    """A stored file: its name under MEDIA_ROOT, its size and its SHA-256."""
 
     name: str
     size: int
@@ -38,8 +38,8 @@ class StoredFile:
 
 
 def store_file(file: Readable) -> StoredFile:
-    """Return the file, stored under a name of ours and safe against a power cut. Raises TooLarge,
-    and keeps nothing.
+    """Store a file under a generated name, safe against a power cut, and return it. Raises
+    TooLarge, in which case nothing is stored.
     """
     name = f"{FOLDER}/{clock.now():%Y/%m}/{uuid.uuid4().hex}"
     path = Path(settings.MEDIA_ROOT) / name

@@ -15,14 +15,14 @@ from kbpo.tracks.models import Track
 
 WEEK = timedelta(days=7)
 UP = timedelta(minutes=1, microseconds=-1)
-"""Added to a time so that its minute is not before it"""
+"""Added to a time so that its displayed minute is not too early"""
 
 
 def runs_left(track: Track, team: Team, *, lock: bool = False) -> int | None:
-    """Return how many runs the team may confirm now; None where the track sets no limit.
+    """Return how many runs the team may confirm now; None if the track sets no limit.
 
-    What was confirmed counts, also if it was withdrawn later: its questions were asked. With
-    `lock`, inside a transaction, two confirmations of one team wait for each other.
+    Confirmed runs count even if they were withdrawn later, since their questions were asked. With
+    `lock`, inside a transaction, two confirmations of one team are serialized.
     """
     limits = []
     if lock:
@@ -37,8 +37,8 @@ def runs_left(track: Track, team: Team, *, lock: bool = False) -> int | None:
 
 
 def next_run_from(track: Track, team: Team) -> datetime | None:
-    """Return from when on a team without a run left may confirm one; None if it has one left, or if
-    waiting brings none.
+    """Return when a team without a run left may confirm the next one; None if it has one left, or
+    if waiting does not help.
     """
     confirmed = Submission.objects.filter(track=track, team=team, confirmed_at__isnull=False)
     if track.runs_in_all is not None and confirmed.count() >= track.runs_in_all:
@@ -51,8 +51,8 @@ def next_run_from(track: Track, team: Team) -> datetime | None:
 
 
 def no_run_left(track: Track, team: Team, *, lock: bool = False) -> str:
-    """Return why the team may confirm no run now, and from when on it may, in sentences; empty if
-    it may. `lock` is as of `runs_left`.
+    """Return sentences on why the team may confirm no run now, and when it may; empty if it may
+    now. `lock` is as in `runs_left`.
     """
     if runs_left(track, team, lock=lock) != 0:
         return ""
@@ -80,8 +80,8 @@ def limits_in_words(track: Track) -> str:
 
 
 def has_stake(user: User) -> Q:
-    """Return the condition under which a team of this person, be it one that they left, has a run
-    on the track of a row (`track`).
+    """Return the condition that a current or former team of this user has a run on the track of a
+    row (`track`).
     """
     teams = Team.objects.filter(Q(members=user) | Q(former=user))
     runs = Submission.objects.filter(

@@ -1,4 +1,4 @@
-"""What systems claim: submissions, their predictions, and what was wrong with the file."""
+"""Claims of systems: submissions, their predictions, and the problems in their files."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ TOLD = {
     "expired": ("expired", "was put away: nobody confirmed it"),
     "withdrawn": ("refused", "was withdrawn by an admin"),
 }
-"""Ends of a run of which its team is told"""
+"""Final statuses of a run of which its team is notified"""
 RELEASED = (
     "A data release of the track contains the run's predictions and scores under a number, without"
     " its name: the numbers of other runs rest on them. If you withdraw the run before the release"
     " is made, its scores and its predictions without a judgment are left out."
 )
-"""What the team of a private run is told when its track is closed"""
+"""Notice to the team of a private run when its track is closed"""
 GONE = ("withdrawn", "failed", "refused")
-"""Statuses of runs that take no part, or no more"""
+"""Statuses of runs that do not participate, or no longer do"""
 comes_or_goes = Signal()
-"""Sent with a `run` that takes no part from now on, or takes part again, in the transaction that
-moves it"""
+"""Signal for a `run` that stops or resumes participation, sent in the transaction of its status
+change"""
 DISCARD = models.Q(status__in=["refused", "expired"]) | models.Q(
     status="withdrawn", confirmed_at__isnull=True
 )
-"""What never became a run: refused, or discarded before anybody confirmed it"""
+"""Statuses of uploads that never became runs: refused, or discarded before confirmation"""
 
 
 class SubmissionQuerySet(MovingQuerySet["Submission"]):
@@ -69,7 +69,7 @@ class SubmissionQuerySet(MovingQuerySet["Submission"]):
         return self.filter(status__in=["received", "read", "planned"])
 
     def discards(self) -> SubmissionQuerySet:
-        """Return the uploads that never became runs and that their team has not deleted."""
+        """Return the uploads that never became runs and were not deleted by their team."""
         return self.filter(DISCARD, deleted_at=None)
 
     def named(self, name: str) -> SubmissionQuerySet:
@@ -78,17 +78,19 @@ class SubmissionQuerySet(MovingQuerySet["Submission"]):
         return self.exclude(DISCARD).alias(lower=Lower("name")).filter(lower=lower)
 
     def runs(self) -> SubmissionQuerySet:
-        """Return the confirmed submissions, and the failed ones: a fault of the service stopped
-        their reading or planning.
+        """Return the confirmed submissions, and the failed ones, whose reading or planning was
+        stopped by an error of the service.
         """
         return self.filter(models.Q(confirmed_at__isnull=False) | models.Q(status="failed"))
 
     def scored(self) -> SubmissionQuerySet:
-        """Return submissions that are judged to their end."""
+        """Return submissions whose judging has ended."""
         return self.filter(status="scored")
 
     def with_score(self) -> SubmissionQuerySet:
-        """Return submissions that are scored, also while more is judged that was ordered."""
+        """Return submissions with a score, including those for which more judgments were
+        ordered.
+        """
         judged_further = models.Q(scored_at__isnull=False, status__in=["confirmed", "judging"])
         return self.filter(models.Q(status="scored") | judged_further)
 
@@ -107,7 +109,7 @@ class SubmissionQuerySet(MovingQuerySet["Submission"]):
 
 
 class Submission(Moving):
-    """One run of a system, X_i, on its way from upload to board."""
+    """One run of a system, X_i, from upload to board."""
 
     class Status(models.TextChoices):
         RECEIVED = "received", "Received"  # waits to be read
@@ -260,17 +262,17 @@ class Submission(Moving):
 
     @property
     def is_reference(self) -> bool:
-        """Return whether people wrote it, so that the board shows it without a rank."""
+        """Return whether people wrote its texts, so that the board shows it without a rank."""
         return self.role == self.Role.REFERENCE
 
     @property
     def progress(self) -> float:
-        """Return the share of the file that was read so far."""
+        """Return the share of the file that has been read."""
         return 1.0 if self.read_at else progress_of(self.pk)
 
     @property
     def has_score(self) -> bool:
-        """Return whether it was judged to its end; also while more is judged that was ordered."""
+        """Return whether it has a score; True also while more judgments are ordered."""
         return self.status == "scored" or (
             self.scored_at is not None and self.status in ("confirmed", "judging")
         )
@@ -297,7 +299,9 @@ class Submission(Moving):
 
     @property
     def public_name(self) -> str:
-        """Return its public name; a run's own name often reveals the team."""
+        """Return its public name, which may replace a run's own name, since that often reveals the
+        team.
+        """
         return f"run {self.pk}" if self.is_anonymous else self.name
 
     @property
@@ -317,7 +321,7 @@ class Submission(Moving):
 
     @property
     def marks(self) -> list[str]:
-        """Return notes that readers of its score need, such as a late or an official run."""
+        """Return notes that readers of its score need, e.g. that it is late or official."""
         marks = []
         if self.run_of_team and self.run_of_team > 1 and not self.is_anonymous:
             marks.append(f"run {self.run_of_team} of this team")
@@ -342,7 +346,7 @@ class Submission(Moving):
         tells: bool = True,
         **fields: Any,
     ) -> None:
-        """Save the row in a new status, and log the user who moved it, or the service if there is
+        """Save the row in a new status, and log the user who changed it, or the service if there is
         none. With `tells` False the caller notifies the team later (`notify_team`).
         """
         before = self.status
@@ -363,7 +367,7 @@ class Submission(Moving):
                 self.notify_team()
 
     def _is_own_act(self, who: User | None) -> bool:
-        """Return whether a member of the team did it."""
+        """Return whether the user is a member of its team."""
         return who is not None and self.team.members.filter(pk=who.pk).exists()
 
     def notify_team(self, said: str = "", **more: Any) -> None:
@@ -406,14 +410,14 @@ class Submission(Moving):
 
     @property
     def n_item_lines(self) -> int | None:
-        """Return the number of lines of its file that predict these items."""
+        """Return the number of lines of its file with these items."""
         n: int | None = self.counts.get(f"{kind_of(self.track).words.item}_lines")
         return n
 
     @property
     def format_words(self) -> str:
-        """Return the format in which its file was read, as the start of a sentence; empty where
-        there is only one format.
+        """Return the format of its file, as the start of a sentence; empty if there is only one
+        format.
         """
         words = kind_of(self.track).words.doors.get(self.door, "")
         return f"{words}, " if words else ""
@@ -433,9 +437,9 @@ class Prediction(models.Model):
     p_i(x) a function of this row alone. Columns that only relations have are empty in other kinds,
     or 1 if they are counts.
 
-    PostgreSQL does not look up what a row refers to: a lookup and a lock a row took longer than
-    storing it. The statement that stores predictions joins instances that it or an earlier one of
-    the same transaction found, and Django deletes predictions with their submission.
+    There are no foreign-key constraints: a lookup and a lock for each row took longer than storing
+    it. The statement that stores predictions joins instances of the same transaction, and Django
+    deletes predictions with their submission.
     """
 
     submission = models.ForeignKey(
@@ -508,7 +512,7 @@ class Prediction(models.Model):
 
 
 class Problem(models.Model):
-    """One coded defect of an upload: what was wrong, where, and what became of the line."""
+    """One coded defect of an upload: the error, its place, and the effect on the line."""
 
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="problems")
     code = models.CharField(max_length=48)
@@ -530,10 +534,10 @@ class Problem(models.Model):
 
 
 def state_of(submissions: Sequence[int]) -> tuple[object, ...] | None:
-    """Return a key for caches of the stored predictions of these submissions, which changes when
-    any of them do; None if a submission was never sampled, since its file may still be replaced. A
-    sampled submission's predictions are fixed, except for kinds whose systems gain predictions as
-    others come: then their number grows, which the distributions contain. A submission that is
+    """Return a cache key for the stored predictions of these submissions, which changes when any of
+    them change; None if a submission was never sampled, since its file may still be replaced. A
+    sampled submission's predictions are fixed, except for kinds whose systems gain predictions when
+    others arrive: then their number grows, which the distributions contain. A submission that is
     sampled again after a restore of the database has other rows.
     """
     sampled = Submission.objects.filter(pk__in=submissions, sampled_at__isnull=False)
@@ -551,14 +555,12 @@ KEEP = 3600
 
 
 def progress_of(submission_id: int) -> float:
-    """Return the share of the file that was read, from 0 to 1; 0 if unknown."""
+    """Return the share of the file that has been read, from 0 to 1; 0 if unknown."""
     return float(cache.get(_key(submission_id)) or 0.0)
 
 
 def progress_writer(submission_id: int) -> Callable[[float], None]:
-    """Return a function that takes the share that was read and publishes it, at most twice a
-    second.
-    """
+    """Return a function that publishes the share that has been read, at most twice a second."""
     last = 0.0
 
     def tell(share: float) -> None:

@@ -1,5 +1,5 @@
-"""Receives uploads: stores the file whole, then makes the submission that waits to be read. Files
-name the runs of a track by `run_names`.
+"""Receives uploads: stores the file completely, then creates the submission, which is read later.
+Files refer to the runs of a track by `run_names`.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ __all__ = [
 
 DRAFTS = ("received", "read", "planned")
 NOT_TAKEN = ("refused", "expired", "withdrawn", "failed")
-"""Statuses of uploads that are not in the race, or no more: their file may come again"""
+"""Statuses of uploads that do not participate, or no longer do: their file may be uploaded again"""
 
 
 class CannotReceive(Exception):
-    """An upload that was not taken: a code for programs, a sentence for people, and the submission
-    it repeats.
+    """A refused upload: a code for programs, a sentence for people, and the submission that it
+    repeats.
     """
 
     def __init__(self, text: str, code: str, same_as: int | None = None) -> None:
@@ -88,8 +88,8 @@ def receive(
     visibility, as in `describe`.
 
     With `refuse_same`, a file that the team has on the track already is refused with code
-    `same_file` and the number of that submission. Raises CannotReceive; then nothing is kept. The
-    file is stored before the row, so that no row is ever without its file.
+    `same_file` and the number of that submission. Raises CannotReceive, in which case nothing is
+    stored. The file is stored before the row, so that no row is ever without its file.
     """
     if (earlier := _earlier(user, idempotency_key, track, team)) is not None:
         return _require_same_file(earlier, _digest(file))
@@ -144,8 +144,8 @@ def receive(
 
 
 def _check_quota(team: Team, size: int) -> None:
-    """Raise CannotReceive unless the team may upload this many bytes more today. Called before a
-    file is stored, and again under the team's lock: concurrent uploads must not all use the same
+    """Raise CannotReceive if this many more bytes exceed the team's daily quota. Called before a
+    file is stored, and again under the team's lock, so that concurrent uploads cannot use the same
     quota.
     """
     submissions = Submission.objects.filter(team=team)
@@ -179,7 +179,7 @@ def _check_quota(team: Team, size: int) -> None:
 
 def items_since(team: Team, moment: datetime, *, but: int = 0) -> int:
     """Return the number of items in the files that a team uploaded after a moment, without the
-    submission `but`; files that are not read yet count 0.
+    submission `but`; unread files count 0.
     """
     rows = Submission.objects.filter(team=team, received_at__gt=moment).exclude(pk=but)
     told = rows.select_related("track").only("counts", "track")
@@ -187,8 +187,8 @@ def items_since(team: Team, moment: datetime, *, but: int = 0) -> int:
 
 
 def same_file(team: Team, track: Track, digest: str) -> Submission | None:
-    """Return the team's latest submission of the same bytes on the track that is still in the race;
-    None if there is none.
+    """Return the team's latest participating submission of the same bytes on the track; None if
+    there is none.
     """
     submissions = Submission.objects.filter(team=team, track=track, file_digest=digest).exclude(
         status__in=NOT_TAKEN
@@ -228,7 +228,7 @@ def _create(
 
 def _check_is_free(team: Team, track: Track, name: str) -> None:
     """Raise CannotReceive if a run of the team on the track has the name. The message names a draft
-    that has it: withdrawing that frees the name.
+    with that name, since withdrawing the draft frees it.
     """
     holder = Submission.objects.filter(team=team, track=track).named(name).first()
     if holder is None:
@@ -238,8 +238,8 @@ def _check_is_free(team: Team, track: Track, name: str) -> None:
 
 
 def free_name(team: Team, track: Track, name: str) -> str:
-    """Return the name itself, or “name 2”, “name 3” … where runs of the team on the track are
-    called so already. On another track a system keeps its name.
+    """Return the name itself, or “name 2”, “name 3” … if runs of the team on the track have that
+    name already. Runs on other tracks do not matter.
     """
     free, number = name, 1
     while Submission.objects.filter(team=team, track=track).named(free).exists():
@@ -256,8 +256,9 @@ def _digest(file: Readable) -> str:
 
 
 def _require_same_file(earlier: Submission, digest: str) -> Submission:
-    """Return the earlier submission with a key if it has the same file; raise otherwise: a script
-    that forgot to change its key would mistake another run's scores for those of its new one.
+    """Return the earlier submission with a key if it has the same file. Otherwise raises
+    CannotReceive: a script that reused its key would mistake another run's scores for those of its
+    new one.
     """
     if earlier.file_digest != digest:
         raise CannotReceive(
@@ -292,8 +293,8 @@ def _earlier(user: User, key: str | None, track: Track, team: Team) -> Submissio
 
 
 def count_unread(track: Track) -> str:
-    """Return a sentence that names the runs of a track whose files are still being read, for a file
-    that refers to what they predict; empty if there are none.
+    """Return a sentence that names the runs of a track whose files are still being read, for files
+    that refer to their predictions; empty if there are none.
     """
     names = Submission.objects.filter(track=track, status="received").values_list("name", flat=True)
     quoted = ", ".join(f"“{name}”" for name in names)
@@ -305,17 +306,17 @@ class RunNames:
     """The names of runs in files."""
 
     written: dict[int, str]
-    """Of each run, in the order of their arrival, what a file is written with"""
+    """Run -> its name in files that we write, in the order of arrival"""
     read: dict[str, str]
-    """What else a file may call one -> what it is written with"""
+    """Other accepted names of runs -> the name in files that we write"""
 
 
 def run_names(track: Track, *, public: bool = False) -> RunNames:
-    """Return the names of a track's runs in files: the run's name, preceded by its team's where
-    several teams chose the same. A run can also be referred to by its team and name, and on this
+    """Return the names of a track's runs in files: the run's name, preceded by its team's if
+    several teams chose the same. Files may also refer to a run by team and name, and on this
     service by its number.
 
-    The `public` names are those of the runs on the board, as everybody knows them.
+    The `public` names are the public names of the runs on the board.
     """
     runs = Submission.objects.filter(track=track).exclude(status__in=NOT_TAKEN)
     runs = (runs.on_board() if public else runs).select_related("team").order_by("pk")

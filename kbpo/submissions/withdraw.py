@@ -20,7 +20,7 @@ DISCARDABLE = ("expired", "withdrawn", "failed", "refused")
 
 
 def discard_ended() -> int:
-    """Return how many drafts were discarded: submissions that ended before they were confirmed."""
+    """Discard submissions that ended before they were confirmed; return how many."""
     stored = Exists(Prediction.objects.filter(submission=OuterRef("pk")))
     submissions = Submission.objects.filter(
         stored, status__in=DISCARDABLE[:2], confirmed_at__isnull=True
@@ -30,11 +30,11 @@ def discard_ended() -> int:
 
 @transaction.atomic
 def discard(submission: Submission) -> bool:
-    """Return whether the draft's predictions, problems and distributions were deleted.
+    """Delete a draft's predictions, problems and distributions, and return whether that was done.
 
-    False, and nothing is deleted, for a submission that was ever confirmed (it may have been
-    sampled, and its team has seen judgments) or that has not ended. Instances and targets stay:
-    others may predict them.
+    Returns False without deleting for a submission that was ever confirmed (it may have been
+    sampled, and its team has seen judgments) or that has not ended. Instances and targets are kept,
+    since others may predict them.
     """
     submissions = Submission.objects.select_for_update(skip_locked=True, of=("self",))
     row = submissions.filter(
@@ -47,7 +47,7 @@ def discard(submission: Submission) -> bool:
 
 
 def delete_reading(submission: Submission) -> None:
-    """Delete what an earlier reading of the file stored. Only for submissions that are not
+    """Delete the results of an earlier reading of the file. Only for submissions that are not
     confirmed.
     """
     submission.distributions.all().delete()
@@ -57,8 +57,9 @@ def delete_reading(submission: Submission) -> None:
 
 @transaction.atomic
 def delete(submission: Submission, who: User) -> bool:
-    """Return whether a discard was deleted: its file and what was read of it. False for a run, and
-    for what was deleted already. The row stays, since the uploads of a team in a day are counted.
+    """Delete a discarded upload with its file and its stored contents, and return whether that was
+    done; False for a run, or if it was deleted already. The row is kept, since a team's uploads per
+    day are counted.
     """
     submissions = Submission.objects.select_for_update(of=("self",)).select_related("track")
     row = submissions.discards().filter(pk=submission.pk).first()
@@ -89,11 +90,11 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
 class CannotChange(Exception):
-    """A change that cannot be made now; the text is a sentence for the team."""
+    """A refused change; the text is a sentence for the team."""
 
 
 def plain_text(text: str) -> str:
-    """Return the text without characters that no text has, and without blanks around it."""
+    """Return the text without control characters and surrounding blanks."""
     return _CONTROL.sub("", text).strip()
 
 
@@ -107,8 +108,8 @@ def withdraw(submission: Submission, who: User | None = None, why: str = "") -> 
     """Withdraw a submission and return it; a finished one is unchanged. Its team is notified, with
     the reason, if somebody outside the team did it.
 
-    What people have judged is kept. The caller gives back what is reserved for it. Raises
-    CannotChange while the file is being read.
+    Existing judgments are kept. The caller releases its reserved money. Raises CannotChange while
+    the file is being read.
     """
     row = _locked(submission)
     if row.status not in ENDED:
@@ -117,7 +118,7 @@ def withdraw(submission: Submission, who: User | None = None, why: str = "") -> 
 
 
 CHANGEABLE = ("name", "description", "paper_url", "code_url", "is_private", "is_anonymous")
-"""What a team may say of its run at any time"""
+"""Fields of a run that its team may change at any time"""
 
 
 @transaction.atomic
@@ -151,8 +152,8 @@ def describe(submission: Submission, who: User | None = None, **said: str | bool
 
 @transaction.atomic
 def set_role(submission: Submission, role: str, who: User | None = None) -> Submission:
-    """Return the submission as a system, a baseline or the reference, which is an admin's word.
-    Raises CannotChange.
+    """Set the role of a submission (system, baseline or reference), as an admin decides, and return
+    it. Raises CannotChange.
     """
     row = _locked(submission)
     if role not in Submission.Role.values:
@@ -177,7 +178,7 @@ def _visibility_text(private: bool, anonymous: bool) -> str:
 
 
 def check_link(url: str) -> None:
-    """Raise CannotChange unless this is the address of a page, or empty."""
+    """Raise CannotChange if this is neither the address of a page nor empty."""
     if not url:
         return
     try:
@@ -192,8 +193,8 @@ def check_link(url: str) -> None:
 
 
 def _locked(submission: Submission) -> Submission:
-    """Return the locked row. A reader of the file holds the lock while it reads: raise at once
-    instead of waiting.
+    """Lock the row and return it. Raises CannotChange at once, instead of waiting, if a reader of
+    the file holds the lock.
     """
     submissions = Submission.objects.select_for_update(nowait=True, of=("self",)).select_related(
         "track", "team"

@@ -1,12 +1,12 @@
-"""The contract of a track: everything that a kind of evaluation must say, so that nothing outside
-asks which kind it is.
+"""The contract of a track: everything that depends on the kind of evaluation, so that no other code
+asks for the kind.
 
-A kind says how its files are read and stored, what is judged (criteria), what is printed
-(quantities, in columns), which distributions weigh what a system says, what people are asked and
-at what price, how their answers become verdicts, what the model may learn from, by what scores
-are cut, what the explorer shows, and which words people read. Copy `kbp/` or `texts/` to add
-one; then add one line to `registry.py`. A kind whose documents are read in full, so that it has
-recall, is a `kbpo.tracks.recall.TrackWithRecall`; one whose targets are texts is a
+A kind defines how its files are read and stored, what is judged (criteria), what is printed
+(quantities, in columns), which distributions weight the predictions, the questions and their
+prices, how answers become verdicts, the features of the model, the slices of scores, the contents
+of the explorer, and the words on pages. Copy `kbp/` or `texts/` to add one; then add one line to
+`registry.py`. A kind whose documents are read in full, so that it has recall, is a
+`kbpo.tracks.recall.TrackWithRecall`; one whose targets are texts is a
 `kbpo.tracks.texts.track.TextTrack`.
 """
 
@@ -28,7 +28,7 @@ from kbpo.tracks.measures import Measures
 from scoring.data import LIKE, THESE, Noise
 
 Answers: TypeAlias = "Mapping[int, Mapping[int, Mapping[str, Any]]]"
-"""target -> what somebody said when asked about it: target (itself, its mentions) -> value"""
+"""target asked about -> (the target itself or one of its mentions -> value)"""
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,16 +39,16 @@ if TYPE_CHECKING:
 
 
 ENTITY = "entity"
-"""What an address says the name of an entity by, where predictions are about entities"""
+"""URL parameter for the name of an entity, if predictions are about entities"""
 
 
 class Unusable(Exception):
-    """A file of which nothing can be used; the text is a sentence for its owner."""
+    """A file without any usable content; the text is a sentence for its owner."""
 
 
 class Waits(Exception):
-    """A file that can be used once there is another one; the text is a sentence for its owner. What
-    was stored of it stays.
+    """A file that cannot be used before another one arrives; the text is a sentence for its owner.
+    Its stored contents are kept.
     """
 
 
@@ -57,68 +57,68 @@ class Words:
     """The words that pages use for this kind of track."""
 
     item: str
-    """One thing that a system says: “relation”"""
+    """One prediction of a system: “relation”"""
     items: str
     system: str
-    """What is uploaded, at the beginning of a sentence's object: “a knowledge base”"""
+    """The uploaded object, with article: “a knowledge base”"""
     file: str
-    """The field of the upload: “Knowledge base file”"""
+    """Label of the upload field: “Knowledge base file”"""
     offer: str
-    """The headline over the board: what one gets for an upload"""
+    """Headline above the board: the benefit of an upload"""
     promise: str
-    """The sentence under it"""
+    """The sentence below the headline"""
     description: str
-    """What search engines are told of the board"""
+    """Description of the board for search engines"""
     format: str = ""
-    """What a file looks like, in a sentence"""
+    """The format of a file, in a sentence"""
     fields: Mapping[str, str] = field(default_factory=dict)
-    """The fields of a line of a file, where lines have any, each with what it says"""
+    """Fields of a line of a file -> their meaning, if lines have fields"""
     packed: str = "It may be packed with gzip; its first bytes tell, whatever its ending."
     doors: Mapping[str, str] = field(default_factory=dict)
-    """How a file can be read (`door` of `Track.ingest`), in words"""
+    """Formats of files (`door` of `Track.ingest`) -> their names"""
     input: str = "document"
     inputs: str = "documents"
-    """What systems are run on"""
+    """The inputs of systems"""
     downloaded: str = "texts with tokens and sentences"
-    """What one finds in their file, after their number"""
+    """Contents of the file of inputs, shown after their number"""
     schema: str = ""
-    """What the schema says that comes with them, for those who take part; empty: there is none"""
+    """Description of the schema for participants; empty if there is none"""
     published: str = "As published"
-    """The head of the column of figures for comparison"""
+    """Heading of the column of figures for comparison"""
     published_long: str = "As published"
-    """The same where the column is folded away on a phone"""
+    """The same heading where the column is folded on a phone"""
     stratum: str = "group"
-    """What systems are compared by besides the whole, where slices are strata"""
+    """Name of the slices by which systems are compared, if slices are strata"""
     strata: str = "groups"
     share: str = "share that is right"
-    """What the mean of verdicts about some items is, and what stands after that figure"""
+    """Name of the mean of verdicts about some items, shown after the figure"""
     share_of: str = "right"
     kind: str = ""
-    """What tracks of this kind are about: “relations in documents”"""
+    """Subject of tracks of this kind: “relations in documents”"""
     once: str = ""
-    """What is asked about, and counted, once, as a sentence, where it is not a single item"""
+    """Sentence on what is asked about and counted once, if that is not a single item"""
     together: str = ""
-    """What people are asked about at once, where that judges several items: “mentions”"""
+    """What people are asked about together, if that judges several items: “mentions”"""
     entity: str = ""
-    """What a field asks for by which predictions about an entity are found; empty where predictions
-    are about none, and are not found by words or keys either (`Track.find`)"""
+    """Label of the search field for predictions about an entity; empty if predictions are not about
+    entities, and cannot be searched by words or keys either (`Track.find`)"""
     unanswered: str = (
         "Those that were answered stand for them: their chances are multiplied by the share that"
         " was answered."
     )
-    """What is done about things that nobody could answer"""
+    """Treatment of targets that nobody could answer about"""
     parts: Mapping[str, str] = field(default_factory=dict)
-    """Each part of a prediction that can be wrong, and what pages call it"""
+    """Part of a prediction that can be wrong -> its name on pages"""
     unchecked: str = ""
-    """Why experts cannot answer again what people were asked (`Track.questions`, `Track.judge`), as
-    a sentence; empty where they can"""
+    """Sentence on why experts cannot repeat a question (`Track.questions`, `Track.judge`); empty if
+    they can"""
     described: str = "which systems say a thing, and how sure they are"
-    """What the model guesses from, after “what is free:”"""
+    """Features of the model, after “what is free:”"""
 
     @property
     def populations(self) -> dict[str, str]:
-        """Return the populations that numbers can be about, each with the start of a page's head
-        and its title.
+        """Return the populations that numbers can be about -> the start of a page's heading and its
+        title.
         """
         return {LIKE: f"{self.inputs} like these", THESE: f"these {self.inputs} alone"}
 
@@ -129,14 +129,14 @@ class Asking:
 
     interface: str
     reward: Decimal
-    """Dollars for one answer, whole cents; what its interface is offered at where no track asks,
-    in the tutorial and for a try, stands in its `terms`: the same"""
+    """Dollars for one answer, in whole cents. The `terms` of the interface have the same amount,
+    for the tutorial, the try page and interfaces that no track asks through"""
     seconds: int
     """Expected seconds for one answer"""
     people: int = 3
-    """Answers to one question"""
+    """Number of answers to one question"""
     extra: Decimal = Decimal("0.00")
-    """What an answer is paid besides where it took more work, as its interface says"""
+    """Extra pay for an answer that took more work, as its interface decides"""
 
     def __post_init__(self) -> None:
         if any(sum_ != round(sum_, 2) for sum_ in (self.reward, self.extra)):
@@ -148,29 +148,29 @@ class Pages:
     """Names of a kind's own templates; empty for the shared ones."""
 
     board_notes: str = "tracks/board_notes.html"
-    """Under the board: what its figures mean"""
+    """Below the board: the meaning of its figures"""
     board_end: str = ""
-    """Below that, beside each other"""
+    """At the end of the page, in columns"""
     formats: str = "tracks/formats.html"
-    """What a file looks like, on the upload page"""
+    """The format of a file, on the upload page"""
     facts: str = "tracks/upload_facts.html"
-    """What the track consists of, on the upload page"""
+    """The contents of the track, on the upload page"""
     more: str = ""
-    """The same in full, beneath"""
+    """The full contents, below"""
     about: str = "tracks/about.html"
     """What is judged, on the track's public page"""
     claim: str = "tracks/claim.html"
-    """A prediction in a line: the context has `one`, a Judged"""
+    """A prediction in a line; the context has `one`, a Judged"""
     judged: str = "tracks/judged.html"
-    """The same with what was shown and said"""
+    """A prediction with its question and judgments"""
     parts: str = "tracks/parts.html"
-    """In a line: which parts of it are right, or how it is rated"""
+    """In a line: which parts of a prediction are right, or its ratings"""
 
 
 @dataclass(frozen=True)
 class QuestionDraft:
-    """A question about one target before it is stored: its interface, the payload of its page, the
-    set that is shown.
+    """An unsaved question about one target: its interface, the payload of its page, the set that is
+    shown.
     """
 
     target_id: int
@@ -178,93 +178,93 @@ class QuestionDraft:
     payload: dict[str, Any]
     shown: list[str] = field(default_factory=list)
     people: int | None = None
-    """How many are asked; None: as many as the track says"""
+    """Number of people who are asked; None: the track's number"""
 
 
 @dataclass(frozen=True)
 class PoolColumns:
     """SQL for the features of an instance, over a prediction `p`, its instance `i` and target `t`.
-    A column that a kind lacks is constant.
+    A column that a kind does not have is constant.
     """
 
     document: str = "0::bigint"
-    """What instances lie in that can be read whole"""
+    """The document of an instance that can be read in full"""
     stratum: str = "0::bigint"
-    """Those that are alike in how hard they are to answer: who answers stands for who does not"""
+    """Stratum of equally hard instances: within it, answered ones represent unanswered ones"""
     types: str = "''"
     subject: str = "0::bigint"
-    """Number of the first thing that an instance is about, within its document"""
+    """Number of the instance's subject within its document"""
     object: str = "0::bigint"
     input: str = "t.id"
-    """Number of what an instance was made for: ratings of one say something of the others"""
+    """Number of the instance's input; ratings for one input are correlated"""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Slices that scores are always cut by: one for each value of a trait."""
+    """A group of slices by which scores are always broken down: one for each value of a trait."""
 
     label: str
     trait: str
     values: tuple[str, ...] = ()
-    """These alone, in this order; else all that occur, in the order of the alphabet"""
+    """The values in display order; empty: all values that occur, in alphabetical order"""
     words: Mapping[str, str] = field(default_factory=dict)
-    """What a page calls a value, where it does not call it by its name"""
+    """Value -> its label on pages, if that differs from its name"""
     strata: bool = False
-    """Whether each value is a stratum (`PoolColumns.stratum`): its slice may have recall too"""
+    """Whether each value is a stratum (`PoolColumns.stratum`), whose slice may have recall too"""
 
 
 @dataclass(frozen=True, eq=False)
 class Trait:
-    """A trait of n instances that scores are broken down by: the names of its values, and which of
-    them each instance has.
+    """A trait by which scores of n instances are broken down: the names of its values, and the
+    value of each instance.
     """
 
     names: NDArray[np.str_]
     code: NDArray[np.int64]
-    """(n,) places in `names`"""
+    """(n,) index in `names`"""
 
     def where(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return which instances have one of the names that are chosen."""
+        """Return which instances have one of the chosen names."""
         inside: NDArray[np.bool_] = chosen[self.code]
         return inside
 
 
 @dataclass(frozen=True)
 class Facet:
-    """Something that the explorer filters predictions by, judged or not."""
+    """A filter of the explorer for predictions, judged or not."""
 
     name: str
-    """In addresses and in the API"""
+    """Name in addresses and in the API"""
     label: str
     column: str
-    """Of a prediction, that holds its value"""
+    """Column of a prediction with the value"""
     called: Callable[[Corpus], Mapping[Any, tuple[str, str]]] = lambda corpus: {}
-    """What each value is called in addresses and on pages, where that is not the value itself"""
+    """Value -> its names in addresses and on pages, if they differ from the value"""
 
 
 @dataclass(frozen=True)
 class Metric:
     """A metric that is computed for each output: its name, its title on pages, its version (of the
-    library, its settings and our treatment). Another version is another metric.
+    library, its settings and our preprocessing). Another version is another metric.
     """
 
     name: str
     label: str
     version: str
     circular: bool = field(default=False, kw_only=True)
-    """Whether it holds what people wrote against itself, and so says nothing of a reference"""
+    """Whether it compares a reference with itself, and so is meaningless for references"""
 
 
 @dataclass(frozen=True, eq=False)
 class Duels:
-    """Judgments of two systems against each other: n of them, systems by their column."""
+    """Judgments that compare two systems: n of them, systems by their column."""
 
     left: NDArray[np.int64]
     right: NDArray[np.int64]
     outcome: NDArray[np.float64]
-    """(n,) 1: left is better; 0: right is; ½: neither"""
+    """(n,) 1: left is better; 0: right is better; ½: tie"""
     cluster: NDArray[np.int64]
-    """(n,) the input: what is said of one goes together"""
+    """(n,) the input; judgments of one input are correlated"""
 
 
 @dataclass(frozen=True)
@@ -273,13 +273,11 @@ class Verdicts:
 
     prediction: list[int]
     value: NDArray[np.float64]
-    """(n,) the verdict, in [0, 1]; NaN where a part of it is missing"""
+    """(n,) the verdict, in [0, 1]; NaN if a part of it is missing"""
     split: NDArray[np.bool_]
-    """(n,) whether those who judged it were not of one mind"""
+    """(n,) whether the annotators disagreed"""
     parts: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
-    """The same of each part that a prediction consists of, by its name;
-    NaN where it is not known
-    """
+    """Part of a prediction -> the same for this part; NaN if unknown"""
 
     def of(self, mask: NDArray[np.bool_]) -> Verdicts:
         """Return the verdicts of the predictions that the mask selects."""
@@ -293,41 +291,41 @@ class Verdicts:
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """One prediction with its judgments, for `Pages.claim` and `Pages.judged`; a kind adds the
-    fields of its own templates.
+    """One prediction with its judgments, for `Pages.claim` and `Pages.judged`; kinds add fields for
+    their own templates.
     """
 
     prediction: Any
-    """The row"""
+    """The stored prediction"""
     document: Any = None
-    """What it is read in; None where a kind has no documents"""
+    """Its document; None if the kind has no documents"""
     right: bool | None = None
-    """True or False where the verdict is 1 or 0, None where it is neither or not known"""
+    """True or False if the verdict is 1 or 0; None if it is neither, or unknown"""
     votes: str = ""
-    """How people were divided, in words"""
+    """The votes of annotators, in words"""
     source: str = ""
-    """Of the label that counts: crowd, expert, import, document"""
+    """Source of the current label: crowd, expert, import, document"""
     dispute: Any = None
-    """What its team said against the judgment, and what became of it"""
+    """The team's dispute of the judgment, with its result"""
     disputable: bool = False
     undisputed: str = ""
-    """Why its team cannot dispute it, as a sentence"""
+    """Sentence on why its team cannot dispute it"""
 
     @property
     def claim_text(self) -> str:
-        """Return the claim without marks for roles: the title of its page."""
+        """Return the claim as plain text, for the title of its page."""
         return ""
 
     @property
     def begins(self) -> int:
-        """Return where the claim begins in its document; a document's page lists claims in this
+        """Return the position of the claim in its document; a document's page lists claims in this
         order.
         """
         return 0
 
     @property
     def places(self) -> list[tuple[int, int]]:
-        """Return the places in the document of the names in the claim."""
+        """Return the spans of the names in the claim."""
         return []
 
     @property
@@ -336,7 +334,7 @@ class Judged:
         return self.right is not None
 
     def explained(self) -> Any:
-        """Return the further values of `Pages.judged`, its variable `more`."""
+        """Return the additional values of `Pages.judged`, its variable `more`."""
         return None
 
     def as_json(self) -> dict[str, Any]:
@@ -352,32 +350,32 @@ class Judged:
 
 
 class Track(ABC):
-    """One kind of evaluation. Stateless: everything comes from the row `track` and the database."""
+    """One kind of evaluation. Stateless: all data come from the row `track` and the database."""
 
     kind: ClassVar[str]
     target_kind: ClassVar[str]
-    """What its table calls the targets that people are asked about; at most 16 characters"""
+    """Kind of its targets in their table; at most 16 characters"""
     measures: ClassVar[Measures]
-    """What is judged, and what is printed of a system"""
+    """The criteria that are judged, and the quantities that are printed"""
     asking: ClassVar[tuple[Asking, ...]]
-    """How targets are asked about; the first is how a plan is priced"""
+    """How people are asked about targets; the first one determines the price of a plan"""
     words: ClassVar[Words]
     pages: ClassVar[Pages] = Pages()
     pool: ClassVar[PoolColumns] = PoolColumns()
     groups: ClassVar[dict[str, Group]] = {}
-    """What scores are always cut by"""
+    """Groups of slices by which scores are always broken down"""
     facets: ClassVar[tuple[Facet, ...]] = ()
-    """What the explorer filters predictions by"""
+    """Filters of the explorer for predictions"""
     metrics: ClassVar[Sequence[Metric]] = ()
-    """What is computed of each thing that systems say (`measure`)"""
+    """Metrics that are computed for each prediction (`measure`)"""
     rates: ClassVar[bool] = False
-    """Whether people say how good a text is: then what they said is read and written row by row,
-    and text by text (`kbpo.tracks.texts.ratings`)
+    """Whether people rate texts; ratings are then read and written row by row, and text by text
+    (`kbpo.tracks.texts.ratings`)
     """
     opposes: ClassVar[bool] = False
-    """Whether a target is predicted by two systems, and what is good for one is bad for the other:
-    then nothing is guessed of it, and a system that joins brings others more predictions
-    (`joined`)"""
+    """Whether two systems predict each target, and one wins if the other loses. Then nothing is
+    guessed about it, and a joining system adds predictions to others (`find_affected_submissions`)
+    """
 
     def __init__(self, track: TrackRow) -> None:
         self.track = track
@@ -388,7 +386,7 @@ class Track(ABC):
 
     def count_second_opinions(self, new: int, before: int = 0) -> int:
         """Return the number of `new` questions, drawn at random, for which one more person is
-        asked, given that `before` earlier questions of the track were treated so.
+        asked, given that this was done for `before` earlier questions of the track.
         """
         return 0
 
@@ -399,19 +397,20 @@ class Track(ABC):
         """Store the predictions of an uploaded file as Targets, Instances and Predictions (by COPY)
         and return a dictionary with its counts (`items` that are evaluated, `item_lines`,
         `set_aside`, `lines`), its format (`door`, a key of `Words.doors`) and its `run_id`. Adds
-        problems of the file to `report`, and calls `progress` with the share of the file that was
-        read. Runs in the caller’s transaction, which the caller rolls back if Unusable is raised.
+        problems of the file to `report`, and calls `progress` with the share of the file that has
+        been read. Runs in the caller’s transaction, which the caller rolls back if Unusable is
+        raised.
         """
 
     def find_affected_submissions(self, submission_id: int) -> list[int]:
-        """Return the submissions that predict more now, since this one is about to be sampled;
-        itself may be among them.
+        """Return the submissions that gain predictions when this one is sampled; it may be among
+        them.
         """
         return []
 
     def duels(self, submissions: Sequence[int]) -> Mapping[str, Duels]:
-        """Return a mapping: criterion -> the judgments of these systems against each other; nothing
-        where each is judged by itself.
+        """Return criterion -> the judgments that compare these systems; empty if each is judged
+        alone.
         """
         return {}
 
@@ -422,21 +421,21 @@ class Track(ABC):
         """Yield the questions that have to be answered so that these submissions' predictions can
         be judged; none for a target with sufficient labels. For experts (`submissions` is None)
         yield one question about each target with all parts that were asked, as if it had no answer
-        yet; with `made=False` nothing is stored for it, and it can only be viewed. The payload does
-        not reveal which system predicted what.
+        yet; with `made=False` nothing is stored, and the question can only be viewed. The payload
+        does not reveal which system predicted what.
         """
 
     @abstractmethod
     def find_unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
         """Return, for each submission and some of its targets, those with a prediction that no
-        label judges yet and whose questions were not abandoned: a sample of them would have to ask
-        and pay for them.
+        label judges yet and whose questions have not ended unanswered: a sample with them would
+        have to ask and pay.
         """
 
     @staticmethod
     def merge(said: Sequence[Statement]) -> Value:
-        """Return the merged label of a target from its labels, the weakest first: the rule of
-        `kbpo.instances.merge`, which joins single ratings to it. By default the strongest label
+        """Return the merged value of a target from its labels, the weakest first, by the rule of
+        the kind; `kbpo.instances.merge` adds single ratings. By default the strongest label
         replaces the others.
         """
         return merge_by_replacing(said)
@@ -450,9 +449,9 @@ class Track(ABC):
         answers: Answers | None = None,
     ) -> dict[str, NDArray[np.float64]]:
         """Return verdicts in [0, 1], NaN where missing, per criterion, shape (n, m): each instance
-        as each submission predicts it. Where a submission does not predict an instance, only
-        whether it is NaN matters. With `answers` of experts, a target that has one is judged by
-        that answer alone instead of its labels and those of its mentions.
+        as each submission predicts it. If a submission does not predict an instance, only whether
+        the verdict is NaN matters. With `answers` of experts, a target with an answer is judged by
+        that answer alone, instead of its labels and those of its mentions.
         """
 
     def noise(
@@ -460,22 +459,21 @@ class Track(ABC):
     ) -> Mapping[str, Noise]:
         """Return the number of ratings of each instance and the disagreement between annotators,
         for each criterion whose verdict is the mean of single ratings. Criteria on which the
-        majority decides are not in the result. Where two texts are compared, the result also says
+        majority decides are not in the result. If two texts are compared, the result also states
         for which of `submissions` a rating v counts as 1 − v (`lowers`).
         """
         return {}
 
     def release_columns(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
-        """Return columns that describe instances in a release; none where the target describes them
+        """Return columns that describe instances in a release; none if the target describes them
         completely.
         """
         return {}
 
     def agrees(self, target: Target, says: Value, now: Value, *, marked: bool = False) -> bool:
-        """Return whether an expert's answer about a target, including the other targets that the
-        question settles, agrees with the labels that count now, apart from ratings. An answer about
-        something that was not asked, as in documents that were read in full (`marked`), cannot
-        disagree.
+        """Return whether an expert's answer about a target, including other targets that the
+        question settles, agrees with the current labels, apart from ratings. An answer about a part
+        that was not asked, as in documents that were read in full (`marked`), cannot disagree.
         """
         return True
 
@@ -483,21 +481,21 @@ class Track(ABC):
         self, target: Target, now: Value, says: Value
     ) -> tuple[str, str, bool] | None:
         """Return the referent of a mention by its current value (`now`) and by an expert's answer
-        (`says`), as texts for pages, and whether both are the same. Return None if one of them is
-        missing, or if this kind of track has no references.
+        (`says`), as texts for pages, and whether both are the same. None if one of them is missing,
+        or if this kind of track has no references.
         """
         return None
 
     def features(self, instances: NDArray[np.int64]) -> tuple[NDArray[np.float64], Any]:
-        """Return (n, k) numeric features of each instance for the model g that cost nothing, the
-        same for all systems that predict it; and (n, v) sparse weights of the words of each text,
-        if the model compares texts, else None.
+        """Return (n, k) numeric features of each instance for the model g that need no judgments,
+        the same for all systems that predict it. Also return (n, v) sparse weights of the words of
+        each text if the model compares texts, else None.
         """
         return np.zeros((instances.size, 0)), None
 
     def measure(self, instances: Sequence[int]) -> Iterator[tuple[int, Mapping[str, float]]]:
-        """Yield each instance with its value under each of `metrics`; NaN where one is not
-        defined.
+        """Yield each instance with its value under each of `metrics`; NaN if a metric is
+        undefined.
         """
         return iter(())
 
@@ -523,31 +521,31 @@ class Track(ABC):
         return ()
 
     def find_obstacles(self) -> dict[str, str]:
-        """Return a mapping: field of the track's row -> why tracks of this kind cannot have its
-        value, as a sentence.
+        """Return field of the track's row -> sentence on why tracks of this kind cannot have its
+        value.
         """
         return {}
 
     def guide(self) -> Mapping[str, Any]:
-        """Return the instructions for this track alone, as payloads contain them; they are the same
-        for all targets. For the public page also: `asked`, questions (`ask`) with `options`
-        (`label`, and perhaps `cue`), and `catalogue`, the kinds of things that systems predict.
+        """Return the instructions for this track, which payloads contain for all targets. For the
+        public page the result also has `asked`, questions (`ask`) with `options` (`label`, and
+        perhaps `cue`), and `catalogue`, the kinds of predictions.
         """
         return {}
 
     @classmethod
     def n_inputs_of(cls, corpora: Sequence[Corpus], *, test: bool = False) -> Mapping[int, int]:
-        """Return a mapping: corpus -> how many inputs systems are run on (of the test part), of
-        many at once.
+        """Return corpus -> the number of inputs of systems (in the test part), for many corpora at
+        once.
         """
         return {corpus.pk: corpus.n_test if test else corpus.n_documents for corpus in corpora}
 
     def input_lines(self) -> Iterator[str]:
-        """Yield the inputs of systems, a line of JSON each."""
+        """Yield the inputs of systems, one line of JSON each."""
         return corpus_lines(self.corpus)
 
     def baseline(self) -> Path | None:
-        """Return the path of a short script whose output this track takes; None if this kind has
+        """Return the path of a short script whose output this track accepts; None if this kind has
         none.
         """
         return None
@@ -556,8 +554,8 @@ class Track(ABC):
         self, submission_id: int, most: int, *, words: str = "", key: str = "", entity: str = ""
     ) -> tuple[list[int], bool]:
         """Return the predictions of a submission whose text has these words, about the input with
-        this key, or about an entity of this name; from at most `most` inputs, and whether these are
-        all.
+        this key, or about an entity of this name. At most `most` inputs are searched; also return
+        whether these are all.
         """
         return [], True
 

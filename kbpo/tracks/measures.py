@@ -1,6 +1,4 @@
-"""What is judged of predictions and printed of systems: criteria, quantities, distributions, and
-the columns of a board.
-"""
+"""The criteria, quantities and distributions of tracks, and the columns of a board."""
 
 from __future__ import annotations
 
@@ -9,35 +7,37 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 DEFAULT = "centred"
-"""The method of the house's own estimates"""
+"""Name of the method of our own estimates"""
 UNWEIGHED = "instance"
-"""The distribution under which each prediction counts the same, which every kind has"""
+"""The distribution with equal weights, which every kind has"""
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """One thing that is judged of every prediction. Verdicts lie in [0, 1]; `low` and `high` are
-    the ends of the scale as people read it.
+    """One criterion by which every prediction is judged. Verdicts lie in [0, 1]; `low` and `high`
+    are the ends of the scale for readers.
     """
 
     name: str
-    """At most 24 characters: it is stored with every estimate"""
+    """At most 24 characters, since it is stored with every estimate"""
     label: str
-    """What switches and tables call it"""
+    """Name on switches and tables"""
     higher_is_better: bool = True
     low: float = 0.0
     high: float = 1.0
     unit: str = "%"
     single: Literal["majority", "mean"] = "majority"
-    """How the judgments of several people about one target become a value: what most say, taken as
-    true; or their mean, whose own noise then counts in every variance"""
+    """How the judgments of several people about one target become a value: the majority, which
+    counts as true; or the mean, whose noise is then included in every variance"""
     liked_from: float = 0.5
-    """The verdict above which people like what they judge; below which, where less is better"""
+    """The verdict from which people like an item; up to which, if less is better"""
     prior: tuple[float, float] | None = None
-    """What people, and things, differed by in other studies (σ_a², σ_f²): plans begin with it"""
+    """Variances (σ_a², σ_f²) between people and between items in other studies, from which plans
+    start
+    """
 
     def to_scale(self, value: float) -> float:
-        """Return a verdict in [0, 1] on the scale that people read."""
+        """Return a verdict in [0, 1] on the scale for readers."""
         return self.low + (self.high - self.low) * value
 
 
@@ -46,26 +46,26 @@ class Quantity:
     """A number that is printed for a system under a criterion."""
 
     name: str
-    """At most 16 characters: it is stored with every estimate"""
+    """At most 16 characters, since it is stored with every estimate"""
     label: str
     short: str = ""
-    """One letter or two, where there is little room. What has one is compared between systems"""
+    """One or two letters, for narrow places. Only quantities with it are compared between
+    systems
+    """
     better: str = ""
-    """What a system is that has more of it: “more precise”"""
+    """Comparative for a system with more of it: “more precise”"""
     criteria: tuple[str, ...] | None = None
-    """The criteria that have it; None: all"""
+    """The criteria with this quantity; None: all"""
     weighed: bool = True
-    """Whether it differs from distribution to distribution; else it is stored under `UNWEIGHED`"""
+    """Whether it depends on the distribution; otherwise it is stored under `UNWEIGHED`"""
     higher_is_better: bool | None = None
-    """None: as its criterion says"""
+    """None: as for its criterion"""
     is_judged: bool = False
-    """Whether its label is what is judged (`Measures.printed`)"""
+    """Whether its label is the name of the criterion (`Measures.printed`)"""
 
     @property
     def in_text(self) -> str:
-        """Return the label within a sentence: “precision”, but “F1”; a judged criterion in
-        quotes.
-        """
+        """Return the label inside a sentence: “precision”, but “F1”; a criterion in quotes."""
         if self.is_judged:
             return f"“{self.label}”"
         return self.label if self.label.isupper() else self.label.lower()
@@ -77,21 +77,21 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Distribution:
-    """A distribution p_i over what a system predicts."""
+    """A distribution p_i over a system's predictions."""
 
     label: str
-    """What counts the same under it, for switches"""
+    """The unit with equal weights, for switches"""
     weight: str
     """SQL of the unnormalised weight, over the columns of a prediction aliased `p`"""
 
 
 @dataclass(frozen=True)
 class Column:
-    """One figure of a board's row: its name in files and in the API, its kind, its place.
+    """A figure in a board's row: its name in files and in the API, its kind, its place.
 
-    `place`: *first* and *second* are drawn, wide and narrow; *beneath* stands small under the
-    column that `under` names; *published* in the cell of figures for comparison; *file* only in
-    CSV and API.
+    `place`: *first* and *second* are drawn as bars, wide and narrow; *beneath* is small text below
+    the column `under`; *published* is in the cell of figures for comparison; *file* is only in CSV
+    and API.
     """
 
     name: str
@@ -99,7 +99,7 @@ class Column:
     method: str = DEFAULT
     place: Literal["first", "second", "beneath", "published", "file"] = "file"
     label: str = ""
-    """Where it stands in a cell with others"""
+    """Label in a cell with several figures"""
     under: str = ""
 
 
@@ -108,50 +108,49 @@ class Measures:
     """The criteria of a kind's tracks, and the quantities that are printed for a system."""
 
     criteria: tuple[Criterion, ...]
-    """The first is what a new track guarantees"""
+    """The first is guaranteed on a new track by default"""
     quantities: tuple[Quantity, ...]
-    """The first that a criterion has is its headline: boards are sorted by it"""
+    """The first one of a criterion is its headline, by which boards are sorted"""
     columns: tuple[Column, ...]
     distributions: Mapping[str, Distribution]
-    """The last is what a new track guarantees"""
+    """The last is guaranteed on a new track by default"""
     mean: str = "mean"
-    """The quantity that is the weighted mean of verdicts, which a track guarantees"""
+    """The weighted mean of verdicts, which a track guarantees"""
     base: str = ""
-    """The criterion that others and recall rest on: what is claimed holds at all; empty: the
-    first"""
+    """The criterion that others and recall are based on: whether the claim holds at all; empty: the
+    first one"""
     n_beside: int = 0
-    """So many other criteria a board draws, narrow, beside the one that it is of"""
+    """Number of other criteria that a board shows, narrow, next to its own"""
     plotted: tuple[str, str] | None = None
-    """Two columns of the board that are drawn against each other"""
+    """Two columns of the board that are plotted against each other"""
     published: tuple[str, ...] = ()
-    """Which of the published estimators (simple, joint) stand beside the default one"""
+    """Published estimators (simple, joint) that are shown next to the default one"""
     population: str = ""
-    """What numbers are about where nothing else is asked for: `LIKE` where the inputs are a sample,
-    `THESE` where they are all there is; empty: there is no choice"""
+    """Default population of numbers: `LIKE` if the inputs are a sample, `THESE` if they are
+    complete; empty: there is no choice"""
 
     def criterion_names(self) -> tuple[str, ...]:
-        """Return the names of the criteria, in their order."""
+        """Return the names of the criteria, in order."""
         return tuple(criterion.name for criterion in self.criteria)
 
     def criterion(self, name: str) -> Criterion:
-        """Return the criterion of that name. Raises KeyError if there is none."""
+        """Return the criterion of that name. Raises KeyError for an unknown name."""
         return {criterion.name: criterion for criterion in self.criteria}[name]
 
     def criteria_beside(self, name: str) -> list[Criterion]:
-        """Return the criteria that the board of one criterion shows next to it: the first
+        """Return the criteria that the board of one criterion shows next to it: the first of the
         others.
         """
         others = [criterion for criterion in self.criteria if criterion.name != name]
         return others[: self.n_beside]
 
     def quantity(self, name: str) -> Quantity:
-        """Return the quantity of that name. Raises KeyError if there is none."""
+        """Return the quantity of that name. Raises KeyError for an unknown name."""
         return {quantity.name: quantity for quantity in self.quantities}[name]
 
     def printed(self, name: str, criterion: str) -> Quantity:
         """Return the quantity of that name with its label under a criterion. The label of the mean
-        is the criterion's where a board shows several criteria, and contains it where there is only
-        one.
+        is the criterion's if a board shows several criteria, and contains it if there is only one.
         """
         quantity = self.quantity(name)
         if name != self.mean:
@@ -164,11 +163,11 @@ class Measures:
         return quantity
 
     def column(self, name: str) -> Column:
-        """Return the column of that name. Raises KeyError if there is none."""
+        """Return the column of that name. Raises KeyError for an unknown name."""
         return {column.name: column for column in self.columns}[name]
 
     def column_of(self, quantity: str) -> Column:
-        """Return the column of a quantity as it is estimated by default. Raises KeyError if there
+        """Return the column of a quantity by the default method. Raises KeyError if there
         is none.
         """
         default = [column for column in self.columns if column.method == DEFAULT]

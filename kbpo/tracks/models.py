@@ -20,8 +20,8 @@ GUIDELINES, HELD = "guidelines:{}", 60  # seconds: every question shows them
 
 
 class Track(models.Model):
-    """One kind of evaluation on one corpus. Its guaranteed pair (distribution, criterion) drives
-    size and budget.
+    """One kind of evaluation on one corpus. Its guaranteed pair (distribution, criterion)
+    determines sample sizes and budgets.
     """
 
     class Status(models.TextChoices):
@@ -138,13 +138,13 @@ class Track(models.Model):
 
     @property
     def own_guidelines(self) -> list[str]:
-        """Return the annotation guidelines of this track alone, line by line."""
+        """Return the additional annotation guidelines of this track, line by line."""
         return [line.strip() for line in self.guidelines.splitlines() if line.strip()]
 
     @property
     def is_overdue(self) -> bool:
-        """Return whether it takes runs after the last day that was announced: closing it is an
-        admin's act.
+        """Return whether the track takes runs after the announced last day; only an admin closes
+        it.
         """
         is_over = self.closes_on is not None and self.closes_on < clock.now().date()
         return self.status == self.Status.OPEN and is_over
@@ -153,8 +153,8 @@ class Track(models.Model):
     def hides_test(self) -> bool:
         """Return whether the judgments of the test part are hidden from the public. They are hidden
         until the track is closed, and after that as long as another track on the same corpus that
-        was opened before the closing is still open. A study hides nothing, and delays no other
-        track.
+        was opened before the closing is still open. A study hides nothing, and does not keep
+        judgments of other tracks hidden.
         """
         if self.is_study:
             return False
@@ -166,14 +166,14 @@ class Track(models.Model):
 
     @property
     def refusal(self) -> str:
-        """Return why it takes no submissions, as a sentence; empty if it does."""
+        """Return why the track takes no submissions, as a sentence; empty if it does."""
         if self.status == self.Status.OPEN:
             return ""
         return f"{self.name} is {self.status} and takes no submissions now."
 
     def how_drawn(self, design: str = "") -> str:
-        """Return how samples are drawn here, or would be by another design, in the words of what is
-        judged.
+        """Return a description of how samples are drawn on the track, or would be by another
+        design, in the words of its kind.
         """
         if (design or self.design) == self.Design.POISSON:
             item = class_of(self.kind).words.item
@@ -193,8 +193,8 @@ class Track(models.Model):
 
 
 def guidelines_of(track: int | None) -> list[str]:
-    """Return a track's own annotation guidelines, cached for a minute or until the track is saved;
-    empty without a track.
+    """Return a track's additional annotation guidelines, cached for a minute or until the track is
+    saved; empty without a track.
     """
     if track is None:
         return []

@@ -1,7 +1,8 @@
-"""What a kind says besides if documents are read in full on its tracks, so that it has recall.
+"""The additional contract of kinds whose documents are read in full, so that their tracks have
+recall.
 
-Only rooms that deal with annotated documents ask for it (`recall_of`): sampling of documents,
-recall in evaluation, and the questions about whole documents.
+Only rooms that handle annotated documents use it (`recall_of`): sampling of documents, recall in
+evaluation, and the questions about whole documents.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from kbpo.tracks.registry import kind_of
 from scoring.documents import Facts
 
 NAME, RELATION = "name", "relation"
-"""What is asked for in a document that is annotated whole: first every name (`mentions_question`),
-then every relation between these (`relations_question`)"""
+"""What readers of a whole document mark: first every name (`mentions_question`), then every
+relation between the names (`relations_question`)"""
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -43,11 +44,11 @@ class Found:
     key: str
     title: str
     claim: list[tuple[str, str]]
-    """As a sentence, in pieces: (role, text)"""
+    """The fact as a sentence, in pieces: (role, text)"""
     record: dict[str, Any]
-    """The same for programs, as files of runs call things"""
+    """The fact for programs, with the keys of files of runs"""
     facets: Mapping[str, str]
-    """By which of the kind's facets it is chosen -> its value, as addresses call it"""
+    """The kind's facets that apply -> the value, as in addresses"""
 
     @property
     def anchor(self) -> str:
@@ -58,22 +59,20 @@ class Found:
         return "-".join(["fact", *places, *self.facets.values()])
 
     def is_about(self, name: str) -> bool:
-        """Return whether one of its mentions contains the name."""
+        """Return whether a mention of the fact contains the name."""
         called = name_matcher(name)
         return any(called(text) for role, text in self.claim if role)
 
 
 @dataclass(frozen=True)
 class Marks:
-    """The marks of annotation files in whole documents."""
+    """Marks in whole documents, from annotation files."""
 
     values: Mapping[str, Iterator[tuple[Place, Value]]]
-    """What is marked, in words for people -> what labels say of it, streamed, to be read in this
-    order
-    """
+    """Description of the marks -> their values for labels, to be read in this order"""
     lacking: Mapping[Any, int]
-    """What relations name without its being marked -> the line that names it first; known once all
-    values are read"""
+    """Mentions in relations without a mark of their own -> the first line with them; complete once
+    all values are read"""
 
 
 def fold_name(name: str) -> str:
@@ -82,23 +81,23 @@ def fold_name(name: str) -> str:
 
 
 def name_matcher(name: str) -> Callable[[str], bool]:
-    """Return whether a text contains the words of a name, one after the other."""
+    """Return a function that tells whether a text contains the words of a name consecutively."""
     sought = re.compile(rf"(?<!\w){re.escape(fold_name(name))}(?!\w)")
     # Kept, for mentions are called alike.
     return cache(lambda text: sought.search(fold_name(text)) is not None)
 
 
 class TrackWithRecall(Track):
-    """A kind of evaluation whose documents can be annotated whole."""
+    """A kind of evaluation whose documents can be read in full."""
 
     recall_criteria: ClassVar[tuple[str, ...]]
     found_also: ClassVar[Mapping[str, str]] = {}
-    """A criterion with recall -> another one that a prediction has to meet too, to have found a
-    fact: that a relation holds is what readers marked, how it is linked is not"""
+    """A criterion with recall -> another criterion that a prediction must meet to have found a
+    fact, since readers mark that a relation holds, not how it is linked"""
     found_facets: ClassVar[tuple[str, ...]] = ()
-    """By which of its facets what readers found is chosen, too"""
+    """Facets by which facts of readers can be filtered, too"""
     found_columns: ClassVar[tuple[str, ...]]
-    """What a record of what readers found has (`Found.record`), in this order"""
+    """Columns of a record of a reader's fact (`Found.record`), in order"""
 
     @abstractmethod
     def read_facts(
@@ -108,19 +107,19 @@ class TrackWithRecall(Track):
         annotated: list[int],
         entered: list[int] | None = None,
     ) -> Facts:
-        """Return the facts that recall is computed from; those of the submissions that have
-        `entered` count, or all.
+        """Return the facts from which recall is computed; only those of submissions that have
+        `entered` are counted (by default all).
         """
 
     @abstractmethod
     def in_scope(self, target_ids: Sequence[int]) -> set[int]:
-        """Return the targets among these that are in the scope of recall."""
+        """Return the targets that are in the scope of recall."""
 
     @abstractmethod
     def read_marks(self, gold: Path, mentions: Path, documents: Collection[int]) -> Marks:
         """Read the annotations of these documents from the two files, which may cover more
-        documents, and return them. Raises CannotLoad (kbpo.corpus.load), in part only while values
-        are read: then none may be stored.
+        documents, and return them. Raises CannotLoad (kbpo.corpus.load), sometimes only while
+        values are read: then none may be stored.
         """
 
     @abstractmethod
@@ -133,13 +132,13 @@ class TrackWithRecall(Track):
 
     @abstractmethod
     def read_entities(self, documents: Sequence[int], when: datetime) -> dict[str, int]:
-        """Return a mapping: name -> code of its entity, of all entities of the world that people
-        had found in these documents by then.
+        """Return name -> code of its entity, for all entities that people had found in these
+        documents by then.
         """
 
     @abstractmethod
     def mentions_question(self, document: Document) -> QuestionDraft:
-        """Return the first question about a document that is annotated whole."""
+        """Return the first question about a document that is read in full."""
 
     @abstractmethod
     def relations_question(self, document: Document, question: int) -> QuestionDraft | None:
@@ -148,33 +147,33 @@ class TrackWithRecall(Track):
         """
 
     def tiebreak_questions(self, document: Document, question: int) -> Iterable[QuestionDraft]:
-        """Return a question for one further annotator about each thing on which the readers of that
-        question disagreed, once however often it is named; none by default.
+        """Return a question for one more annotator about each entity on whose mentions the readers
+        disagreed, once for several mentions; none by default.
         """
         return ()
 
     @abstractmethod
     def store_facts(self, question: int) -> int:
-        """Store each fact in the labels of that question as an instance, and return how many there
-        are.
+        """Store each fact in the labels of that question as an instance, and return their
+        number.
         """
 
 
 def recall_of(track: TrackRow) -> TrackWithRecall | None:
-    """Return the kind of a track, if it has recall; None otherwise."""
+    """Return the kind of a track if it has recall; None otherwise."""
     kind = kind_of(track)
     return kind if isinstance(kind, TrackWithRecall) else None
 
 
 def recall_criteria(track: TrackRow) -> tuple[str, ...]:
-    """Return the criteria that have recall on a track; none if its kind has not."""
+    """Return the criteria of a track with recall; empty if its kind has none."""
     kind = recall_of(track)
     return kind.recall_criteria if kind is not None else ()
 
 
 def kind_with_recall(track: TrackRow) -> TrackWithRecall:
-    """Return the kind of a track on which documents are read in full. Raises LookupError for any
-    other: nothing but such a track ever gets as far as asking.
+    """Return the kind of a track on which documents are read in full. Raises LookupError for other
+    tracks, which should never be asked for it.
     """
     kind = recall_of(track)
     if kind is None:

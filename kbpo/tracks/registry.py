@@ -1,4 +1,4 @@
-"""The kinds of track there are: one line each, named by string so that no kind is imported before
+"""The registry of kinds of track: one line each, named by string so that no kind is imported before
 it is used.
 """
 
@@ -20,19 +20,17 @@ KINDS = {
 }
 
 FORM = "form-"
-"""What begins the kind of a track that asks by a declared form; its name follows."""
+"""Prefix of the kind of a track with a declared form; the form's name follows."""
 
 
 def kinds() -> dict[str, type[Track]]:
-    """Return the kinds that a track can be of, each with its class, those of declared forms
-    last.
-    """
+    """Return the kinds of track, each with its class, those of declared forms last."""
     declared: dict[str, type[Track]] = import_string("kbpo.tracks.texts.declared.classes")()
     return {name: class_of(name) for name in KINDS} | declared
 
 
 def class_of(kind: str) -> type[Track]:
-    """Return the class of a kind. Raises KeyError if it is not in the registry."""
+    """Return the class of a kind. Raises KeyError for an unknown kind."""
     if kind.startswith(FORM):
         declared: type[Track] = import_string("kbpo.tracks.texts.declared.class_of_form")(
             kind.removeprefix(FORM)
@@ -43,9 +41,7 @@ def class_of(kind: str) -> type[Track]:
 
 
 def n_inputs_of(tracks: Sequence[TrackRow]) -> dict[int, int]:
-    """Return a mapping: track -> how many inputs systems are run on: one query a kind at most,
-    however many there are.
-    """
+    """Return track -> its number of inputs of systems, with at most one query for each kind."""
     found: dict[int, int] = {}
     for kind in {track.kind for track in tracks}:
         mine = [track for track in tracks if track.kind == kind]
@@ -55,10 +51,10 @@ def n_inputs_of(tracks: Sequence[TrackRow]) -> dict[int, int]:
 
 
 def n_inputs(track: TrackRow, *, test: bool = False) -> int:
-    """Return the number of inputs on which systems are run, or of those in the test part."""
+    """Return the number of inputs of systems, or of those in the test part."""
     return class_of(track.kind).n_inputs_of([track.corpus], test=test)[track.corpus_id]
 
 
 def kind_of(track: TrackRow) -> Track:
-    """Return the behaviour of a track row. Raises KeyError if its kind is not in the registry."""
+    """Return the behaviour of a track's kind. Raises KeyError for an unknown kind."""
     return class_of(track.kind)(track)

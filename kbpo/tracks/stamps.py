@@ -1,9 +1,8 @@
-"""Tells whether anything changed that everybody is told of a track: its stamp, a word in the cache
-that is another one after every change. Who keeps a page with the stamps that it was drawn under
-asks no database whether it still holds.
+"""Tracks whether public data of a track has changed, by a stamp in the cache that is replaced after
+every change. A cached page stored with its stamps can be checked without the database.
 
-A stamp is replaced once what changed is committed. Where Redis does not answer then, or a process
-is killed in between, the old one stays: whoever keeps a page keeps it for a while only.
+A stamp is replaced once a change is committed. If Redis does not answer then, or a process is
+killed in between, the old stamp remains, so pages must be cached for a short time only.
 """
 
 from __future__ import annotations
@@ -15,20 +14,20 @@ from django.core.cache import cache
 from django.db import transaction
 
 EVERY = 0
-"""In the place of a track: all of them"""
+"""Stands for all tracks"""
 DAY = 86_400
 
 
 def mark_changed(track: int = EVERY) -> None:
-    """Mark everything shown of a track (or of every track) as changed once this transaction
+    """Mark all public data of a track (or of every track) as changed once this transaction
     commits.
     """
     transaction.on_commit(lambda: cache.set(_name(track), _new(), DAY))
 
 
 def stamps_of(track: int) -> tuple[str, ...]:
-    """Return the stamps that a track has now,
-    to be read before anything that is kept under them.
+    """Return the current stamps of a track; call it before reading data that is cached with
+    them.
     """
     return _stamps(track, cache.get_many(_names(track)))
 
@@ -42,7 +41,7 @@ def cached_with_stamps(key: str, track: int) -> tuple[Any, tuple[str, ...]]:
 
 
 def _stamps(track: int, found: dict[str, Any]) -> tuple[str, ...]:
-    """Return the stamps of a track: those that were found, and new ones for what has none."""
+    """Return the stamps of a track: those that were found, and new ones for missing stamps."""
     names = _names(track)
     for name in names:
         if name not in found:

@@ -1,8 +1,9 @@
-"""A baseline: relations whose own words stand between two names of one sentence.
+"""A baseline that predicts a relation if words of the relation's name are between two names of a
+sentence.
 
     python baseline.py documents.jsonl.gz schema.json mentions.jsonl.gz > baseline.jsonl
 
-Needs nothing but Python. Change what you like: it is there to be beaten.
+Needs only Python. A simple start for your own system: change what you like.
 """
 
 import gzip
@@ -65,8 +66,8 @@ def predict(document: Record, predicates: list[Any], typed: list[Any]) -> Iterat
 
 
 def fit(known: tuple[Any, Any], types: list[Any]) -> tuple[Any, Any] | None:
-    """Return the first types that a predicate allows and that the two names may have; None
-    without.
+    """Return the first types that a predicate allows and that the two names may have; None if there
+    are none.
     """
     if not types:
         return known
@@ -85,7 +86,7 @@ def keywords(schema: Record) -> list[tuple[str, set[str], list[Any]]]:
 
 
 def main(documents: str, schema: str, mentions: str = "") -> None:
-    """Print the claims, one a line."""
+    """Print the claims, one on each line."""
     with open(schema, encoding="utf-8") as file:
         predicates = keywords(json.load(file))
     typed: dict[str, list[Any]] = {}

@@ -1,4 +1,4 @@
-"""What people read of tracks on which relations are judged."""
+"""The words and measures of tracks on which relations are judged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CRITERIA = (
     Criterion("linking", "Linking"),
 )
 WITH_RECALL = ("relation", "correct")
-"""Linking has precision only: nobody says what else could have been linked"""
+"""Criteria with recall; linking has precision only, since missed links are unknown"""
 
 QUANTITIES = (
     Quantity("f1", "F1", "F1", "better in F1", WITH_RECALL),
@@ -154,7 +154,7 @@ GROUPS = {
 
 
 def predicate_words(corpus: Corpus) -> dict[int, tuple[str, str]]:
-    """Return a mapping: return the number of each predicate -> its name, and what pages call it."""
+    """Return primary key of each predicate -> its name, and its name on pages."""
     names = corpus.relation_names()
     predicates = Predicate.objects.filter(corpus=corpus).order_by("position")
     return {pk: (name, names.get(name, name)) for pk, name in predicates.values_list("pk", "name")}
@@ -168,9 +168,7 @@ FOUND_COLUMNS = ("document", "subject", "predicate", "object", "claim")
 
 
 def in_catalogue(predicate: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return a predicate of a schema, which pages call by that name, as the table of relations
-    shows it.
-    """
+    """Return a predicate of a schema with its name on pages, as the table of relations shows it."""
     template = predicate.get("template") or "{subject} – {object}"
     sentence = []
     for place, piece in enumerate(re.split(r"\{(subject|object)\}", template)):

@@ -1,4 +1,4 @@
-"""What the explorer shows of judged relations: the claim in its sentence, and which part of it is
+"""The explorer's data of judged relations: the claim in its sentence, and which part of it is
 right.
 """
 
@@ -36,12 +36,12 @@ ENDS = {
     " OR p.object_canonical_end <> i.object_end THEN p.object_canonical_begin ELSE -1 END",
     "to_d": "coalesce(p.object_canonical_end, -1)",
 }
-"""SQL of where the names stand that a prediction is about, each begin before its end: the begin is
--1 of what is its own canonical mention, as most are"""
+"""SQL of the spans of a prediction's names, each begin before its end. The begin of a canonical
+mention is -1 if it is the mention itself, as for most"""
 ENDS_INCLUDED = "tac_kb"
-"""How files are read in which a mention ends at its last character, not after it"""
+"""Formats of files in which a mention ends at its last character, not after it"""
 Mark = tuple[int, int, str]
-"""Begin and end in the document's text, and what is marked: subject, object, provenance"""
+"""Begin and end in the document's text, and the role: subject, object, provenance"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ class Judged(base.Judged):
     document: Document
     predicate: str
     label: str
-    """What pages call the predicate"""
+    """Name of the predicate on pages"""
     claim: list[tuple[str, str]]
     """The claim as a sentence, in pieces: (role, text); a role is subject, object, or empty"""
     window: tuple[int, int]
@@ -61,9 +61,9 @@ class Judged(base.Judged):
     object: bool | None
     row: JudgedRow
     schema: Mapping[str, Mapping[str, Any]]
-    """What the schema says of each predicate"""
+    """Predicate -> its description in the schema"""
     ends_included: bool
-    """Whether the last character of a mention is that at its end, in the file that predicted it"""
+    """Whether mentions in its file end at their last character"""
 
     @property
     def claim_text(self) -> str:
@@ -78,7 +78,7 @@ class Judged(base.Judged):
         return [self.row.subject, self.row.object]
 
     def explained(self) -> Explained:
-        """Return the claim, people's answers, and the text with the names marked."""
+        """Return the claim, people's answers, and the text with marked names."""
         document = self.document
         first = max(0, document.sentence_of(self.window[0]) - 1)
         last = min(len(document.sentences) - 1, document.sentence_of(self.window[1] - 1) + 1)
@@ -133,7 +133,7 @@ class Judged(base.Judged):
         return as_json
 
     def _people(self) -> dict[str, Any] | None:
-        """Return people's answers as JSON; None where they are unknown."""
+        """Return people's answers as JSON; None if unknown."""
         if not self.source:
             return None
         ends = {
@@ -153,9 +153,9 @@ class Judged(base.Judged):
         return {**ends, "holds": holds, "offered": len(self.row.value.get("shown", ()))}
 
     def written(self, span: Span) -> str:
-        """Return a span as text, in the convention of the file that predicted it: as “first-last”
-        with the position of the last character (`ends_included`), else as “begin–end” with the
-        position after it.
+        """Return a span as text, in the convention of the prediction's file: as “first-last” with
+        the position of the last character (`ends_included`), else as “begin–end” with the position
+        after it.
         """
         return f"{span[0]}-{span[1] - 1}" if self.ends_included else f"{span[0]}–{span[1]}"
 
@@ -193,7 +193,7 @@ class Judged(base.Judged):
 
     def holding_relations(self) -> list[tuple[dict[str, Any], list[tuple[str, str]]]]:
         """Return the relations that hold of its two mentions, for programs and as sentences, each
-        sentence once: a relation and its inverse, or two relations, may be the same words.
+        sentence once, since two relations (such as inverses) may read the same.
         """
         first, second = sorted((self.row.subject, self.row.object))
         found: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {}
@@ -214,27 +214,26 @@ class End:
     text: str
     span: Span
     written: str
-    """Where it stands, as the file writes it"""
+    """Its span, in the convention of the file"""
     right: bool | None
     canonical: str
-    """What the system says it refers to, in the words of the text"""
+    """The system's referent, in the words of the text"""
     canonical_span: Span
     canonical_written: str
     link: str
     people: str
-    """What people say it refers to; empty where they did not say, or were divided"""
+    """The referent by people; empty if they were not asked, or disagreed"""
     people_span: Span | None
     elsewhere: bool
-    """They say that it is none of the names that they saw"""
+    """Whether people said that it is none of the offered names"""
     people_link: str | None
-    """None where nobody was asked"""
+    """The title by people; None if nobody was asked"""
     votes: str
 
 
 def verdicts(submission: int, *, public: bool) -> Verdicts:
-    """Return the verdict on each judged prediction of a submission: on the whole of it and on its
-    relation, subject and object (NaN where one is missing), and whether those who judged it
-    disagreed.
+    """Return the verdict on each judged prediction of a submission: on the whole and on its
+    relation, subject and object (NaN if one is missing), and whether the annotators disagreed.
 
     With `public`, only public judgments are used. If another track on the same corpus has judgments
     of the same target that are not public, they do not change the verdict.
@@ -278,8 +277,8 @@ def _predicates(corpus: Corpus) -> dict[str, Mapping[str, Any]]:
 
 
 def search(corpus: Corpus, submission: int, words: str, most: int) -> tuple[list[int], bool]:
-    """Return the predictions of a submission in documents with these words (in so many of them at
-    most), and whether there are no more such documents.
+    """Return the predictions of a submission in at most `most` documents with these words, and
+    whether there are no more such documents.
     """
     with prefer_indexes(of_words=True):
         matching = Document.objects.filter(corpus=corpus).with_words(words)
@@ -289,7 +288,7 @@ def search(corpus: Corpus, submission: int, words: str, most: int) -> tuple[list
 
 
 def predictions_in_document(corpus: Corpus, submission: int, key: str) -> list[int]:
-    """Return the predictions of a submission in the document of that key."""
+    """Return the predictions of a submission in the document with that key."""
     documents = Document.objects.filter(corpus=corpus, key=key).values_list("pk", flat=True)
     return _predictions_in(submission, list(documents))
 
@@ -298,8 +297,8 @@ def find_by_name(
     corpus: Corpus, submission: int, name: str, most: int, key: str = ""
 ) -> tuple[list[int], bool]:
     """Return the predictions of a submission whose subject or object contains a name, or is linked
-    to a mention that does (in at most so many documents, or in the one with that key), and whether
-    further documents contain the words of the name.
+    to a mention that does, and whether further documents contain the words of the name. At most
+    `most` documents are searched, or only the document with that key.
     """
     documents = Document.objects.filter(corpus=corpus)
     documents = documents.filter(key=key) if key else documents.with_all_of(name)
@@ -346,8 +345,8 @@ def describe(
     public: bool,
     unjudged: Collection[int] = (),
 ) -> list[base.Judged]:
-    """Return the predictions of a submission with these ids, in order, ready for the page; with
-    public judgments only if asked, and without the judgments of predictions in `unjudged`.
+    """Return the predictions of a submission with these ids, in order, ready for the page. With
+    `public` only public judgments are used; judgments of predictions in `unjudged` are left out.
     """
     stored = Prediction.objects.select_related("instance__document", "instance__predicate")
     by_key = stored.in_bulk(predictions)
@@ -370,7 +369,7 @@ def describe(
 
 
 def _deciding_labels(targets: Collection[int], *, public: bool) -> dict[int, Label]:
-    """Return a mapping: target -> its label that decides, of those that are public if asked."""
+    """Return target -> its label with precedence, among the public ones if `public`."""
     labels = Label.objects.filter(target__in=targets)
     deciding: dict[int, Label] = {}
     for label in sorted(
@@ -424,8 +423,8 @@ def _describe(
 def _claim(
     document: Document, name: str, predicate: Mapping[str, Any], subject: Span, object_: Span
 ) -> list[tuple[str, str]]:
-    """Return the claim that a predicate holds of two mentions: its template's pieces in order, with
-    the mentions' texts in place.
+    """Return the claim that a predicate holds of two mentions: the pieces of its template in order,
+    with the mentions' texts inserted.
     """
     template = predicate.get("template") or f"{{subject}} {name} {{object}}"
     texts = {"subject": document.gloss(*subject), "object": document.gloss(*object_)}
@@ -443,7 +442,7 @@ def _truth(value: float) -> bool | None:
 
 
 def _votes(row: JudgedRow, label: Label | None) -> str:
-    """Return “3 of 3”: the votes for the winning answer about the prediction's own relation."""
+    """Return “3 of 3”: the votes for the winning answer about the prediction's relation."""
     if label is None or not label.n or label.source != "crowd":
         return {"import": "from the gold standard", "expert": "by an expert"}.get(
             label.source if label else "", ""
@@ -454,24 +453,24 @@ def _votes(row: JudgedRow, label: Label | None) -> str:
 
 
 def _vote(row: JudgedRow, n: int) -> tuple[int, int]:
-    """Return how many of the annotators answered that the prediction's own relation holds, and how
-    many were asked.
-    """
+    """Return how many annotators affirmed the prediction's relation, and how many were asked."""
     part = directed_name(row.predicate, row.forward)
     return row.value.get("votes", {}).get(part, 0), row.value.get("asked", {}).get(part, n)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Explained:
-    """The further values of the page of one relation."""
+    """The additional values on the page of one relation."""
 
     ends: list[End]
     holds: list[list[tuple[str, str]]]
-    """What people say holds of the two mentions, as sentences"""
+    """Sentences that people affirmed of the two mentions"""
     asked: int
-    """How many relations they were offered"""
+    """Number of relations that people were offered"""
     around: tuple[int, int]
-    """The sentences about it, with one before and one after"""
+    """The first and last sentence of the excerpt: those of the relation, with one before and one
+    after
+    """
     spans: list[Mark]
 
 

@@ -1,10 +1,10 @@
-"""Reads the facts behind instances, for recall: one fact may be predicted by several pairs of
-mentions, and counts once.
+"""Reads the facts behind instances, for recall: several pairs of mentions may predict one fact,
+which is counted once.
 
-A fact is (document, subject cluster, predicate, object cluster). Clusters are the settled ones: a
-mention belongs to the cluster of its own label, else to that of the settled mention which it
-overlaps most, so that "Obama" and "President Obama" are not two facts. Elsewhere it is the
-canonical mention that most submissions claim.
+A fact is (document, subject cluster, predicate, object cluster). In documents with labels, a
+mention belongs to the cluster of its own label, else to that of the settled mention with the
+largest overlap, so that "Obama" and "President Obama" are not two facts. In other documents its
+cluster is the canonical mention that most submissions claim.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from scoring.documents import Facts
 
 Fact = tuple[int, str, Span, Span]
 Mark = tuple[int, str, Span, Span]
-"""A relation as it was marked: document, predicate, the spans of subject and object themselves"""
+"""A relation as marked: document, predicate, spans of subject and object"""
 REACH = {"sentence": 0, "neighbours": 1, "document": 10**9}
-"""Scope -> how many sentences apart the two mentions may be."""
+"""Scope -> greatest distance of the two mentions in sentences"""
 
 
 COLUMNS = {
@@ -50,12 +50,12 @@ COLUMNS = {
     "subject_canonical": "p.subject_canonical_begin::bigint << 32 | p.subject_canonical_end",
     "object_canonical": "p.object_canonical_begin::bigint << 32 | p.object_canonical_end",
 }
-"""What is read of each prediction; a span is one number (`_span`)"""
+"""Columns of a prediction that are read; a span is one number (`_span`)"""
 
 
 @dataclass(frozen=True)
 class _Predicted:
-    """All predictions of some submissions, a row each."""
+    """All predictions of some submissions, one row each."""
 
     instance: Ids
     column: Ids
@@ -95,7 +95,7 @@ class _Predicted:
 
 @dataclass(frozen=True)
 class _Mentioned:
-    """Predictions with the entities that most submissions link their two mentions to."""
+    """Predictions with the entities to which most submissions link their two mentions."""
 
     document: Ids
     predicate: Ids
@@ -108,10 +108,10 @@ class _Mentioned:
     def from_predictions(
         cls, predicted: _Predicted, from_entered: Bools | None = None
     ) -> _Mentioned:
-        """Return one row for each prediction, with the canonical mentions that most predictions
-        link its subject and its object to. `from_entered` (n,) is whether the submission of each
-        prediction has entered. If given, links by submissions that have not entered count only for
-        mentions that occur in no prediction of one that has.
+        """Return one row for each prediction, with the canonical mentions to which most predictions
+        link its subject and its object. `from_entered` (n,) is whether the submission of each
+        prediction has entered. If given, links by other submissions are used only for mentions that
+        occur in no prediction of a submission that has entered.
         """
         spans = np.append(predicted.subject, predicted.object)
         claims = np.append(predicted.subject_canonical, predicted.object_canonical)
@@ -160,8 +160,9 @@ def read_facts(
     annotated: list[int],
     entered: list[int] | None = None,
 ) -> Facts:
-    """Return the facts of instances that the systems predict and of documents that were annotated
-    whole, and who predicts them; counted are those of the systems that have `entered`, or of all.
+    """Return the facts of instances that the systems predict and of documents that were read in
+    full, and which systems predict them. Only facts of the systems that have `entered` are counted
+    (by default all systems).
     """
     state = state_of(systems)
     has_entered = np.isin(systems, systems if entered is None else entered)
@@ -233,11 +234,11 @@ def read_facts(
 
 def _of_each_instance(systems: list[int], reach: int, has_entered: Bools) -> Arrays:
     """Return the parts of `Facts` that depend only on predictions and on which submissions have
-    entered: a row per instance, with the links of its subject and its object that most submissions
-    predict, and a code of the resulting fact; by `begin` and `column` the systems that predict it.
-    `entered` is whether one that has entered predicts it, `counted` whether that is in the scope,
-    `size` the number of counted instances of its fact, and `predicting` (u, m) which systems
-    predict the fact.
+    entered. There is a row per instance, with the links of its subject and its object that most
+    submissions predict, and a code of the resulting fact; `begin` and `column` list the systems
+    that predict it. `entered` is whether a system that has entered predicts it, `counted` whether
+    it is also in scope, `size` the number of counted instances of its fact, and `predicting` (u, m)
+    which systems predict the fact.
     """
     predicted = _Predicted.read(systems)
     instance, first, row = np.unique(predicted.instance, return_index=True, return_inverse=True)
@@ -271,9 +272,9 @@ def _of_each_instance(systems: list[int], reach: int, has_entered: Bools) -> Arr
 
 def _predicting(fact: Ids, near: NDArray[np.bool_], entries: sparse.csr_array) -> NDArray[np.bool_]:
     """Return (n, m) whether each submission predicts the fact of each row, by this row or by
-    another one in the scope. Entries of rows outside the scope are False. `fact` (n,) is the code
-    of the fact, `near` (n,) whether the row is in the scope, and `entries` (n, m) which submission
-    predicts which row.
+    another row in scope. Entries of rows out of scope are False. `fact` (n,) is the code of the
+    fact, `near` (n,) whether the row is in scope, and `entries` (n, m) which submission predicts
+    which row.
     """
     rows = np.repeat(np.arange(fact.size), np.diff(entries.indptr))
     inside = near[rows]
@@ -298,8 +299,8 @@ def _codes(inside: _Mentioned, fact: Ids, names: _Names, number: dict[str, int])
 def facts_with_systems(
     track: Track, documents: list[int], systems: list[int], *, public: bool
 ) -> dict[Mark, set[int]]:
-    """Return a mapping: a mark of each true fact of the documents that were read in full -> the
-    systems that predict the fact; with public labels only if asked.
+    """Return a mark of each true fact of the documents that were read in full -> the systems that
+    predict the fact. With `public`, only public labels are used.
     """
     sentences = _Sentences(documents, REACH[track.scope])
     names = _Names(_labelled_documents(document__in=documents), public=public)
@@ -318,8 +319,8 @@ def facts_with_systems(
 
 
 def _links(facts: Sequence[Fact], names: _Names, documents: Sequence[int]) -> NDArray[np.str_]:
-    """Return (t, 2) the title that people linked most mentions of the subject's and of the object's
-    cluster to.
+    """Return (t, 2) the titles to which people linked most mentions of the subject's and of the
+    object's cluster.
     """
     votes: dict[tuple[int, Span], Counter[str]] = defaultdict(Counter)
     for _, document, span, value in values_inside(documents, merge_labels, Target.Kind.MENTION):
@@ -331,7 +332,7 @@ def _links(facts: Sequence[Fact], names: _Names, documents: Sequence[int]) -> ND
 
 
 def targets_in_scope(track: Track, targets: Sequence[int]) -> set[int]:
-    """Return the pairs of mentions among some targets that lie within the scope of a track."""
+    """Return the pairs of mentions that lie within the scope of a track."""
     rows = Target.objects.filter(pk__in=targets, kind=Target.Kind.PAIR)
     places = list(rows.values_list("pk", "document_id", "a_begin", "a_end", "b_begin", "b_end"))
     sentences = _Sentences({document for _, document, *_ in places}, REACH[track.scope])
@@ -345,7 +346,7 @@ def targets_in_scope(track: Track, targets: Sequence[int]) -> set[int]:
 def _count_missed_facts(
     marks: set[Mark], inside: _Mentioned, number: dict[str, int], place: Ids, n: int
 ) -> Ids:
-    """Return how many marks of each annotated document none of the rows predicts at the very same
+    """Return how many marks of each annotated document no row predicts at exactly the same
     mentions.
     """
     columns = (inside.document, inside.predicate, inside.subject, inside.object)
@@ -359,7 +360,7 @@ def _count_missed_facts(
 
 
 class _Sentences:
-    """A test of whether pairs of mentions lie within the scope."""
+    """Tests whether pairs of mentions lie within the scope."""
 
     def __init__(self, documents: Collection[int], reach: int) -> None:
         self.reach = reach
@@ -372,8 +373,8 @@ class _Sentences:
         return bool(abs(int(first) - int(second)) <= self.reach)
 
     def all_near(self, predicted: _Mentioned) -> NDArray[np.bool_]:
-        """Return (n,) whether the mentions of each row lie within the scope: the sentences of all
-        documents are in one ascending list.
+        """Return (n,) whether the mentions of each row lie within the scope. Uses one ascending
+        list of the sentences of all documents.
         """
         documents = np.array(sorted(self.begins), dtype=np.int64)
         sizes = [self.begins[document].size for document in documents.tolist()]
@@ -390,7 +391,7 @@ class _Sentences:
 
 
 def _labelled_documents(**where: Any) -> set[int]:
-    """Return documents with a label of one of their mentions."""
+    """Return the documents in which a mention has a label."""
     targets = Target.objects.filter(kind=Target.Kind.MENTION, labels__isnull=False, **where)
     return set(targets.values_list("document", flat=True).distinct())
 
@@ -404,10 +405,10 @@ class _Names:
         self.clusters: dict[int, Clusters] = clusters_of(labelled, public=public)
         self.overlapping = {document: _Overlapping(one) for document, one in self.clusters.items()}
         self.claimed: dict[tuple[int, Span], Span] = {}
-        """Of mentions in documents with labels, what most submissions claim"""
+        """Canonical mentions that most submissions claim, in documents with labels"""
 
     def settle_fact_codes(self, rows: _Mentioned) -> Ids:
-        """Return (n,) a code of the fact that each row predicts; its links are used from now on."""
+        """Return (n,) a code of the fact that each row predicts, and use its links from now on."""
         document, spans = np.tile(rows.document, 2), np.append(rows.subject, rows.object)
         claims = np.append(rows.subject_claimed, rows.object_claimed)
         mention = code_pairs(document, spans)
@@ -428,8 +429,8 @@ class _Names:
         return self._settled(document, claimed) or claimed
 
     def _settled(self, document: int, span: Span) -> Span | None:
-        """Return the root of the span's settled cluster, or of that of the mention which it
-        overlaps; None without either.
+        """Return the root of the span's settled cluster, or of the cluster of the mention that it
+        overlaps; None if there is neither.
         """
         clusters = self.clusters.get(document)
         if clusters is None:
@@ -445,8 +446,8 @@ class _Names:
 
 
 def _most_claimed(mention: Ids, claims: Ids) -> Ids:
-    """Return the canonical mention that most submissions predict for each mention (codes 0, 1 …),
-    the first span of several.
+    """Return the canonical mention that most submissions predict for each mention (codes 0, 1 …);
+    the first span in a tie.
     """
     pair = code_pairs(mention, claims)
     _, at, votes = np.unique(pair, return_index=True, return_counts=True)
@@ -456,7 +457,7 @@ def _most_claimed(mention: Ids, claims: Ids) -> Ids:
 
 
 class _Overlapping:
-    """The settled mentions of one document, to be found by what they overlap."""
+    """Finds settled mentions of one document by overlap."""
 
     def __init__(self, clusters: Clusters) -> None:
         self.spans = sorted(clusters.canonical.keys() | clusters.cluster.keys())
@@ -464,8 +465,8 @@ class _Overlapping:
         self.longest = max((end - begin for begin, end in self.spans), default=0)
 
     def closest_mention(self, span: Span) -> Span | None:
-        """Return the settled mention that shares most characters with the span, the shortest of
-        several; None if none does.
+        """Return the settled mention that shares most characters with the span, the shortest in a
+        tie; None if none overlaps.
         """
         first = bisect_left(self.begins, span[0] - self.longest)
         last = bisect_left(self.begins, span[1])

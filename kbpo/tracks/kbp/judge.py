@@ -1,6 +1,4 @@
-"""Works out whether predictions are right, from the values of labels: f_i(x) under each
-criterion.
-"""
+"""Decides whether predictions are right, from the values of labels: f_i(x) under each criterion."""
 
 from __future__ import annotations
 
@@ -18,12 +16,12 @@ from kbpo.tracks.kbp.merge import CLUSTER, ELSEWHERE, OFFERED, is_named, is_open
 
 Span = tuple[int, int]
 MOST = 8
-"""Names that people see for one mention, at most"""
+"""Greatest number of names that people see for one mention"""
 
 
 class Clusters:
-    """Which mentions of one document are settled to be the same thing, from the labels of its
-    mention targets; where they are to be shown these are kept, too.
+    """The coreferent mentions of one document, from the labels of its mention targets; the labels
+    are kept if they are to be shown.
     """
 
     def __init__(
@@ -43,7 +41,7 @@ class Clusters:
             for span, value in values.items()
             if value.get(CLUSTER) and span not in self.canonical
         }
-        """Of what readers left undecided, the mention that stands for its cluster"""
+        """Mention that readers left undecided -> the representative of its cluster"""
         self.offered: dict[Span, list[Span]] = {
             span: [(begin, end) for begin, end in value[OFFERED]]
             for span, value in values.items()
@@ -51,28 +49,27 @@ class Clusters:
         }
 
     def root(self, span: Span) -> Span | None:
-        """Return the canonical mention of a span according to the labels, followed recursively; the
+        """Return the canonical mention of a span according to the labels, followed recursively. The
         span itself if it refers to none of the names that annotators saw; None if it has no label,
         or annotators disagreed.
         """
         return _end_of(self.canonical, span)
 
     def cluster_of(self, span: Span) -> Span | None:
-        """Return the canonical mention of a span's cluster, also where readers disagreed on its
+        """Return the canonical mention of a span's cluster, also if readers disagreed on its
         reference; None if it has no label.
         """
         return _end_of(self.cluster | self.canonical, span)
 
     def refers(self, span: Span, claimed: Span) -> float:
-        """Return 1.0 if `span` refers to the same as `claimed`, 0.0 if not, NaN if `span` has no
-        label, if annotators disagreed, or found no name right, or saw its own alone, and did not
-        see `claimed`, or readers disagreed on the reference of `claimed`.
+        """Return 1.0 if `span` and `claimed` have the same referent, 0.0 if not. NaN if `span` has
+        no label, if annotators did not see `claimed` and disagreed, found no name right or saw only
+        its own, or if readers disagreed on the reference of `claimed`.
 
-        Linking is earned (Chaganty 2018, section 3.6.2). Right is the settled canonical mention,
-        and what reads like it: pages offer each wording once, so that people cannot tell these
-        apart. Right too is another mention of the same settled cluster, if it names the thing as
-        well as the canonical one does (`name_class`). That a mention is its own canonical one is
-        right only where people say so.
+        As in Chaganty 2018, section 3.6.2, a link must be confirmed. The settled canonical mention
+        is right, and so is any mention with the same wording, since pages offer each wording once.
+        Another mention of the same settled cluster is right too if it is as informative as the
+        canonical one (`name_class`). A mention is its own canonical one only if people say so.
         """
         settled = self.root(span)
         if settled is None:
@@ -101,7 +98,7 @@ class Clusters:
 
 
 def _end_of(leads: Mapping[Span, Span], span: Span) -> Span | None:
-    """Return where a chain of spans ends, the first span of a circle; None if nothing leads on."""
+    """Return the end of a chain of spans, or the first span of a cycle; None for an empty chain."""
     seen: set[Span] = set()
     at = span
     while at in leads and at not in seen:
@@ -126,10 +123,9 @@ DETERMINERS = {
 
 
 def wording(text: str, span: Span) -> str:
-    """Return the words of a span, alike however they are spaced and whether or not they are in
-    capitals.
+    """Return the normalised words of a span, without differences in spacing and capitals.
 
-    A heading writes the same name in capitals. Pronouns stay as they are: "us" is not "US".
+    Headings write names in capitals. Pronouns are not normalised: "us" is not "US".
     """
     words = " ".join(unicodedata.normalize("NFC", text[span[0] : span[1]]).split())
     folded = unicodedata.normalize("NFC", words.casefold())
@@ -137,8 +133,8 @@ def wording(text: str, span: Span) -> str:
 
 
 def was_not_offered(text: str, claimed: Span, offered: Sequence[Span]) -> bool:
-    """Return whether people could not pick a name, given those that they saw, and would see it if
-    they were asked again.
+    """Return whether a name was not among the names that people saw, but would be offered in a new
+    question.
     """
     words = wording(text, claimed)
     seen = {wording(text, span) for span in offered}
@@ -146,10 +142,10 @@ def was_not_offered(text: str, claimed: Span, offered: Sequence[Span]) -> bool:
 
 
 def name_class(gloss: str) -> int:
-    """Return how well words name a thing: a name (2) over a nominal (1) over a pronoun (0).
+    """Return how informative a mention is: 2 for a name, 1 for a nominal, 0 for a pronoun.
 
-    Read off the words, since files and pages do not say it: an English pronoun; else a name if a
-    word after determiners has a capital or a digit, or is of a script without capitals.
+    Decided by the words, since files and pages do not state it: an English pronoun; else a name if
+    a word after determiners has a capital or a digit, or is in a script without capitals.
     """
     words = gloss.split()
     if " ".join(words).casefold() in PRONOUNS:
@@ -166,9 +162,9 @@ def name_class(gloss: str) -> int:
 class JudgedRow:
     """A prediction on a target that has a label.
 
-    `value` is the merged value of its pair target ({} if there is none); `forward` says that the
+    `value` is the merged value of its pair target ({} if there is none); `forward` is whether the
     subject is the target's first mention; `clusters` are the settled clusters of its document;
-    `closed` says that the document was annotated whole and that what was not marked there is false.
+    `closed` is whether the document was read in full and unmarked relations in it are false.
     """
 
     predicate: str
@@ -186,8 +182,8 @@ def judge(rows: Sequence[JudgedRow]) -> dict[str, NDArray[np.float64]]:
     """Return right (1.0), wrong (0.0) or missing (NaN) under `relation`, `linking` and `correct`,
     one entry a row.
 
-    `correct` is missing where either part is: if a wrong relation alone could settle it, what is
-    missing would depend on what is right, and the mean of the rest would be too low.
+    `correct` is missing if either part is. If a wrong relation alone decided it, missingness would
+    depend on the verdict, and the mean of the others would be too low.
     """
     relation = np.fromiter((holds(row) for row in rows), dtype=np.float64, count=len(rows))
     linking = np.fromiter((links(row) for row in rows), dtype=np.float64, count=len(rows))
@@ -195,8 +191,8 @@ def judge(rows: Sequence[JudgedRow]) -> dict[str, NDArray[np.float64]]:
 
 
 def holds(row: JudgedRow) -> float:
-    """Return 1.0 if the predicate holds in the prediction's direction, 0.0 if not, NaN if it was
-    not asked.
+    """Return 1.0 if the predicate holds in the prediction's direction, 0.0 if not, NaN if people
+    were not asked about it.
     """
     part = directed_name(row.predicate, row.forward)
     if part in row.value.get("shown", ()):
@@ -213,29 +209,29 @@ def links(row: JudgedRow) -> float:
 
 
 def directed_name(predicate: str, forward: bool) -> str:
-    """Return the name of a predicate with its direction over the target's two mentions, as labels
-    hold it.
+    """Return the name of a predicate with its direction over the target's two mentions, as in
+    labels.
     """
     return predicate + (">" if forward else "<")
 
 
 def directed_names(predictions: Iterable[tuple[str, bool]]) -> set[str]:
-    """Return the directed predicates that must be shown so that all these (predicate, forward) can
-    be judged.
+    """Return the directed predicates that must be shown so that these (predicate, forward) can be
+    judged.
     """
     return {directed_name(predicate, forward) for predicate, forward in predictions}
 
 
 NEW = "none of those that were offered"
-"""What a mention refers to that is none of the names"""
+"""Referent of a mention that is none of the offered names"""
 
 
 def agrees(
     target: Target, says: Mapping[str, Any], now: Mapping[str, Any], *, marked: bool = False
 ) -> bool:
-    """Return whether an expert's answer about a pair or a mention agrees with the label that counts
-    now. An answer about a predicate of a pair that was not asked, as in documents that were read in
-    full (`marked`), cannot disagree.
+    """Return whether an expert's answer about a pair or a mention agrees with the current label. An
+    answer about a predicate that was not asked, as in documents that were read in full (`marked`),
+    cannot disagree.
     """
     if marked and says.get("holds") and not now.get("shown"):
         return False  # most of those who read the document marked nothing there
@@ -248,8 +244,9 @@ def agrees(
 
 
 def same_name(text: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Return whether two values of a mention have the same canonical mention, or two with the same
-    words in any capitals (each wording is offered once), or both have none of the names.
+    """Return whether two values of a mention have the same canonical mention, or canonical mentions
+    with the same words ignoring case (each wording is offered once), or both have none of the
+    names.
     """
     if ELSEWHERE in one or ELSEWHERE in other:
         return ELSEWHERE in one and ELSEWHERE in other
@@ -260,8 +257,8 @@ def same_name(text: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bo
 def compare_references(
     target: Target, now: Mapping[str, Any], says: Mapping[str, Any]
 ) -> tuple[str, str, bool] | None:
-    """Return the reference of a mention: the one that counts now, the expert's, and whether they
-    are the same; None where one of them is missing.
+    """Return the reference of a mention by the current label and by the expert, and whether they
+    are the same; None if one of them is missing.
     """
     if not (is_named(now) and is_named(says)):
         return None

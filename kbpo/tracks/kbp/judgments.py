@@ -1,6 +1,4 @@
-"""Reads what is known about instances: f_i(x) of every submission, missing where it is not
-known.
-"""
+"""Reads the judgments of instances: f_i(x) of every submission, NaN if unknown."""
 
 from __future__ import annotations
 
@@ -33,13 +31,12 @@ def judge(
     """Return f (n, m) per criterion: 1 right, 0 wrong, NaN missing, for each instance as each
     submission predicts it.
 
-    A target with an answer is judged by that alone, and so are its two mentions; to what else they
-    belong is still what the labels say, so that the verdict on a target never depends on answers
-    about others.
+    A target with an answer is judged by the answer alone, and so are its two mentions. Other
+    mentions of their clusters follow the labels, so that the verdict on a target never depends on
+    answers about other targets.
 
-    Where a submission does not predict an instance, it is judged as if its mentions were their own
-    canonical ones: its probability is 0 there, and what must be known is only whether the draw has
-    a label.
+    If a submission does not predict an instance, it is judged as if its mentions were their own
+    canonical ones: its probability is 0, and only whether the draw has a label matters.
     """
     unique, position = np.unique(instances, return_inverse=True)
     facts = _facts(unique.tolist())
@@ -74,9 +71,9 @@ def judge(
 
 
 def rows_of(instances: Sequence[int], submission: int, *, public: bool = False) -> list[JudgedRow]:
-    """Return one row with the judgments of each instance, in the order of `instances`. The
-    canonical mentions in it are those that the submission predicts. With `public`, only public
-    judgments are used.
+    """Return one row with the judgments of each instance, in the order of `instances`. Its
+    canonical mentions are those that the submission predicts. With `public`, only public judgments
+    are used.
     """
     facts = _facts(list(instances))
     targets, documents = {fact[1] for fact in facts.values()}, {fact[2] for fact in facts.values()}
@@ -120,8 +117,8 @@ def rows_of_read(predictions: Sequence[Prediction], *, public: bool = False) -> 
 
 
 class _World:
-    """The merged labels (public ones) of some targets, of the mentions of their documents, and of
-    the documents, whose texts are read unless they are given.
+    """The merged (public) labels of some targets, of the mentions of their documents, and of the
+    documents, whose texts are read unless given.
     """
 
     def __init__(
@@ -158,7 +155,7 @@ class _World:
     def _own_clusters(
         self, texts: dict[int, str], spans: Mapping[int, Mapping[Span, dict[str, Any]]]
     ) -> dict[int, Clusters]:
-        """Return the clusters of the targets that have an answer, in which the answer alone links
+        """Return the clusters of the targets that have an answer, in which only the answer links
         the mentions of its target.
         """
         asked = {one for answer in self.answers.values() for one in answer}
@@ -198,7 +195,7 @@ def clusters_of(documents: set[int], *, public: bool = False) -> dict[int, Clust
 
 
 def texts_of(documents: list[int]) -> dict[int, str]:
-    """Return a mapping: document -> its text."""
+    """Return document -> its text."""
     return dict(Document.objects.filter(pk__in=documents).values_list("pk", "text"))
 
 
@@ -266,7 +263,7 @@ TYPES = """
 
 
 def read_traits(corpus: Corpus, submissions: Sequence[int]) -> dict[str, Trait]:
-    """Return the traits of all that some submissions predict, by ascending instance: `predicate`,
+    """Return the traits of all predictions of some submissions, by ascending instance: `predicate`,
     `subject_type` and `sentence` (same or across).
     """
     state = state_of(submissions)

@@ -1,9 +1,9 @@
-"""Says what labels of pairs and of mentions tell together.
+"""Merges labels of pairs and of mentions.
 
-What the crowd said adds up over all questions about a target (`aggregate`), and with it what the
-readers of a document named where they left a mention undecided; of other sources the newest label
-decides. A pair's parts are the directed predicates that were shown, each decided by
-the highest source that speaks of it; every other value counts whole.
+The crowd's votes are added up over all questions about a target (`aggregate`), together with those
+of readers who left a mention undecided. Of each other source the newest label decides. The parts of
+a pair are the directed predicates that were shown, each decided by the source with the highest
+precedence that has it; every other value is replaced as a whole.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from kbpo.instances.merge import RANK, Statement, Value, newest_labels
 from kbpo.instances.models import Label
 
 UNDECIDED = "undecided"
-"""In a mention's value: people said what it refers to, and no more than half agree"""
+"""Key in a mention's value: people were asked for its referent, and there is no majority"""
 CLUSTER = "cluster"
-"""In a mention's value that readers of its document left undecided: the mention that stands for
-those which are the same thing as it"""
+"""Key in a mention's value that readers of its document left undecided: the representative of its
+coreferent mentions"""
 TITLED = "titled"
-"""In a mention's value by readers of its document: the votes by title (“” for none), if one of them
-gave any. Not `titles`, which say that people were asked about the mention alone
+"""Key in a mention's value by readers of its document: the votes by title (“” for none), if a
+reader gave any. Unlike `titles`, it does not mean that people were asked about the mention alone
 """
 ELSEWHERE = "elsewhere"
-"""In a mention's value: more than half say that it refers to none of the names that they saw"""
+"""Key in a mention's value: most people say that it refers to none of the names that they saw"""
 OFFERED = "offered"
-"""In a mention's value: the names that people saw"""
+"""Key in a mention's value: the names that people saw"""
 OTHER = "other"
-"""The vote for none of these"""
+"""The vote for none of the offered names"""
 AGGREGATED = (
     *("shown", "holds", "votes", "asked", "canonical", "titles", "link"),
     *(UNDECIDED, ELSEWHERE, OFFERED, TITLED),
 )
-"""What of a value follows from all answers about its target"""
+"""Keys of a value that are computed from all answers about its target"""
 
 
 def merge_labels(said: Sequence[Statement]) -> Value:
@@ -52,8 +52,8 @@ def merge_labels(said: Sequence[Statement]) -> Value:
 
 
 def _merge_sources(said: Sequence[Statement]) -> Value:
-    """Return the values of the sources with the stronger over the weaker, and the crowd's votes
-    added up.
+    """Merge the values of all sources, where stronger ones override weaker ones and the crowd's
+    votes are added up.
     """
     crowd = add_reader_votes(said)
     stronger = [label for label in said if RANK[label.source] < RANK[Label.Source.CROWD]]
@@ -81,8 +81,8 @@ def _merge_sources(said: Sequence[Statement]) -> Value:
 
 
 def add_reader_votes(said: Sequence[Statement]) -> list[Statement]:
-    """Return the crowd's value of a mention, joined with the votes of a document's readers who did
-    not agree on its reference.
+    """Return the crowd's value of a mention, joined with the votes of readers of its document who
+    disagreed on its reference.
     """
     crowd = [label for label in said if label.source == Label.Source.CROWD and label.value]
     is_named_there = any(
@@ -99,7 +99,7 @@ def add_reader_votes(said: Sequence[Statement]) -> list[Statement]:
 
 
 def _join_sources(weaker: Value, stronger: Value) -> None:
-    """Join the values of a mention of a weaker and a stronger source. An annotator who saw no other
+    """Join the values of a mention by a weaker and a stronger source. An annotator who saw no other
     name, or found none of them right, does not contradict one who chose another name.
     """
     before, seen = weaker.get("canonical"), stronger.get(OFFERED, ())
@@ -113,15 +113,15 @@ def _join_sources(weaker: Value, stronger: Value) -> None:
 
 
 def is_open(value: Mapping[str, Any]) -> bool:
-    """Return whether a mention may still refer to a name that its annotators did not see: they saw
-    its own alone, or found none of them right.
+    """Return whether a mention may refer to a name that its annotators did not see: they saw only
+    its own, or found none of them right.
     """
     return len(value.get(OFFERED, ())) == 1 or (OFFERED in value and ELSEWHERE in value)
 
 
 def is_named(value: Mapping[str, Any]) -> bool:
-    """Return whether more than half agree on what a mention refers to, or that it is none of the
-    names.
+    """Return whether a majority agrees on what a mention refers to, or that it refers to none of
+    the names.
     """
     return bool(value.get("canonical") or value.get(ELSEWHERE))
 
@@ -135,13 +135,13 @@ def needs_no_question(value: Mapping[str, Any]) -> bool:
 
 
 def aggregate(said: Sequence[Statement]) -> Value:
-    """Return the value of a target by all answers to all questions about it: a later question never
-    overrides an earlier one, it joins it.
+    """Return the value of a target from all answers to all questions about it; a later question
+    adds to earlier ones and never overrides them.
 
-    A predicate holds, a mention is canonical, a title is the link, if more than half of all who
-    were asked for it say so. Where people are divided about the canonical mention there is none,
-    and the value says that it is `UNDECIDED`; where more than half found none of the names right,
-    `ELSEWHERE`. Of one question counts its newest label.
+    A predicate holds, a mention is canonical, or a title is the link, if more than half of the
+    people asked say so. Without a majority for a canonical mention the value is `UNDECIDED`; if
+    more than half found none of the names right, `ELSEWHERE`. The newest label of each question is
+    used.
     """
     labels = newest_labels((label, label.question) for label in said)
     if len(labels) < 2:
@@ -154,7 +154,7 @@ def aggregate(said: Sequence[Statement]) -> Value:
 
 def _predicates(labels: Sequence[Statement]) -> Value:
     """Return the predicates of a pair that were shown, those that hold, and the votes for each;
-    nothing of other targets.
+    empty for other targets.
     """
     votes: Counter[str] = Counter()
     asked: Counter[str] = Counter()
@@ -173,8 +173,8 @@ def _predicates(labels: Sequence[Statement]) -> Value:
 
 
 def _votes_for(part: str, label: Statement) -> int:
-    """Return how many of the annotators of one question answered that a predicate holds. All or
-    none of them, where its label contradicts the majority: an annotator model weighed them.
+    """Return how many annotators of one question affirmed that a predicate holds. All or none of
+    them if its label contradicts the majority, since an annotator model weighted them.
     """
     n, holds = max(1, label.n), part in label.value["holds"]
     votes = int(label.value.get("votes", {}).get(part, 0))
@@ -184,8 +184,8 @@ def _votes_for(part: str, label: Statement) -> int:
 
 
 def _mention(labels: Sequence[Statement]) -> Value:
-    """Return the canonical mention and the title that most annotators gave, with the votes; nothing
-    of other targets. Annotators who found none of the names right, or saw one alone, have no vote
+    """Return the canonical mention and the title that most annotators gave, with the votes; empty
+    for other targets. Annotators who found none of the names right, or saw only one, have no vote
     once others saw more names.
     """
     of_mention = [label for label in labels if is_named(label.value) or UNDECIDED in label.value]
@@ -209,9 +209,7 @@ def _mention(labels: Sequence[Statement]) -> Value:
 
 
 def _saw_more(label: Statement, other: Statement) -> bool:
-    """Return whether people saw names in one question which in another they did not, and all of
-    its.
-    """
+    """Return whether people saw all names of another question in this one, and more."""
     seen, less = ({tuple(span) for span in each.value.get(OFFERED, ())} for each in (label, other))
     return seen > less
 
@@ -225,8 +223,8 @@ def mention_value(
 ) -> Value:
     """Return the value of a mention from n annotators who saw the names `offered`, given the votes
     by canonical mention (“begin-end”, or `OTHER`) and by title (“” for none), for which `of_title`
-    were asked (n by default): without a canonical mention where no majority agrees, or most found
-    none right.
+    were asked (n by default). It has no canonical mention without a majority, or if most found none
+    right.
     """
     value: Value = {"votes": dict(votes), "titles": dict(titles)}
     best, most = max(votes.items(), key=itemgetter(1), default=("", 0))
@@ -242,13 +240,13 @@ def mention_value(
 
 
 def _link_of(titles: Counter[str], n: int) -> Value:
-    """Return the title that more than half gave, if there is one."""
+    """Return the title that more than half gave; empty if there is none."""
     title, most = max(titles.items(), key=itemgetter(1), default=("", 0))
     return {"link": title} if 2 * most > n else {}
 
 
 def _votes_by_canonical(label: Statement) -> dict[str, int]:
-    """Return the votes by canonical mention; those of a label without votes are all for its
+    """Return the votes by canonical mention; all votes of a label without details go to its
     value.
     """
     votes = label.value.get("votes")
@@ -260,7 +258,7 @@ def _votes_by_canonical(label: Statement) -> dict[str, int]:
 
 
 def _votes_by_title(label: Statement) -> dict[str, int]:
-    """Return votes by title; those of a label without votes all for its link."""
+    """Return the votes by title; all votes of a label without details go to its link."""
     titles = label.value.get("titles", label.value.get(TITLED))
     if titles is None:
         return {label.value["link"]: max(1, label.n)} if "link" in label.value else {}

@@ -1,6 +1,4 @@
-"""Reads what is claimed and what is known of pairs of mentions, to tell what must still be asked
-about them.
-"""
+"""Reads claims and judgments of pairs of mentions, to decide which questions are still needed."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ class Claim:
 
 @dataclass
 class Pair:
-    """A pair target with the claims about it and the labels that count for it."""
+    """A pair target with the claims about it and its labels."""
 
     target: int
     document: int
@@ -37,13 +35,15 @@ class Pair:
     claims: list[Claim] = field(default_factory=list)
     shown: set[str] = field(default_factory=set)
     closed: bool = False
-    """The document was annotated whole, and what was not marked there is false."""
+    """Whether the document was read in full and unmarked relations in it are false."""
     unanswered: bool = False
-    """Somebody asked without an answer: it is known to be missing."""
+    """Whether a question about it ended without an answer: it is known to be missing."""
     linked: bool = False
-    """People were asked what both mentions refer to, if only to be divided about it."""
+    """Whether people were asked what both mentions refer to, even if they disagreed."""
     asked: bool = False
-    """A question about it was answered: later claims that it did not offer are nonresponse"""
+    """Whether a question about it was answered; later claims that it did not offer are
+    nonresponse
+    """
 
     @property
     def missing(self) -> set[str]:
@@ -52,7 +52,7 @@ class Pair:
 
     def is_undecided(self, part: str) -> bool:
         """Return whether a claim about the pair cannot be judged yet, under some criterion, and its
-        question was not abandoned.
+        question has not ended unanswered.
         """
         if self.unanswered or self.asked:
             return False
@@ -60,7 +60,7 @@ class Pair:
 
 
 def pairs_of(target_ids: Sequence[int]) -> list[Pair]:
-    """Return the pair targets among these, in that order, with the claims of all confirmed
+    """Return the pair targets among these, in order, with the claims of all confirmed
     submissions.
     """
     pairs = _pairs_without_claims(target_ids)
@@ -117,9 +117,7 @@ def find_unanswered(of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
 
 
 def _places(target_ids: Collection[int]) -> dict[int, tuple[int, ...]]:
-    """Return the number, the document and the four ends of both mentions of the pairs among some
-    targets.
-    """
+    """Return pair target -> its document and the four ends of its two mentions."""
     rows = Target.objects.filter(pk__in=target_ids, kind="pair").values_list(
         "pk", "document_id", "a_begin", "a_end", "b_begin", "b_end"
     )

@@ -1,5 +1,5 @@
-"""Says what must be asked about pairs of mentions, and what the page shows: the same to all, no
-claims, no gold.
+"""Creates questions about pairs of mentions, with the content of their pages: the same for all
+annotators, without claims or gold.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ Names = dict[Span, set[str]]
 
 
 def names_of(documents: Iterable[int]) -> dict[int, Names]:
-    """Return, by document, the canonical mentions that any confirmed system or the corpus has
-    there, with their types.
+    """Return, by document, the canonical mentions that any confirmed system or the corpus has in
+    it, with their types.
     """
     names: dict[int, Names] = defaultdict(lambda: defaultdict(set))
     wanted = list(documents)
@@ -55,13 +55,12 @@ def candidates(
     names: Names,
     schema: Schema,
 ) -> list[Span]:
-    """Return the possible canonical mentions of a mention, in the order of the text, each wording
-    once, in any capitals.
+    """Return the possible canonical mentions of a mention, in text order, each wording once,
+    ignoring case.
 
-    The mention itself and what systems propose for it come first into the list, then names of its
-    types: those of which its words are a part, however far away they stand, since each thing is
-    called by its fullest name; and the nearest. Empty for dates, numbers and titles, which refer to
-    nothing.
+    The mention itself and the systems' proposals have priority. Then come names of its types: those
+    that contain its words, at any distance, since each entity is offered by its fullest name; and
+    the nearest ones. Empty for dates, numbers and titles, which have no referent.
     """
     kinds = {kind for kind in types if schema.linkable(kind)}
     if not kinds:
@@ -80,9 +79,7 @@ def candidates(
 
 
 def _span_of_each_wording(document: Document, spans: Iterable[Span]) -> dict[str, Span]:
-    """Return one span of each wording: the first of those that are written as the text writes it
-    most.
-    """
+    """Return one span of each wording: the first one with the most frequent spelling."""
     alike: dict[str, list[Span]] = defaultdict(list)
     for span in spans:
         alike[wording(document.text, span)].append(span)
@@ -101,18 +98,20 @@ INTERFACE = "relation"
 Types = dict[tuple[int, Span], set[str]]
 """(document, span) -> the types of the mention there"""
 Settled = dict[tuple[int, Span], set[tuple[str, Span]]]
-"""(document, span) -> its type and canonical mention as people settled them, or what they named"""
+"""(document, span) -> its type and canonical mention as judged, or the mentions that people
+named
+"""
 BEFORE, AFTER = 2, 1
-"""Sentences of context that are shown before and after those of the pair."""
+"""Number of sentences of context before and after those of the pair"""
 
 
 @transaction.atomic
 def draft_questions(
     track: Track, target_ids: Sequence[int], submissions: Sequence[int]
 ) -> Iterator[QuestionDraft]:
-    """Return the questions about these targets for these submissions, in their order; the page
-    offers the types that all confirmed submissions, the corpus and people's judgments allow, so
-    that it does not depend on who asks.
+    """Yield the questions about these targets for these submissions, in order. The page offers the
+    types that all confirmed submissions, the corpus and people's judgments allow, so that it does
+    not depend on the payer.
     """
     waiting = set().union(*find_unanswered(dict.fromkeys(submissions, target_ids)).values())
     pairs = [pair for pair in pairs_of(target_ids) if pair.target in waiting]
@@ -123,8 +122,8 @@ def draft_questions(
 def repeat_questions(
     track: Track, target_ids: Sequence[int], *, made: bool = True
 ) -> Iterator[QuestionDraft]:
-    """Return one question about each of these pairs that covers all claims about it, as if it had
-    no answer yet. With `made=False` no target is created for a mention without one.
+    """Yield one question about each of these pairs that covers all claims about it, as if it had no
+    answer yet. With `made=False` no target is created for a mention without one.
     """
     pairs = pairs_of(target_ids)
     for pair in pairs:
@@ -134,8 +133,8 @@ def repeat_questions(
 
 @transaction.atomic
 def about_mentions(track: Track, document: int, spans: Sequence[Span]) -> Iterator[QuestionDraft]:
-    """Yield one question of one person about what each of these mentions of a document refers to,
-    and nothing besides.
+    """Yield one question for one person about the referent of each of these mentions of a
+    document.
     """
     places = [Place("mention", document, span) for span in spans]
     targets = make_targets(track.corpus, places)
@@ -188,10 +187,10 @@ def what_to_show(
     """Return the directed predicates on the page, and those that its answer settles, both in the
     order of the schema.
 
-    On the page is all that these types allow, also what was settled before: who does not find what
-    the text says picks what comes nearest. The answer settles what was not settled yet. A claim
-    that no type allows is settled with it, as false: nobody is asked for it. Only where nothing
-    else is open does it come onto the page itself.
+    The page shows all predicates that the types allow, also settled ones, since an annotator who
+    misses the right one would pick a similar one. The answer settles those that were not settled
+    yet. A claim that no type allows is settled as false without being shown, unless nothing else is
+    open.
     """
     ahead = {predicate.name for predicate in schema.between(a_types, b_types)}
     back = {predicate.name for predicate in schema.between(b_types, a_types)}
@@ -267,11 +266,11 @@ def payload_of(
 def sentences_of(
     visible: Sequence[str], a_types: set[str], b_types: set[str], schema: Schema
 ) -> list[dict[str, Any]]:
-    """Return one sentence for each group of equivalent parts: `also` are inverses and turned
+    """Return one sentence for each group of equivalent parts: `also` has inverses and reversed
     symmetric predicates.
 
-    Where the gold standard of a schema keeps the two directions by themselves, each has a sentence
-    of its own.
+    If the gold standard of a schema annotates the two directions separately, each has its own
+    sentence.
     """
     sentences: dict[str, dict[str, Any]] = {}
     sentence_of: dict[str, str] = {}
@@ -291,8 +290,8 @@ def sentences_of(
 
 
 def meanings_of(sentences: Iterable[dict[str, Any]], schema: Schema) -> dict[str, Any]:
-    """Return the schema's explanations of the predicates of some sentences, for annotators; each
-    once, and none where the schema has none.
+    """Return the schema's explanations of the predicates of some sentences, for annotators, each
+    once; empty if the schema has none.
     """
     meanings = {}
     for name in dict.fromkeys(sentence["part"][:-1] for sentence in sentences):
@@ -317,7 +316,7 @@ def sentences_over(document: Document, a: Span, b: Span) -> tuple[int, int]:
 
 
 def _extent(document: Document, first: int, last: int, pair: Pair) -> Span:
-    """Return where these sentences begin and end; never without the two mentions themselves."""
+    """Return the begin and end of these sentences, which always include the two mentions."""
     if not document.sentence_begin:
         return 0, len(document.text)
     begin = min(document.sentence_begin[first], pair.a[0], pair.b[0])
@@ -335,8 +334,8 @@ def _settled(pairs: list[Pair]) -> Settled:
 
 
 def _judged_canonicals(value: Mapping[str, Any]) -> list[Span]:
-    """Return the judged canonical mentions of a mention; all that its readers named where they
-    disagree.
+    """Return the judged canonical mentions of a mention; if its readers disagree, all that they
+    named.
     """
     if canonical := value.get("canonical"):
         return [(canonical[0], canonical[1])]

@@ -1,9 +1,9 @@
 """Stores claims as targets, instances and predictions: COPY into a temporary table, then one
-statement a table.
+statement for each table.
 
-New targets and instances are inserted in the order of their unique keys: two files that share some
-wait for each other, and never block each other. Predictions are inserted in the order of the
-text, so that their numbers are an order to list them in.
+New targets and instances are inserted in the order of their unique keys, so that two files with
+common ones wait for each other without a deadlock. Predictions are inserted in text order, so that
+they can be listed by primary key.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from kbpo.corpus.sql import copy_lines, escape_copy
 from kbpo.instances.targets import KEY_SQL, U_SQL
 
 _LATEST = 20_000
-"""Entities whose numbers are at hand; the numbers of all are kept compactly."""
+"""Number of recent entities that are cached; the numbers of all entities are stored compactly."""
 Tell = Callable[[float], None]
 
 
@@ -45,7 +45,7 @@ def upload_limits() -> Limits:
 
 
 class Reading:
-    """The claims of one file, to be iterated once, and its metadata."""
+    """The claims of one file, which can be iterated once, and its metadata."""
 
     def __init__(
         self, path: Path, corpus: Corpus, schema: Schema, report: Report, tell: Tell
@@ -59,7 +59,7 @@ class Reading:
         is_run_id = self.door == "tac_kb" and "\t" not in first
         self.run_id = printable(first.strip())[:200] if is_run_id else ""
         self.entities = CompactMap()
-        """Numbers of the system's own entities, by the hash of what identifies them."""
+        """Hash of an entity's identity -> the number of the system's entity."""
         self._latest: dict[str, int] = {}
         self._schema = schema
         self._tell = tell
@@ -75,8 +75,8 @@ class Reading:
     def entity(
         self, claim: RelationClaim, name: str | None, link: str | None, canonical: Span
     ) -> int:
-        """Return the number of an argument's entity: the system's own across documents, by its id
-        or its link; without either, its document and the words of its canonical mention.
+        """Return the number of an argument's entity: the system's own entity across documents, by
+        its id or its link; without either, its document and the words of its canonical mention.
         """
         if name:
             known = self._latest.get(name, -1)
@@ -99,7 +99,7 @@ class Reading:
 
 
 class _Watched:
-    """An open file that reports how far it has been read, when it is read several times over."""
+    """An open file that reports the share that has been read, over several passes."""
 
     def __init__(self, file: BinaryIO, size: int, passes: int, tell: Tell) -> None:
         self._file = file
@@ -246,8 +246,8 @@ STEPS = (("pairs", _PAIRS), ("targets", _TARGETS), ("found", _FOUND), ("instance
 
 
 def store(submission_id: int, corpus: Corpus, claims: Iterable[RelationClaim]) -> dict[str, int]:
-    """Return how many relations, lines, documents and entities were stored. Runs inside the
-    caller's transaction.
+    """Store claims, and return how many relations, lines, documents and entities were stored. Runs
+    inside the caller's transaction.
     """
     assert isinstance(claims, Reading)
     parameters: dict[str, Any] = {
@@ -282,7 +282,7 @@ def store(submission_id: int, corpus: Corpus, claims: Iterable[RelationClaim]) -
 
 
 def _lines(claims: Reading, predicates: dict[str, int]) -> Iterator[str]:
-    """Return the claims as COPY reads them, with their columns in the order of `COLUMNS`."""
+    """Yield the claims as lines for COPY, with their columns in the order of `COLUMNS`."""
     entity, document_of = claims.entity, claims.documents.pk
     dev = claims.documents.dev
     for claim in claims:

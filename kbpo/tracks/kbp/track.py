@@ -51,7 +51,7 @@ from scoring.arrays import Ids
 from scoring.documents import Facts
 
 BEFORE, AFTER = 2, 1
-"""Sentences that are shown before and after those of the names"""
+"""Number of sentences that are shown before and after those of the names"""
 
 
 def to_judge(corpus: Corpus, instances: Sequence[int]) -> dict[int, dict[str, Any]]:
@@ -85,12 +85,12 @@ def _claim_context(
 
 
 def _name(text: str, span: tuple[int, int], begin: int) -> dict[str, Any]:
-    """Return a name and its half-open span in the text that is shown."""
+    """Return a name and its half-open span in the shown text."""
     return {"text": text, "begin": span[0] - begin, "end": span[1] - begin}
 
 
 def _window(document: Document, first: int, last: int) -> tuple[int, int]:
-    """Return where the text that is shown begins and ends: whole sentences around both names."""
+    """Return the begin and end of the shown text: whole sentences around both names."""
     sentences = list(document.sentences)
     inside = [place for place, (begin, end) in enumerate(sentences) if begin < last and end > first]
     if not inside:
@@ -104,8 +104,8 @@ MOST = 12
 
 
 def example_lines(corpus: Corpus) -> Iterator[str]:
-    """Yield lines of JSON, one a document: two names of one sentence and the first predicate of the
-    schema.
+    """Yield lines of JSON, one for each document, with two names of one sentence and the first
+    predicate of the schema.
     """
     predicate = corpus.schema["predicates"][0]
     types = (predicate.get("types") or [[None, None]])[0]
@@ -143,7 +143,7 @@ def _two_names(document: Document) -> list[tuple[int, int]] | None:
 
 
 def relations_of(instances: Sequence[int]) -> dict[int, dict[str, Any]]:
-    """Return a mapping: instance -> its predicate and two spans."""
+    """Return instance -> its predicate and two spans."""
     rows = fetch(
         "SELECT i.id, p.name, ARRAY[i.subject_begin, i.subject_end],"
         " ARRAY[i.object_begin, i.object_end] FROM instances_instance i"
@@ -157,7 +157,7 @@ def relations_of(instances: Sequence[int]) -> dict[int, dict[str, Any]]:
 
 
 def mentions_of(pairs: Collection[int]) -> list[int]:
-    """Return the targets that are a mention of one of these pairs."""
+    """Return the targets that are mentions of one of these pairs."""
     rows = fetch(
         "SELECT DISTINCT m.id FROM instances_target d"
         " JOIN instances_target m ON m.document_id = d.document_id AND m.kind = 'mention'"
@@ -325,8 +325,8 @@ class KbpTrack(TrackWithRecall):
 
 
 def why_unusable(report: Report) -> str:
-    """Return why nothing of a file can be used: the error that stopped the reader, otherwise the
-    first.
+    """Return why no line of a file can be used: the error that stopped the reader, otherwise the
+    first error.
     """
     for message in report:
         if message.code in FATAL or message.code == "reference.other_corpus":

@@ -1,4 +1,4 @@
-"""Says what is asked of a document that is annotated whole: its mentions, then the relations
+"""Creates the questions about a document that is read in full: its mentions, then the relations
 between them.
 """
 
@@ -34,7 +34,7 @@ Settled = Mapping[Span, Mapping[str, Any]]
 
 
 def mentions_draft(track: Track, document: Document) -> QuestionDraft:
-    """Return the question for all mentions of a document that some relation may be about."""
+    """Return the question for all mentions of a document that a relation may be about."""
     place = Place("document", document.pk)
     payload = mentions_payload(document, load_schema(track.corpus.schema))
     return QuestionDraft(make_targets(track.corpus, [place])[place], "entities", payload)
@@ -132,8 +132,8 @@ def relations_payload(
 
 
 def parts_between(schema: Schema, a_type: str, b_type: str) -> list[str]:
-    """Return the directed predicates that may hold between mentions of two types, in the order of
-    the schema.
+    """Return the directed predicates that may hold between mentions of two types, in schema
+    order.
     """
     ahead = {predicate.name for predicate in schema.between({a_type}, {b_type})}
     back = {predicate.name for predicate in schema.between({b_type}, {a_type})}
@@ -151,8 +151,8 @@ def _pairs(
     """Return pairs of mentions of different entities that may be related, with the sentence of the
     second one.
 
-    Within a sentence all of them; across sentences, where the track's scope reaches so far, the
-    nearest two mentions of two entities that no sentence holds together.
+    Within a sentence all pairs; across sentences, if the track's scope allows it, the nearest two
+    mentions of two entities that share no sentence.
     """
     spans = sorted(values)
     sentence = {span: document.sentence_of(span[0]) for span in spans}
@@ -184,8 +184,8 @@ def _pairs(
 
 
 def mentions_of(document: int, question: int) -> dict[Span, dict[str, Any]]:
-    """Return the mentions of a document whose labels came from a question, as they were made
-    last.
+    """Return the mentions of a document whose labels came from a question, by their latest
+    labels.
     """
     labels = Label.objects.filter(
         target__document=document, target__kind=Target.Kind.MENTION, question=question
@@ -201,8 +201,8 @@ def mentions_of(document: int, question: int) -> dict[Span, dict[str, Any]]:
 
 
 def tiebreak_drafts(track: Track, document: Document, question: int) -> Iterator[QuestionDraft]:
-    """Return a question for each cluster of mentions whose readers disagreed on its reference:
-    about its canonical mention, otherwise the first.
+    """Yield a question for each cluster of mentions whose readers disagreed on its reference: about
+    its canonical mention, otherwise the first.
     """
     settled = mentions_of(document.pk, question)
     spans = sorted(span for span, value in settled.items() if UNDECIDED in value)
@@ -215,8 +215,8 @@ def tiebreak_drafts(track: Track, document: Document, question: int) -> Iterator
 
 
 def store_facts(corpus: Corpus, question: int) -> int:
-    """Return how many relations a document's annotation found: each is an instance, whether or not
-    a system claims it.
+    """Store the relations of a document's annotation as instances, whether or not a system claims
+    them, and return their number.
     """
     labels = Label.objects.filter(question=question, target__kind=Target.Kind.PAIR).select_related(
         "target"
@@ -267,8 +267,8 @@ def _text_of(document: Document) -> dict[str, Any]:
 
 
 def mentions_in(path: Path, corpus: Corpus, documents: DatabaseCorpus) -> Iterator[MentionRecord]:
-    """Return the mentions of a file, streamed. Raises CannotLoad at its end if it has errors: then
-    none may be kept.
+    """Yield the mentions of a file. Raises CannotLoad at its end if it has errors, in which case
+    none may be stored.
     """
     report = Report()
     _readable(path)
@@ -279,8 +279,8 @@ def mentions_in(path: Path, corpus: Corpus, documents: DatabaseCorpus) -> Iterat
 
 
 def gold_in(path: Path, corpus: Corpus, documents: DatabaseCorpus) -> Iterator[GoldRecord]:
-    """Return the relations of a file, streamed, in canonical direction. Raises CannotLoad at its
-    end if it has errors.
+    """Yield the relations of a file, in canonical direction. Raises CannotLoad at its end if it has
+    errors.
     """
     report = Report()
     _readable(path)
@@ -300,13 +300,13 @@ def _readable(path: Path) -> None:
 Holds = dict[Place, set[str]]
 """Pairs of mentions -> the directed predicates that hold between them"""
 Named = dict[tuple[int, Span], int]
-"""Mentions, by their document and span -> the first line that names them"""
+"""Mentions, by document and span -> the first line with the mention"""
 
 
 def read_marks(corpus: Corpus, gold: Path, mentions: Path, documents: Collection[int]) -> Marks:
     """Read the annotations of these documents from the two files, and return them, mentions before
-    pairs. A mention of a relation that the file of mentions lacks is `lacking`: its reference is
-    unknown.
+    pairs. Mentions of relations that the file of mentions does not have are in `lacking`: their
+    referents are unknown.
     """
     lookup, wanted = DatabaseCorpus(corpus), set(documents)
     holds, named = _read_pairs(gold, corpus, lookup, wanted)
@@ -359,10 +359,10 @@ FROM_PEOPLE = ("expert", "import", "document")
 
 
 def read_entities(corpus: Corpus, documents: Sequence[int], when: datetime) -> dict[str, int]:
-    """Return a mapping: name -> code of its entity, of all entities of the world that people had
-    found in these documents by then.
+    """Return name -> code of its entity, for all entities that people had found in these documents
+    by then.
 
-    The names are those of canonical mentions; with a link two names are one entity.
+    The names are canonical mentions; names with the same link are one entity.
     """
     rows = Label.objects.filter(
         target__document__in=documents,

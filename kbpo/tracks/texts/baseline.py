@@ -1,9 +1,9 @@
-"""A baseline: the sentence that shares most words with the question;
-without one, how a text begins.
+"""A baseline that returns the sentence that shares most words with the question; without a
+question, the beginning of the text.
 
     python baseline.py inputs.jsonl.gz > baseline.jsonl
 
-Needs nothing but Python. Change what you like: it is there to be beaten.
+Needs only Python. A simple start for your own system: change what you like.
 """
 
 import gzip
@@ -28,7 +28,7 @@ def stems(text: str) -> set[str]:
 
 
 def predict(asked: Record) -> Record:
-    """Return the output for one input, and the passage that it is from."""
+    """Return the output for one input, and the passage that it comes from."""
     passages = asked.get("passages") or []
     texts = [sentences(text) for text in passages or [asked.get("source", "")]]
     wanted = stems(asked.get("question", ""))
@@ -47,7 +47,7 @@ def predict(asked: Record) -> Record:
 
 
 def main(inputs: str) -> None:
-    """Print the outputs, one a line."""
+    """Print the outputs, one on each line."""
     with gzip.open(inputs, "rt", encoding="utf-8") as lines:
         for asked in map(json.loads, lines):
             print(json.dumps(predict(asked)))

@@ -1,4 +1,4 @@
-"""Forms that admins declared: what they ask is a kind of track, without code."""
+"""Forms that admins declared: each is a kind of track, without code."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from scoring.data import Noise
 
 
 class CannotDeclare(Exception):
-    """A form of which nothing was stored; each text is a sentence with line, code and field."""
+    """A refused form; each text is a sentence with line, code and field."""
 
     def __init__(self, *sentences: str) -> None:
         super().__init__(" ".join(sentences))
@@ -42,7 +42,7 @@ class CannotDeclare(Exception):
 
 
 def declare(text: str) -> DeclaredForm:
-    """Return the form, stored. Raises CannotDeclare with all that is wrong."""
+    """Store a form and return it. Raises CannotDeclare with all errors."""
     report = Report(100)
     form = read_form(text, report)
     if form is None:
@@ -56,37 +56,35 @@ def declare(text: str) -> DeclaredForm:
 
 
 def classes() -> dict[str, type[TextTrack]]:
-    """Return the kinds of track that ask by declared forms, the oldest form's first."""
+    """Return the kinds of track of declared forms, the oldest first."""
     forms = DeclaredForm.objects.order_by("pk").values_list("name", "text")
     return {FORM + name: _class(text) for name, text in forms}
 
 
 def tutorials() -> dict[str, dict[str, Any] | None]:
-    """Return a mapping: interface -> its tutorial, as `tutorial.json` has it, of all declared
-    forms, the oldest first; None where a form has none.
+    """Return interface -> its tutorial in the format of `tutorial.json`, for all declared forms,
+    the oldest first; None if a form has none.
     """
     return tutorials_in(DeclaredForm.objects.order_by("pk").values_list("name", "text"))
 
 
 def tutorials_in(forms: Iterable[Sequence[str]]) -> dict[str, dict[str, Any] | None]:
-    """Return the tutorials of forms that were read already: name and text of each."""
+    """Return form -> its tutorial, for forms that were read already, given as name and text."""
     return {FORM + name: tutorial_of(form_in(text)) for name, text in forms}
 
 
 def form_of(name: str) -> Form:
-    """Return the form of that name. Raises KeyError if there is none."""
+    """Return the form of that name. Raises KeyError for an unknown name."""
     return form_in(_read_form_text(name))
 
 
 def class_of_form(name: str) -> type[TextTrack]:
-    """Return the kind of track that asks by a form. Raises KeyError if there is none of that
-    name.
-    """
+    """Return the kind of track of a form. Raises KeyError for an unknown name."""
     return _class(_read_form_text(name))
 
 
 def _read_form_text(name: str) -> str:
-    """Return the stored text of a declared form. Raises KeyError if no form has this name."""
+    """Return the stored text of a declared form. Raises KeyError for an unknown name."""
     text = DeclaredForm.objects.filter(name=name).values_list("text", flat=True).first()
     if text is None:
         raise KeyError(FORM + name)
@@ -124,14 +122,13 @@ WAITS = (
 
 
 class PreferenceTrack(TextTrack):
-    """Outputs of two systems for one input, side by side: which is better?
+    """Compares outputs of two systems for one input, side by side.
 
-    A target is a pair of texts for an input, in an order that follows from their hashes and so says
-    nothing of whose they are. It is a prediction of both systems: of one that its text is better,
-    of the other that its own is. An upload is paired with all that take part, and with the first
-    reference; as soon as its sample is drawn, those who take part predict their pairs with it too,
-    and so each of these has a chance to be judged. Nobody else's pairs show a private run's text.
-    Equal texts are a tie that nobody is asked about.
+    A target is a pair of texts for an input, ordered by their hashes, so that the order does not
+    reveal their systems. Both systems predict it: each predicts that its own text is better. An
+    upload is paired with all participating runs, and with the first reference. When its sample is
+    drawn, the others gain their pairs with it as predictions, so that each pair can be drawn. Texts
+    of a private run appear only in its own pairs. Equal texts are a tie without a question.
     """
 
     target_kind: ClassVar[str] = "pair"
@@ -202,8 +199,8 @@ class PreferenceTrack(TextTrack):
 
     def _opponents(self, submission_id: int) -> list[int]:
         """Return the systems that an upload is paired with: the evaluated ones that are not
-        private. Where there is none yet, and no human reference either, the drafts of other teams:
-        otherwise the first two systems of a track would wait for each other for ever.
+        private. If there is none yet, and no human reference either, return the drafts of other
+        teams, since the first two systems of a track would wait for each other.
         """
         submissions = Submission.objects.filter(track=self.track, is_private=False).exclude(
             pk=submission_id
@@ -216,9 +213,7 @@ class PreferenceTrack(TextTrack):
         return list(drafts.order_by("pk").values_list("pk", flat=True))
 
     def _references(self, submission_id: int) -> dict[str, list[str]]:
-        """Return a mapping: input -> the text that people wrote for it, of the inputs that a system
-        has an output for.
-        """
+        """Return input -> its reference text, for the inputs for which a system has an output."""
         keys = Written.objects.filter(submission=submission_id).values("key")
         inputs = Input.objects.filter(corpus=self.corpus, key__in=keys)
         return {asked.key: asked.references[:1] for asked in inputs}
@@ -319,8 +314,8 @@ class PreferenceTrack(TextTrack):
         return tied[place]
 
     def duels(self, submissions: Sequence[int]) -> dict[str, Duels]:
-        """Return a mapping: criterion -> every judgment of two systems' outputs, a judgment of
-        texts that several wrote once for each pair of them.
+        """Return criterion -> every judgment that compares two systems' outputs. A judgment of
+        texts that several systems wrote counts once for each pair of systems.
         """
         pairs = fetch(
             "SELECT t.id, a.submission_id, b.submission_id, t.content->>'input'"
@@ -360,8 +355,8 @@ class PreferenceTrack(TextTrack):
     def _own_verdicts(
         self, submission: int, predictions: Sequence[int], values: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return (n,) the verdicts on the first text of each pair, turned so that they are about
-        the system's own text.
+        """Return (n,) the verdicts on the first text of each pair, reversed where needed so that
+        they are about the system's own text.
         """
         instance_of = dict(
             fetch(
@@ -399,7 +394,7 @@ def _pair(key: str, own_text: str, other_text: str, line: int) -> Claim:
 
 
 def _order(key: str, text: str) -> bytes:
-    """Return which of two texts is the first: as good as drawn at random, and always the same."""
+    """Return the sort key of a text within its pair: effectively random, and always the same."""
     return sha256(f"{key}\n{text}".encode()).digest()
 
 
@@ -409,7 +404,7 @@ def _is_tie(content: Mapping[str, Any] | None) -> bool:
 
 
 def _seen_from(judged: Judged, own_is_first: bool) -> Judged:
-    """Return a pair as its system sees it: its own text first, and how that fared."""
+    """Return a pair from its system's view: its own text first, with its result."""
     if not isinstance(judged, JudgedText):
         return judged
     texts, said = judged.prediction.instance.target.content["texts"], judged.said
@@ -428,7 +423,7 @@ def _seen_from(judged: Judged, own_is_first: bool) -> Judged:
 
 
 def _describe_votes(value: float | None) -> str:
-    """Return how often a text was chosen, in words; empty where it was not asked."""
+    """Return how often a text was chosen, in words; empty if nobody was asked."""
     if value is None:
         return ""
     words = {0.0: "the other chosen", 0.5: "neither ahead", 1.0: "its own chosen"}

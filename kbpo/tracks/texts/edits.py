@@ -1,4 +1,4 @@
-"""How far a text is from what a person made of it: by characters and by words."""
+"""Distances between a text and its post-edit: by characters and by words."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from formats.cleaning import clean
 
 
 def edit_share(text: str, post_edit: str, changed: int | None = None) -> float:
-    """Characters inserted, deleted or replaced over the length of the longer text, in [0, 1].
+    """Return the number of characters inserted, deleted or replaced, divided by the length of the
+    longer text, in [0, 1].
 
-    `changed`: how many these are, if it is known: long texts take seconds to compare.
+    `changed` is this number, if known, since long texts take seconds to compare.
 
     Examples
     --------
@@ -34,8 +35,8 @@ def look_alike(text: str, post_edit: str) -> bool:
 
 
 def characters_changed(text: str, post_edit: str) -> int:
-    """Return how many characters were inserted, deleted or replaced: the page counts them
-    live.
+    """Return how many characters were inserted, deleted or replaced, as the page shows while people
+    edit.
 
     Examples
     --------
@@ -46,11 +47,11 @@ def characters_changed(text: str, post_edit: str) -> int:
 
 
 def word_edit_rate(text: str, post_edit: str) -> float:
-    """Return words inserted, deleted or replaced over the words of the post-edit: TER without its
-    shifts.
+    """Return the number of words inserted, deleted or replaced, divided by the words of the
+    post-edit: TER without its shifts.
 
-    At least 0; above 1 where more words were taken away than are left. A post-edit without words
-    counts as one word.
+    At least 0; above 1 if more words were removed than are left. A post-edit without words counts
+    as one word.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a declared form asks: what questions carry, its criteria, and its tutorial."""
+"""The contents of a declared form: payloads of questions, criteria, and the tutorial."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from kbpo.tracks.measures import Criterion
 from kbpo.tracks.registry import FORM
 
 BETWEEN = "\n\n⁂\n\n"
-"""Stands between the two texts of a pair where they are shown in one"""
+"""Separator of the two texts of a pair in one text"""
 
 
 @lru_cache(maxsize=256)
 def form_in(text: str) -> Form:
-    """Return the form in a YAML text that could be read once."""
+    """Return the form in a YAML text that was valid before."""
     form = read_form(text, Report())
     if form is None:
         raise KeyError(FORM)
@@ -31,7 +31,7 @@ def shipped_form(name: str) -> Form:
 
 
 def criterion_of(question: Question) -> Criterion:
-    """Return the criterion that is the answers to a question."""
+    """Return the criterion for the answers to a question."""
     is_share = question.kind != "rating" and (question.low, question.high) == (0.0, 1.0)
     return Criterion(
         question.name,
@@ -79,7 +79,9 @@ def payload_of(form: Form, texts: Sequence[str], beside: Mapping[str, str]) -> d
 
 
 def tutorial_of(form: Form) -> dict[str, Any] | None:
-    """Return the tutorial of a declared form, as `tutorial.json` has it; None where it has none."""
+    """Return the tutorial of a declared form, in the format of `tutorial.json`; None if it has
+    none.
+    """
     if not form.lessons:
         return None
     questions = [
@@ -103,7 +105,7 @@ def tutorial_of(form: Form) -> dict[str, Any] | None:
 
 
 def _raw_answer(form: Form, lesson: Lesson) -> dict[str, Any]:
-    """Return the right answer as the form sends it: the places of buttons, from 1."""
+    """Return the right answer as the form sends it: the positions of buttons, from 1."""
     raw = {
         question.name: ["–"] for question in form.questions if question.kind == "text"
     }  # anything is right

@@ -1,7 +1,7 @@
-"""Single judgments as a file, in and out: a study that was done elsewhere is scored here without
-asking anybody.
+"""Reads and writes single judgments as files: a study that was done elsewhere is scored here
+without asking anybody.
 
-An imported label counts like any other: where its target is drawn.
+An imported label is used like any other: if its target is drawn.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from kbpo.tracks.texts.track import TextTrack
 
 METHOD = "ratings"
 SECONDS = "seconds"
-"""The part of an imported label that says how long each rating took, where a file said so:
-criterion -> a list, one entry a rating, null where it did not
+"""Key in an imported label for the duration of each rating: criterion -> a list, one entry for each
+rating, null if the file does not state it
 """
 SUBMISSIONS = "submissions"
-"""The part of an imported label that says which submission's output each rating is of: criterion ->
-a list, one entry a rating
+"""Key in an imported label for the submission whose output each rating is about: criterion -> a
+list, one entry for each rating
 """
 NOT_TEXTS = "The track {} does not take judgments from files: only tracks of texts do."
 
@@ -47,14 +47,12 @@ NOT_PAIRS = (
 
 
 class CannotImport(Exception):
-    """A file of judgments of which nothing was stored; the text is a sentence."""
+    """A refused file of judgments; the text is a sentence."""
 
 
 @dataclass(frozen=True)
 class ImportCounts:
-    """The counts of an import: stored judgments, texts, repeated judgments, lines that were set
-    aside.
-    """
+    """The counts of an import: stored judgments, texts, repeated judgments, skipped lines."""
 
     judgments: int
     texts: int
@@ -82,7 +80,9 @@ class SingleRating:
     value: float
     seconds: float | None
     submission: int | None = None
-    """Whose output was rated, where a file said so; another's may be the same text"""
+    """The submission whose output was rated, if a file states it; another one may have the same
+    text
+    """
 
 
 class _Key(NamedTuple):
@@ -111,10 +111,10 @@ def import_judgments(
     partly: bool = False,
     is_public: bool = False,
 ) -> ImportCounts:
-    """Store the judgments of a file, each once however often it is imported; those that were made
-    `here` and exported are skipped. Raises CannotImport, and nothing is stored: also if a line is
-    wrong, unless the good ones are wanted (`partly`). `is_public`: they were published elsewhere,
-    so they are public here; later runs carry a mark.
+    """Store the judgments of a file. A judgment is stored once however often it is imported, and
+    those that were made `here` and exported are skipped. Raises CannotImport without storing
+    anything, also if a line is wrong unless `partly`. With `is_public` they were published
+    elsewhere, so they are public here; later runs carry a mark.
     """
     kind = text_kind(track)
     Track.objects.select_for_update(of=("self",), no_key=True).get(pk=track.pk)
@@ -155,9 +155,7 @@ def import_judgments(
 
 
 def _first_error(report: Report) -> str:
-    """Return why a file of judgments cannot be taken: its first error, or that it has no
-    judgment.
-    """
+    """Return why a file of judgments is refused: its first error, or that it has no judgment."""
     error = next((message for message in report if message.severity == "error"), None)
     if error is None:
         return "The file holds no judgment: no line of it has a value."
@@ -167,10 +165,10 @@ def _first_error(report: Report) -> str:
 def export_judgments(
     track: Track, singles: Iterable[SingleRating], *, public: bool = False
 ) -> Iterator[str]:
-    """Return the lines of a file with all single judgments of a track's texts, one a judgment:
-    those made here and the imported ones. Of a text that several systems wrote a line names the one
-    whose output was rated, or the first if no file named it. The `public` file names the systems of
-    the board as the board does.
+    """Yield the lines of a file with all single judgments of a track's texts, one for each
+    judgment: those made here and the imported ones. For a text of several systems, a line names the
+    one whose output was rated, or the first if no file named it. The `public` file uses the public
+    names of systems on the board.
     """
     criteria = {criterion.name: criterion for criterion in text_kind(track).measures.criteria}
     names = run_names(track, public=public)
@@ -205,7 +203,7 @@ def predicted_targets(track: Track) -> list[int]:
 
 
 def text_kind(track: Track) -> TextTrack:
-    """Return the kind of a track of texts. Raises CannotImport for any other."""
+    """Return the kind of a track of texts. Raises CannotImport for other kinds."""
     kind = kind_of(track)
     if not isinstance(kind, TextTrack):
         raise CannotImport(NOT_TEXTS.format(track.name))
@@ -215,7 +213,7 @@ def text_kind(track: Track) -> TextTrack:
 
 
 def _outputs(names: RunNames) -> dict[str, dict[str, int]]:
-    """Return a mapping: what files call a system -> input -> the target that it predicts for it."""
+    """Return a system's name in files -> input -> the target that it predicts for the input."""
     outputs: dict[str, dict[str, int]] = {name: {} for name in names.written.values()}
     predicted = fetch(
         "SELECT p.submission_id, t.content->>'input', t.id FROM submissions_prediction p"
@@ -230,7 +228,7 @@ def _outputs(names: RunNames) -> dict[str, dict[str, int]]:
 
 
 def _imported_keys(outputs: dict[str, dict[str, int]]) -> set[_Key]:
-    """Return the keys of the judgments of these outputs that were imported before."""
+    """Return the keys of these outputs' judgments that were imported before."""
     targets = {target for texts in outputs.values() for target in texts.values()}
     return {
         _Key(one.target, one.criterion, one.worker, one.submission)
@@ -253,7 +251,7 @@ def _imported_ratings(targets: Iterable[int]) -> Iterator[SingleRating]:
 
 def _labels(given: dict[_Key, _Given]) -> Iterator[NewLabel]:
     """Yield a label for each target, with every rating, its annotator, the rated system, and its
-    duration; the origin follows from the values.
+    duration; the origin is derived from the values.
     """
     of_target: dict[int, list[tuple[_Key, _Given]]] = defaultdict(list)
     for key, one in sorted(given.items()):
@@ -281,7 +279,7 @@ def _labels(given: dict[_Key, _Given]) -> Iterator[NewLabel]:
 
 
 def _plan_again(track: Track, targets: set[int]) -> None:
-    """Plan the drafts again that predict newly judged texts: these need not be paid for."""
+    """Plan the drafts again that predict newly judged texts, since these need not be paid."""
     drafts = Submission.objects.filter(track=track, status="planned")
     theirs = drafts.filter(predictions__instance__target__in=targets).distinct()
     for draft in Submission.objects.select_for_update(of=("self",)).filter(
@@ -292,6 +290,6 @@ def _plan_again(track: Track, targets: set[int]) -> None:
 
 
 def _hash_worker_name(track: Track, worker: str) -> str:
-    """Return a keyed hash of a worker's name: who they are stays where the study was done."""
+    """Return a keyed hash of a worker's name, so that names of other studies are not stored."""
     key = track.corpus.hash_key.encode()
     return hmac.new(key, worker.encode(), hashlib.sha256).hexdigest()[:16]

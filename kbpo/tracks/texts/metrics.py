@@ -1,13 +1,13 @@
-"""Automatic metrics of single outputs, by libraries:
-what is free, known for every output, and biased.
+"""Automatic metrics of single outputs, computed by libraries: free, known for every output, and
+biased.
 
 A metric is a function of one output, its references and its source. Its version names the library,
-its settings and our own treatment: a score that is stored is one of a version. NaN where a metric
-is not defined: without a reference, without a source, for a text without any word, or in a script
-whose words are not known (`formats.words`).
+its settings and our preprocessing; each stored score belongs to a version. The value is NaN if a
+metric is undefined: without a reference, without a source, for a text without any word, or in a
+script whose words are not known (`formats.words`).
 
-The similarity of vectors is there where `requirements-similarity.txt` is installed. METEOR needs
-data that no pinned package brings: it is left to uploads.
+The similarity of vectors is available if `requirements-similarity.txt` is installed. METEOR needs
+data that no pinned package includes, so its scores can only be uploaded.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ _ASCII_WORD = re.compile("[a-z0-9]+")
 
 
 class Rouge(NamedTuple):
-    """Shares of the n-grams (or of the longest common subsequence) that text and reference share.
+    """Shares of n-grams (or of the longest common subsequence) that a text and a reference have in
+    common.
 
     Examples
     --------
@@ -52,7 +53,7 @@ class Rouge(NamedTuple):
 def rouge(text: str, reference: str, kind: str) -> Rouge:
     """Return one ROUGE score of a text; zeros where either side has no n-gram.
 
-    Raises ValueError if `kind` is none of `KINDS`.
+    Raises ValueError if `kind` is not in `KINDS`.
     """
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}; got {kind!r}")
@@ -77,8 +78,8 @@ def _ngrams(tokens: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
 
 @lru_cache(maxsize=64)  # a reference is compared with many texts, by several kinds
 def stemmed_words(text: str) -> tuple[str, ...]:
-    """Return the words of a text in small letters; those of four and more ASCII letters and digits
-    are stemmed.
+    """Return the words of a text in lower case; words of four or more ASCII letters and digits are
+    stemmed.
 
     Examples
     --------
@@ -118,7 +119,7 @@ _STEP_4 = (
 
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
-    """Return the stem of a word in small letters by Porter's algorithm.
+    """Return the stem of a lowercase word by Porter's algorithm.
 
     Examples
     --------
@@ -148,7 +149,9 @@ def stem(word: str) -> str:
 
 
 def _pattern(word: str) -> str:
-    """Return a c for each consonant, a v for each vowel; y is a vowel after a consonant."""
+    """Return the pattern of a word: c for each consonant, v for each vowel; y is a vowel after a
+    consonant.
+    """
     pattern = ""
     for letter in word:
         vowel = letter in "aeiou" or (letter == "y" and pattern[-1:] == "c")
@@ -170,7 +173,7 @@ def _is_short(word: str) -> bool:
 
 
 def _without_plural(word: str) -> str:
-    """Step 1a."""
+    """Return the word without a plural ending (step 1a)."""
     if word.endswith("ies"):
         return word[:-1] if len(word) == 4 else word[:-2]
     if word.endswith("sses"):
@@ -179,7 +182,7 @@ def _without_plural(word: str) -> str:
 
 
 def _without_endings(word: str) -> str:
-    """Step 1b: -eed, -ed and -ing."""
+    """Return the word without -eed, -ed and -ing (step 1b)."""
     if word.endswith("ied"):
         return word[:-1] if len(word) == 4 else word[:-2]
     if word.endswith("eed"):
@@ -220,15 +223,17 @@ if TYPE_CHECKING:
     from wordllama import WordLlama
 
 LONGEST = 20_000
-"""Characters of a text that a metric looks at; time grows with the square of some."""
+"""Number of characters of a text that a metric reads, since the time of some grows with its
+square.
+"""
 TREATMENT = f"first {LONGEST:,} characters"
 TOKENIZERS = "tokens by script: 13a, zh, char for kana"
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The input of a metric: the output as people see it, references, source and passages
-    as one.
+    """The input of a metric: the output as shown to people, references, source, and the joined
+    passages.
     """
 
     text: str
@@ -247,13 +252,13 @@ class Metric(base.Metric):
     """A metric: its inputs, its range, and its computation."""
 
     needs: str
-    """"references", "source" or "text": with nothing but the text"""
+    """"references", "source" or "text" (the output alone)"""
     high: float
-    """Values lie in [0, high]; infinite where there is no bound."""
+    """Values lie in [0, high]; infinite if there is no bound"""
     compute: Callable[[Scored], float]
 
     def __call__(self, scored: Scored) -> float:
-        """Return the value, NaN where the metric is not defined."""
+        """Return the value; NaN if the metric is undefined."""
         if self.needs == "references" and not scored.references:
             return math.nan
         if self.needs == "source" and not scored.source.strip():
@@ -295,12 +300,12 @@ def _sentence_chrf(scored: Scored) -> float:
 
 
 def _rouge_of(kind: str, part: str) -> Callable[[Scored], float]:
-    """Return the highest ROUGE over the references; NaN where no reference has known words."""
+    """Return a function that computes the highest ROUGE over the references; NaN if no reference
+    has known words.
+    """
 
     def compute(scored: Scored) -> float:
-        """Yield the values of the metrics for each output, one output at a time, so that the caller
-        can report progress.
-        """
+        """Return the highest ROUGE of an output; NaN if no reference has known words."""
         references = [text for text in _known_references(scored) if stemmed_words(text)]
         scores = (rouge(scored.text, reference, kind) for reference in references)
         return max((float(getattr(score, part)) for score in scores), default=math.nan)
@@ -318,7 +323,7 @@ def _vectors() -> WordLlama:
 
 
 def _similarity(scored: Scored) -> float:
-    """Return the cosine to the most similar reference, not below 0; NaN where either side has no
+    """Return the cosine with the most similar reference, at least 0; NaN if either side has no
     word.
     """
     texts = [scored.text, *scored.references]
@@ -336,8 +341,8 @@ def _n_words(scored: Scored) -> float:
 
 
 def _copied(scored: Scored) -> float:
-    """Return the share of the output's bigrams that also occur in the source; for a single word
-    whether it does.
+    """Return the share of the output's bigrams that also occur in the source; for a single word,
+    whether the word occurs.
     """
     if not (words_are_known(scored.text) and words_are_known(scored.source)):
         return math.nan
@@ -410,9 +415,9 @@ def compute(
     outputs: Iterable[Scored], names: Sequence[str] = tuple(METRICS)
 ) -> Iterator[dict[str, float]]:
     """Yield the values of the metrics for each output, one output at a time, so that progress can
-    be told.
+    be reported.
 
-    Raises ValueError for a name that is none.
+    Raises ValueError for an unknown metric.
     """
     unknown = [name for name in names if name not in METRICS]
     if unknown:
@@ -423,9 +428,10 @@ def compute(
 
 
 def references_without(references: Sequence[str], text: str) -> tuple[str, ...]:
-    """Return the references that are not the text itself: what a reference is held against.
+    """Return the references without the text itself, which are used to score a reference.
 
-    Only one of several equal references is left out: somebody else may have written the same.
+    Only one of several equal references is left out, since another person may have written the same
+    text.
     """
     left = list(references)
     if text in left:

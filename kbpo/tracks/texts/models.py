@@ -1,5 +1,5 @@
-"""What systems that write are run on, what they wrote where two are compared,
-and declared forms.
+"""Inputs of systems that write texts, their outputs on tracks that compare two, and
+declared forms.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from kbpo.submissions.models import Submission
 
 
 class Input(models.Model):
-    """One input of a corpus: an article to be summed up, a question to be answered."""
+    """One input of a corpus, such as an article to summarise or a question to answer."""
 
     corpus = models.ForeignKey(Corpus, on_delete=models.CASCADE, related_name="inputs")
     key = models.CharField(max_length=200, help_text="The id in the file of inputs")
@@ -35,8 +35,8 @@ class Input(models.Model):
 
 
 class DeclaredForm(models.Model):
-    """A form that an admin declared in YAML. It never changes, because answers were given to its
-    words.
+    """A form that an admin declared in YAML. It never changes, because annotators answered its
+    exact wording.
     """
 
     name = models.CharField(max_length=19, unique=True)
@@ -52,8 +52,8 @@ class DeclaredForm(models.Model):
 
 
 class Written(models.Model):
-    """A system's output for an input, on tracks that compare two outputs: it forms a pair when
-    another system arrives.
+    """A system's output for an input, on tracks that compare two outputs. It is paired when another
+    system arrives.
     """
 
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="written")

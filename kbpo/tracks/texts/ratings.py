@@ -1,4 +1,4 @@
-"""Reads what people said of targets that are rated: single ratings, each in [0, 1]."""
+"""Reads the ratings of targets: single ratings, each in [0, 1]."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class RatedTarget:
     """The judgments of one target."""
 
     ratings: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    """criterion -> what each person said"""
+    """criterion -> the rating of each person"""
     people: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """criterion -> who said so, beside each rating; "" where that is not known"""
+    """criterion -> the annotator of each rating; "" if unknown"""
     unanswered: bool = False
-    """Somebody asked, and nobody could answer"""
+    """Whether a question was asked that nobody could answer"""
 
     def value(self, criterion: Criterion) -> float:
         """Return the value under a criterion: the mean of the ratings, or the majority; NaN without
-        any.
+        ratings.
         """
         ratings = self.ratings.get(criterion.name, ())
         if not ratings:
@@ -44,7 +44,7 @@ class RatedTarget:
 
 
 NEARLY_ALL = 0.95
-"""Of the rated targets; with two ratings of so many, all second opinions count as random"""
+"""Share of rated targets with two ratings from which on all second opinions count as random"""
 ASKED_OF_SEVERAL = (
     "SELECT DISTINCT target_id FROM instances_label"
     " WHERE target_id = ANY(%s) AND source = 'crowd' AND n > 1"
@@ -56,7 +56,7 @@ NOBODY = SingleRatings(
 
 
 def read_ratings(targets: Collection[int], *, public: bool = False) -> dict[int, RatedTarget]:
-    """Return the targets that have a label (a public one), with their ratings."""
+    """Return the targets that have a (public) label, with their ratings."""
     return {
         target: RatedTarget(value.get(RATINGS, {}), value.get(PEOPLE, {}), unanswered)
         for target, value, unanswered in values_of(targets, merge_by_replacing, public=public)
@@ -64,11 +64,11 @@ def read_ratings(targets: Collection[int], *, public: bool = False) -> dict[int,
 
 
 def select_second_opinions(known: Mapping[int, RatedTarget]) -> frozenset[int]:
-    """Return the rated targets whose second opinions were drawn at random: a question of the
-    service went to several people (its second share, or a track that asks several). Every target
-    where (nearly) all have two ratings, as in a study that judged everything twice.
+    """Return the rated targets whose second opinions were drawn at random, because a question went
+    to several people (by the second share, or on a track that asks several). If (nearly) all
+    targets have two ratings, as in a study that judged everything twice, return all.
 
-    Second ratings that arose otherwise, as where systems wrote the same text, are no random sample.
+    Other second ratings, as of a text that two systems wrote, are not a random sample.
     """
     rated_ones = [target for target, one in known.items() if any(one.ratings.values())]
     several = [
@@ -90,7 +90,7 @@ def noise_of(
     """Return the disagreement between annotators under a criterion, and how many ratings each
     target has.
 
-    σ_a² is pooled over the `random` targets, whose second opinions were drawn at random; NaN where
+    σ_a² is pooled over the `random` targets, whose second opinions were drawn at random; NaN if
     these are too few.
     """
     ratings = {target: rated.ratings.get(criterion, ()) for target, rated in known.items()}
@@ -149,7 +149,7 @@ def targets_of(instances: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 SHORT = 160
-"""Characters of a text in a line."""
+"""Greatest number of characters of a text in a line"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,10 +158,10 @@ class Judgment:
 
     label: str
     value: float | None
-    """On the scale that people read"""
+    """The value on the scale for readers"""
     n: int
     ratings: tuple[float, ...] = ()
-    """What each of several people said, on the same scale"""
+    """The ratings of several people, on the same scale"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,17 +170,17 @@ class Judged(base.Judged):
 
     text: str
     input: str
-    """The id of what it was written for; empty where it was for nothing"""
+    """The id of its input; empty if there is none"""
     said: list[Judgment]
     sources: Callable[[], list[tuple[str, str]]] = list
-    """What it was made for, as (heading, text)"""
+    """Function that returns its input as (heading, text)"""
 
     def explained(self) -> list[tuple[str, str]]:
         return self.sources()
 
     @property
     def is_judged(self) -> bool:
-        """Return whether people have rated it, under any criterion."""
+        """Return whether people have rated the text under any criterion."""
         return any(part.value is not None for part in self.said)
 
     def as_json(self) -> dict[str, Any]:
@@ -192,19 +192,19 @@ class Judged(base.Judged):
 
     @property
     def claim_text(self) -> str:
-        """Return its beginning, as its page is called."""
+        """Return the beginning of the text, as the title of its page."""
         return self.claim
 
     @property
     def claim(self) -> str:
-        """Return its beginning, on one line."""
+        """Return the beginning of the text on one line."""
         line = " ".join(self.text.split())
         return line if len(line) <= SHORT else f"{line[:SHORT]}…"
 
 
 def verdicts(criterion: Criterion, submission: int, *, public: bool) -> Verdicts:
     """Return the verdict on each judged prediction of a submission under a criterion, and whether
-    those who judged it disagreed. With `public`, only public judgments are used.
+    the annotators disagreed. With `public`, only public judgments are used.
     """
     visible = PUBLIC if public else ""
     judged = fetch(
@@ -233,8 +233,8 @@ def describe(
     public: bool,
     unjudged: Collection[int],
 ) -> list[base.Judged]:
-    """Return the predictions with these ids, in order, with their texts and ratings; without these
-    where they are named unjudged.
+    """Return the predictions with these ids, in order, with their texts and ratings; ratings of
+    predictions in `unjudged` are left out.
     """
     rows = Prediction.objects.filter(pk__in=predictions).select_related("instance__target")
     prediction_of = rows.in_bulk()

@@ -1,5 +1,5 @@
-"""The kinds of texts that come with the service: language quality, and answers that passages
-show to be right. Each asks by a page of its own.
+"""The kinds of texts that ship with the service: language quality, and answers with passages as
+evidence. Each has its own page.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from kbpo.tracks.texts.models import Input
 from kbpo.tracks.texts.track import FIELDS, TextTrack, measures_of
 
 MOST_PASSAGES = 10
-"""So many are shown at most."""
+"""Greatest number of passages that are shown"""
 LANGUAGE_QUALITY = shipped_form("language_quality")
 
 
 class Prior(NamedTuple):
-    """Variances of a criterion that runs from 0 to 1."""
+    """Variances of a criterion with values from 0 to 1."""
 
     sigma_a2: float
-    """Of people about one output"""
+    """Variance between people for one output"""
     sigma_f2: float
-    """Of the outputs of one system"""
+    """Variance between the outputs of one system"""
 
     @classmethod
     def published(cls, sigma_a2: float, sigma_f2: float, *, steps: int = 1) -> Prior:
-        """Return published variances as a prior for a scale of so many steps; at most ¼ in all, as
-        far as ratings from 0 to 1 can vary.
+        """Return published variances as a prior for a scale with this many steps, at most ¼ in
+        total, the largest variance of ratings from 0 to 1.
         """
         whole = (sigma_a2 + sigma_f2) / steps**2
         share = min(1.0, WIDEST / whole) / steps**2
@@ -50,26 +50,26 @@ PRIORS = {
     "any_correct": Prior.published(0.139, 0.084),
     "avg_correct": Prior.published(0.119, 0.078),
 }
-"""Of the judgments of Chaganty, Mussmann and Liang 2018: ratings of summaries from 1 to 3, words
-edited (HTER, which stands for characters too), and answers. σ_f² of their table is the variance of
-means of two or three judgments, which contains annotator noise a second time; here it is taken out
+"""Priors from the judgments of Chaganty, Mussmann and Liang 2018: ratings of summaries from 1 to 3,
+edited words (HTER, also used for characters), and answers. σ_f² in their table is the variance of
+means of two or three judgments, which includes annotator noise again; here it is removed
 (`benchmarks/price_components.py`)."""
 
 
 def _rating_criterion(name: str) -> Criterion:
-    """Return the criterion that is the ratings of one facet of a text."""
+    """Return the criterion for the ratings of one facet of a text."""
     question = next(one for one in LANGUAGE_QUALITY.questions if one.name == name)
     return replace(criterion_of(question), prior=PRIORS.get(name))
 
 
 def _edit_criterion(name: str, label: str) -> Criterion:
-    """Return a criterion that is the share of a text that was changed."""
+    """Return a criterion for the share of a text that was changed."""
     criterion = Criterion(name, label, higher_is_better=False, single="mean", liked_from=0.3)
     return replace(criterion, prior=PRIORS.get(name))
 
 
 def _passage_criterion(name: str, label: str) -> Criterion:
-    """Return a criterion of what passages show."""
+    """Return a criterion for the evidence in passages."""
     return Criterion(name, label, single="mean", prior=PRIORS.get(name))
 
 
@@ -162,7 +162,7 @@ class AnswersTrack(TextTrack):
 
 
 def _passages(asked: Input, source_place: int | None) -> list[str]:
-    """Return the passages as they are shown: the one that an answer came from before the others."""
+    """Return the passages in display order: first the source of the answer, then the others."""
     passages = list(asked.passages) or ([asked.source] if asked.source else [])
     if source_place is not None:
         passages.insert(0, passages.pop(source_place))

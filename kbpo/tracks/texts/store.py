@@ -1,8 +1,7 @@
-"""Stores what systems say where each thing said is a whole by itself: a target by its content, one
-instance, one prediction.
+"""Stores outputs of systems, each as a target by its content, with one instance and one prediction.
 
-New targets are inserted in the order of their keys: two files that share some wait for each other,
-and never block each other.
+New targets are inserted in key order, so that two files with common ones wait for each other
+without a deadlock.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from kbpo.instances.targets import CONTENT_KEY_SQL, U_SQL
 from kbpo.tracks.texts.models import Input
 
 DEV_SHARE, MOST_DEV = 0.1, 50
-"""The share of inputs that become the development part, and how many at most"""
+"""Share of inputs in the development part, and its greatest number of inputs"""
 
 
 def tick() -> int:
-    """Return how many uploads of inputs were tried or loaded."""
+    """Try or load uploads of inputs; return how many."""
     return process_uploads(CorpusUpload, _load, where={"what": CorpusUpload.What.INPUTS})
 
 
@@ -49,9 +48,9 @@ def _load(row: CorpusUpload) -> Found:
 def load_inputs(
     name: str, path: Path, notes: list[str] | None = None, *, dev_share: float = DEV_SHARE
 ) -> Corpus:
-    """Return the new corpus; `notes` takes what is ignored, with its line. Where no input names its
-    part, `dev_share` of them become the development part. Raises CannotLoad with the lines that are
-    wrong; then nothing is stored.
+    """Load a corpus of inputs and return it; sentences about ignored parts are added to `notes`. If
+    no input states its part, `dev_share` of them become the development part. Raises CannotLoad
+    with the wrong lines, in which case nothing is stored.
     """
     slug = slug_of(name, Corpus.objects.all(), "corpus")
     if not slug:
@@ -96,8 +95,8 @@ def load_inputs(
 
 
 def _draw_development_keys(inputs: Sequence[InputRecord], key: str, share: float) -> set[str]:
-    """Return the keys of the development part: inputs with one source, passage or cluster lie
-    together.
+    """Return the keys of the development part; inputs with the same source, passage or cluster are
+    in the same part.
     """
     group_of: dict[object, list[str]] = {}
     for record in inputs:
@@ -108,8 +107,8 @@ def _draw_development_keys(inputs: Sequence[InputRecord], key: str, share: float
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One output of a system. `text` is its identity among those of its kind on the corpus;
-    `content` is the data of its question, where it has no table of its own.
+    """One output of a system. `text` identifies it within its kind on the corpus; `content` is the
+    payload data, if its kind has no table.
     """
 
     text: str
@@ -157,9 +156,9 @@ _PREDICTIONS = """
 def store(
     submission_id: int, corpus: Corpus, kind: str, claims: Iterable[Claim], dev: Iterable[str] = ()
 ) -> int:
-    """Store the claims of a file and return how many are distinct; of equal claims the first line
-    counts. `kind` is the kind of their targets, `dev` are the inputs of the development part. Runs
-    inside the caller's transaction.
+    """Store the claims of a file and return the number of distinct ones; of equal claims the first
+    line is used. `kind` is the kind of their targets, `dev` the inputs of the development part.
+    Runs inside the caller's transaction.
     """
     parameters: dict[str, Any] = {
         "corpus": corpus.pk,
@@ -180,9 +179,7 @@ def store(
 
 
 def contents(instances: Sequence[int]) -> dict[int, dict[str, Any]]:
-    """Return the content of the target of each instance that has one, in the order of their
-    numbers.
-    """
+    """Return instance -> the content of its target, if it has one, in primary-key order."""
     contents_of = fetch(
         "SELECT i.id, t.content FROM instances_instance i JOIN instances_target t ON"
         " t.id = i.target_id WHERE i.id = ANY(%s) AND t.content IS NOT NULL ORDER BY i.id",

@@ -1,8 +1,7 @@
 """Texts that people judge: systems write an output for each input of a corpus.
 
-A target is a text by itself, told from others by its content; what people say of it are ratings
-in [0, 1] that accumulate (`ratings.py`), and a verdict is their mean or what most say. What is
-asked is a form.
+A target is a text, identified by its content. People's ratings in [0, 1] accumulate (`ratings.py`),
+and a verdict is their mean or the majority. The questions are a form.
 """
 
 from __future__ import annotations
@@ -69,8 +68,9 @@ from scoring.arrays import Ids
 from scoring.data import LIKE, Noise
 
 SECOND_SHARE, FEWEST_SECOND, MOST_SECOND = Decimal("0.05"), 20, 40
-"""Second opinions cost what metrics save (with a fifth the plain mean was as good as the product
-with all metrics), but below 20 pairs annotator noise is not separable."""
+"""Share, least and greatest number of second opinions. They cost what metrics save (with a fifth,
+the plain mean was as good as all metrics together), but below 20 pairs annotator noise cannot be
+estimated."""
 
 
 LONGEST = 20_000
@@ -100,13 +100,13 @@ FIELDS = {
     "input_id": "The id of the input, as it stands in the file of inputs. Each has one output",
     "output": "What your system wrote for it. Marks that nobody sees are removed",
 }
-"""Of a line of a file, as people read them"""
+"""Names of the fields of a line, for readers"""
 MOST, NAME = 30, 100
-"""Prompts or splits that scores are cut by, where there are no more;
-characters of a slice's name
+"""Greatest number of prompts or splits by which scores are broken down, and of characters of a
+slice's name
 """
 LINE = 40.0
-"""Bytes of a line at least, for telling how far a file is read"""
+"""Minimal bytes of a line, to estimate the share of a file that has been read"""
 
 
 def measures_of(*criteria: Criterion) -> Measures:
@@ -154,7 +154,7 @@ class TextTrack(Track):
 
     target_kind: ClassVar[str] = "output"
     form: ClassVar[Form]
-    """What is asked of a text, unless a kind says otherwise (`payloads`)"""
+    """The questions about a text, unless a kind overrides `payloads`"""
     measures: ClassVar[Measures] = measures_of()
     words: ClassVar = WORDS
     rates: ClassVar[bool] = True
@@ -164,11 +164,11 @@ class TextTrack(Track):
     )
     groups: ClassVar = {"prompt": Group("Prompt", "prompt"), "split": Group("Split", "split")}
     second_share: ClassVar[Decimal | None] = None
-    """Share of the targets, at random, about which one more person is asked: what people differ by
-    is learnt from these alone. None: 5 %, at least 20 and at most 40 on a track"""
+    """Share of the targets, drawn at random, about which one more person is asked, to estimate
+    annotator noise. None: 5 %, at least 20 and at most 40 on a track"""
 
     def read(self, path: str, report: Report, progress: Callable[[float], None]) -> Iterator[Claim]:
-        """Yield the outputs of a file, one per input."""
+        """Yield the outputs of a file, one for each input."""
         inputs = Input.objects.filter(corpus=self.corpus).values_list("key", "passages")
         n_passages = {key: len(passages) for key, passages in inputs}
         size = max(1.0, os.path.getsize(path))
@@ -215,9 +215,7 @@ class TextTrack(Track):
         return {"guide": list(self.form.guide), "asked": asked}
 
     def payloads(self, targets: Sequence[Target]) -> Mapping[int, dict[str, Any]]:
-        """Return the payload of a question about each of these targets, by its number; it does not
-        name the system.
-        """
+        """Return target -> the payload of a question about it, without the name of its system."""
         contents_of = {target.pk: target.content or {} for target in targets}
         inputs = self._inputs(contents_of)
         payloads = {}
@@ -363,14 +361,14 @@ class TextTrack(Track):
         return shown
 
     def shown_references(self, made_for: Input, text: str) -> Sequence[str]:
-        """Return the references that metrics and judges see of an output: without the output
+        """Return the references that metrics and judges see for an output: without the output
         itself, which would reveal that people wrote it.
         """
         return references_without(made_for.references, text)
 
     def sources(self, content: Mapping[str, Any]) -> list[tuple[str, str]]:
         """Return the input of an output as (heading, text): the question, the source, passages, and
-        human references; empty where the texts are restricted.
+        human references; empty if the texts are restricted.
         """
         if not self.corpus.may_be_downloaded:
             return []
@@ -384,9 +382,7 @@ class TextTrack(Track):
         return [(heading, text) for heading, text in parts if text]
 
     def _inputs(self, outputs: Mapping[int, dict[str, Any]]) -> defaultdict[str, Input]:
-        """Return the inputs that outputs are for, by their ids; an empty one where there is
-        none.
-        """
+        """Return id -> input, for the inputs of outputs; an empty input if there is none."""
         keys = {output.get("input", "") for output in outputs.values()}
         rows = Input.objects.filter(corpus=self.corpus, key__in=keys)
         return defaultdict(Input, {row.key: row for row in rows})
@@ -437,7 +433,9 @@ class TextTrack(Track):
 
 
 def unusable(report: Report) -> Unusable:
-    """Return why nothing of a file of outputs can be used; an error of all lines first."""
+    """Return the reason why no line of a file of outputs can be used; an error of all lines has
+    priority.
+    """
     errors = [message for message in report if message.severity == "error"]
     errors.sort(key=lambda message: message.line > 0)
     texts = [message.text for message in errors[:1]]
@@ -445,7 +443,7 @@ def unusable(report: Report) -> Unusable:
 
 
 def _inputs_of(instances: NDArray[np.int64]) -> dict[int, str]:
-    """Return the id of the input that each instance was written for."""
+    """Return instance -> the id of the input that it was written for."""
     return dict(
         fetch(
             "SELECT i.id, t.content->>'input' FROM instances_instance i JOIN instances_target t ON"
