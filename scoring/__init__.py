@@ -1,3 +1,3 @@
-"""The numbers of a board, as functions of arrays:
-what the service prints and `kbpo rescore` repeats.
+"""Computes the numbers of a board as functions of arrays, for the service and for `kbpo
+rescore`.
 """

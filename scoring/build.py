@@ -1,4 +1,4 @@
-"""Computes what a report says from a track's data: figures, and what stands beside them."""
+"""Computes the contents of a report from a track's data: figures, and additional results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PRINTED_METHODS = tuple(
     for method in (DEFAULT, EXPERT, UNAIDED)
     for population in ("", *ENDINGS.values())
 )
-"""How the guaranteed numbers of a shared track are made while it is open"""
+"""Methods of the guaranteed numbers of a shared track while it is open"""
 REALS = ("value", "variance", "low80", "high80", "low95", "high95")
 COUNTS = ("n_labels", "n_missing", "n_documents", "n_checked")
 
@@ -54,14 +54,14 @@ class Computed:
     data: Data
     criteria: tuple[str, ...]
     estimates: Estimates
-    """About what there is"""
+    """Estimates for the given inputs or documents"""
     like: Estimates
-    """About inputs or documents like these; empty where a kind has neither"""
+    """Estimates for inputs or documents like these; empty for kinds with a single population"""
     alone: Estimates
-    """The weighted means without metrics and judges; empty where none helps"""
+    """The weighted means without metrics and judges; empty if none helps"""
     checked: Corrected | None
     better: Corrections
-    """What experts corrected"""
+    """Numbers corrected by experts"""
     scores: list[Score]
 
     @classmethod
@@ -100,8 +100,8 @@ class Computed:
     @property
     def estimates_to_compare(self) -> dict[Named, tuple[Estimate, Design]]:
         """Return the numbers used to compare systems, each with its design. Numbers about the
-        population that is printed first keep their key; in the keys of numbers about the other
-        population its name is appended.
+        population that is printed first keep their key; other keys get the name of the other
+        population.
         """
         is_like = self.printed is self.like
         estimates, other = (self.estimates, THESE) if is_like else (self.like, LIKE)
@@ -109,7 +109,7 @@ class Computed:
         return named | {(*key, other): number for key, number in estimates.items()}
 
     def means(self, distribution: str) -> dict[str, Estimate]:
-        """Return a mapping: criterion -> the weighted mean of every system under a distribution."""
+        """Return criterion -> the weighted mean of every system under a distribution."""
         return {
             criterion: estimate
             for (quantity, criterion, kind), (estimate, _) in self.estimates.items()
@@ -120,8 +120,8 @@ class Computed:
 def bootstrap(
     data: Data, criteria: Collection[str], methods: Collection[str]
 ) -> dict[tuple[str, str], dict[str, dict[int, tuple[float, float]]]]:
-    """Return (criterion, distribution) -> method -> system -> the published interval at 80 % of its
-    precision; nothing without draws that could be taken again.
+    """Return (criterion, distribution) -> method -> system -> the published 80 % interval of its
+    precision; empty without draws that can be resampled.
     """
     wanted = [(criterion, method) for criterion in criteria for method in methods]
     found: dict[tuple[str, str], dict[str, dict[int, tuple[float, float]]]] = {}
@@ -196,7 +196,7 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _note(score: Score) -> str:
-    """Return why a number is not there, or why its interval has no width."""
+    """Return a note on why a number is missing, or why its interval has no width."""
     if math.isnan(score.value):
         if not score.n_labels:
             return NO_LABEL

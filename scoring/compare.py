@@ -1,5 +1,5 @@
-"""Compares the systems of a board, all pairs at once: where each may rank, which cannot be told
-apart, what two of them predict both, and how sure their differences are in each stratum.
+"""Compares the systems of a board, all pairs simultaneously: possible ranks, ties, the overlap of
+two systems' predictions, and the precision of their differences in each stratum.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from scoring.slices import Cut
 
 Number = tuple[Estimate, Design]
 LEVEL = 0.95
-"""Of all statements about a board together."""
+"""Simultaneous confidence level of all statements about a board"""
 SEED = 20_171_017
 ROUNDING = 1e-18
-"""A variance that is less than this share of what is expected is none: the terms of labels that all
-agree differ in their last digits, which have a sign by chance"""
+"""Share of the expected variance below which a realised variance counts as 0: terms of unanimous
+labels differ in their last digits only"""
 MOST = 45
-"""More systems than this have too many pairs to be stored."""
+"""Number of systems above which comparisons are not stored, since there are too many pairs"""
 BLOCK = 2**16
-"""Predictions that are counted at once"""
+"""Number of predictions that are counted at once"""
 
 
 @dataclass(frozen=True)
 class Order:
-    """By what systems are ranked."""
+    """The quantities by which systems are ranked."""
 
     quantities: Sequence[str]
-    """Those that depend on the distribution; the first that there is ranks"""
+    """Quantities that depend on the distribution; the first available one is used"""
     is_better: Callable[[str, str], bool]
-    """Whether more of a quantity is better under a criterion"""
+    """Function that tells whether more of a quantity is better under a criterion"""
 
     def ranking_keys(self, keys: Collection[Named]) -> set[Named]:
-        """Return the keys by which systems are ranked: one of each criterion and distribution."""
+        """Return the keys by which systems are ranked, one for each criterion and distribution."""
         best: dict[Named, Named] = {}
         weighed = [key for key in keys if key[0] in self.quantities]
         for key in sorted(weighed, key=lambda key: self.quantities.index(key[0])):
@@ -61,9 +61,9 @@ def comparisons(
     board: set[int],
     references: Collection[int] = (),
 ) -> dict[Named, Comparison]:
-    """For the headline of every criterion under every distribution: ranks and tie groups of the
-    systems on the board, of which references take no place; for all numbers the covariance that
-    differences are made of.
+    """Return, for the headline of every criterion under every distribution, ranks and tie groups of
+    the systems on the board, without ranks for references; for all numbers the covariance of
+    differences.
     """
     columns = _columns(data, board)
     if not columns.size:
@@ -91,11 +91,11 @@ def _columns(data: Data, systems: set[int]) -> Ids:
 
 
 def is_ranked(order: Order, data: Data, key: Named, found: Number, column: int, stage: int) -> bool:
-    """Whether a system's place among all that take part and have a number is decided: every other
-    is better or worse, all pairs at once.
+    """Return whether a system's rank among all participating systems with a number is decided:
+    every other system is significantly better or worse, for all pairs simultaneously.
 
-    Its page may be looked at after each of its stages. The k-th spends 5 %/(k (k + 1)), so that
-    a place is wrongly decided at any of them with 5 % at most.
+    The test is repeated after each stage. The k-th uses the level 5 %/(k (k + 1)), so that the
+    probability of a wrong decision at any stage is at most 5 %.
     """
     estimate, _ = found
     defined = data.shown & ~np.isnan(np.asarray(estimate.value))
@@ -110,11 +110,11 @@ def is_ranked(order: Order, data: Data, key: Named, found: Number, column: int, 
 
 
 def covariance_of(estimate: Estimate, design: Design, columns: Ids) -> Floats:
-    """Return the joint covariance, nowhere surer of a system than its printed interval: V scaled up
-    to the anticipated A.
+    """Return the joint covariance of systems, scaled up from V to the anticipated variance A where
+    A is larger, as for printed intervals.
 
-    Scaled, the numbers keep their correlations, so that a copy still differs by nothing; where all
-    labels agree V is 0, or what rounding left of it, and there is nothing to scale.
+    Scaling keeps correlations, so that the difference of a copy stays 0. If all labels agree, V is
+    0 up to rounding, and nothing is scaled.
     """
     covered = np.atleast_2d(design.covariance(np.nan_to_num(estimate.influence[:, columns])))
     realised = np.diagonal(covered).copy()
@@ -134,8 +134,8 @@ def covariance_of(estimate: Estimate, design: Design, columns: Ids) -> Floats:
 
 
 def _degrees(estimate: Estimate, columns: Ids) -> float:
-    """Return the fewest degrees of freedom of the systems that have a number. A single rating has
-    0, which counts as 1, the widest interval there is.
+    """Return the smallest degrees of freedom among systems with a number. A single rating has 0,
+    which is replaced by 1, the widest interval.
     """
     value = np.asarray(estimate.value)
     degrees = np.broadcast_to(estimate.degrees_of_freedom, value.shape)[columns]
@@ -161,7 +161,7 @@ def _ranked(
     *,
     level: float = LEVEL,
 ) -> Comparison:
-    """Return the comparison with ranks and ties; `sign` is −1 where less is better."""
+    """Return the comparison with ranks and ties; `sign` is −1 if less is better."""
     systems = joint.systems
     family = simultaneous_intervals(
         sign * np.asarray(number[0].value)[columns],
@@ -195,7 +195,7 @@ def overlaps(
     """Return, for each pair of scored systems, the number and the share right of the predictions
     that both make, only the first, and only the second.
 
-    Every prediction counts the same. What both predict may be right for one and wrong for the
+    Predictions have equal weights. A prediction of both may be right for one and wrong for the
     other, which links its names differently: then it counts half.
     """
     columns = [number for number, system in enumerate(data.systems) if system in scored]
@@ -222,7 +222,7 @@ def overlaps(
 
 
 def _sizes(member: Matrix) -> Ids:
-    """Return (m, m) the number of predictions that each two systems share."""
+    """Return (m, m) the number of predictions that two systems share."""
     sizes = np.zeros((member.shape[1], member.shape[1]))
     for begin in range(0, member.shape[0], BLOCK):
         block = (member[begin : begin + BLOCK].toarray() > 0).astype(np.float32)
@@ -231,7 +231,7 @@ def _sizes(member: Matrix) -> Ids:
 
 
 def _shares(arranged: Centred, inside: np.ndarray, sizes: Ids, label: Floats) -> list[Part]:
-    """Return the part of each column of `inside` (rows that count × systems)."""
+    """Return the part of each column of `inside` (used rows × systems)."""
     estimate = hajek(
         inside / np.maximum(sizes, 1),
         arranged.row_pi,
@@ -267,7 +267,7 @@ class Errors:
         return cls([data.systems[column] for column in columns], columns)
 
     def add_errors(self, cut: Cut, estimate: Estimate, design: Design) -> None:
-        """Store the errors of a slice, if it is one whole stratum."""
+        """Store the errors of a slice if it is exactly one stratum."""
         if cut.stratum is None or not 2 <= self.columns.size <= MOST:
             return
         defined = np.isfinite(np.asarray(estimate.value)[self.columns])

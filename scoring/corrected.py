@@ -1,10 +1,10 @@
-"""Precision, recall and F1 from the crowd's judgments, each as expert checks correct it.
+"""Computes precision, recall and F1 from the crowd's judgments, corrected by expert checks.
 
-Recall is made of totals; each is corrected by the same checks as precision, the number of true
-relations of all systems together too, so that what experts take from a system's finds is taken from
-what there is to find as well. What people found in documents and nobody predicted is not checked by
-experts: it stays as it is. F1 joins both, with the covariance that they have by judgments and by
-checks.
+Recall is computed from totals. Each is corrected by the same checks as precision, including the
+number of true relations of all systems together, so that a relation which experts reject is removed
+from both numerator and denominator. Facts that people found in documents and no system predicted
+are not checked by experts and stay unchanged. F1 combines both, with their covariance from
+judgments and checks.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from scoring.score import Score, rows
 
 METHOD = "expert"
 WIDEST = 0.5
-"""A corrected number whose 80 % interval is wider says nothing: it is not printed."""
+"""Width of the 80 % interval beyond which a corrected number is not printed, as uninformative"""
 
 
 @dataclass(frozen=True)
@@ -36,17 +36,15 @@ class Corrections:
 
     scores: list[Score] = field(default_factory=list)
     too_wide: list[Score] = field(default_factory=list)
-    """What could be corrected, and is not printed"""
+    """Corrected numbers that are not printed"""
     covered: bool = False
-    """Whether recall could be corrected: all that it rests on could be drawn"""
+    """Whether recall could be corrected, because all of its targets could be drawn"""
 
 
 def corrections(
     found: Corrected | None, criteria: Iterable[str], recall_criteria: Iterable[str]
 ) -> Corrections:
-    """Return all corrections by expert checks on a track; none if there are no checks that
-    count.
-    """
+    """Return all corrections by expert checks on a track; empty if no checks are used."""
     if found is None:
         return Corrections()
     recalls = set(recall_criteria)
@@ -61,7 +59,7 @@ def corrections(
 
 
 class _Maker:
-    """Makes the corrected numbers of one track."""
+    """Computes the corrected numbers of one track."""
 
     def __init__(self, found: Corrected, criteria: Iterable[str], recalls: set[str]) -> None:
         self.found, self.data, self.arranged = found, found.data, found.arranged
@@ -142,8 +140,8 @@ class _Maker:
     def _with_floor(
         self, estimate: Estimate, anticipated: object, reach: Floats, criterion: str
     ) -> Estimate:
-        """Return the estimate with a floor under its variance: what the model expects, and what the
-        checks would add if the expert went on to contradict the crowd as often as so far.
+        """Return the estimate with a lower bound of its variance: what the model expects, plus what
+        the checks would add if the expert kept contradicting the crowd at the same rate.
         """
         reach_known = np.nan_to_num(reach)
         floor = np.asarray(anticipated, dtype=np.float64) + self.found.error(criterion) * (

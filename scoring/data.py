@@ -1,6 +1,4 @@
-"""What a track's estimates are functions of: draws, probabilities, verdicts,
-annotated documents.
-"""
+"""The inputs of a track's estimates: draws, probabilities, verdicts, annotated documents."""
 
 from __future__ import annotations
 
@@ -19,15 +17,15 @@ from scoring.inclusion import Inclusion
 from scoring.pool import Pool
 
 LIKE, THESE = "like", "these"
-"""The populations that numbers may be about: inputs like these, and these inputs alone"""
+"""The populations of numbers: inputs like these, or only these inputs"""
 ENDINGS = {LIKE: "_like", THESE: "_these"}
-"""What methods end with whose numbers are about a population that a board does not print first"""
+"""Suffixes of methods for a population that a board does not print first"""
 
 
 @dataclass(frozen=True)
 class Draws:
-    """All draws of one distribution (design iid), one row a draw: a multiplicity of 3 is three
-    rows.
+    """All draws of one distribution (design iid), one row for each draw: a multiplicity of 3 gives
+    three rows.
     """
 
     kind: str
@@ -36,9 +34,9 @@ class Draws:
     owner: Ids
     """(n,) column of the submission from whose distribution it was drawn"""
     P: Floats
-    """(n, m)"""
+    """(n, m) probability of each drawn instance under each system"""
     overlap: Floats
-    """(m, m)"""
+    """(m, m) overlap of the systems"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,16 +44,16 @@ class SingleRatings:
     """The k single ratings of n instances by known annotators."""
 
     at: NDArray[np.int64]
-    """(k,) which instance each is of"""
+    """(k,) index of the rated instance"""
     judge: NDArray[np.int64]
-    """(k,) a code of who gave it"""
+    """(k,) code of the annotator"""
     value: NDArray[np.float64]
-    """(k,)"""
+    """(k,) rating"""
     who: tuple[str, ...] = ()
-    """Whose code each is, where that is known here"""
+    """Annotator of each code, if known here"""
 
     def of(self, rows: NDArray[np.int64]) -> SingleRatings:
-        """Return the ratings of some of the instances, renumbered."""
+        """Return the ratings of some instances, renumbered."""
         place = np.full(max(int(rows.max(initial=-1)), int(self.at.max(initial=-1))) + 1, -1)
         place[rows] = np.arange(rows.size)
         kept = place[self.at] >= 0
@@ -64,24 +62,24 @@ class SingleRatings:
 
 @dataclass(frozen=True, eq=False)
 class Noise:
-    """Annotator disagreement under a criterion whose ratings stay single, over n instances."""
+    """Annotator noise under a criterion with single ratings, over n instances."""
 
     count: NDArray[np.int64]
-    """(n,) how many ratings each has; 0 where there is none"""
+    """(n,) number of ratings of each instance"""
     variance: float
-    """Of single ratings about one target, σ_a²; NaN where second opinions drawn at random do not
-    tell it"""
+    """σ_a², the variance of single ratings of one target; NaN if random second opinions do not
+    suffice to estimate it"""
     single: SingleRatings
-    """Who gave each rating"""
+    """Single ratings with their annotators"""
     lowers: Bools | None = None
-    """(n, m) where a rating v is 1 − v for a system: it wrote the second text of a pair; None: for
-    none"""
+    """(n, m) whether a rating v counts as 1 − v for a system, which wrote the second text of a
+    pair; None if for none"""
     within: Floats | None = None
-    """(n,) Σ (y − ȳ)² of the ratings of each whose second opinions were drawn at random, NaN of the
-    others; None: not known, as in releases of before"""
+    """(n,) Σ (y − ȳ)² of the ratings of instances with random second opinions, NaN for others;
+    None: not known, as in older releases"""
     opinions: Sequence[Sequence[float]] = ()
-    """(n) what single people said of each, one of them where the others were not drawn at random;
-    empty where that is not known, as in a release"""
+    """(n) ratings of each instance by single people, only one if the others were not drawn at
+    random; empty if unknown, as in a release"""
 
     @property
     def is_separable(self) -> bool:
@@ -91,15 +89,14 @@ class Noise:
     @property
     def freedom(self) -> float:
         """Return the degrees of freedom of `variance`: the number of ratings beyond the first of
-        each instance, counted where second opinions were drawn at random. Infinite if `variance` or
-        `within` is not known.
+        each instance with random second opinions. Infinite if `variance` or `within` is unknown.
         """
         if not self.is_separable or self.within is None:
             return np.inf
         return float(np.maximum(self.count - 1, 0)[~np.isnan(self.within)].sum())
 
     def of(self, rows: NDArray[np.int64]) -> Noise:
-        """Return the noise of some of the instances."""
+        """Return the noise of some instances."""
         lowers = None if self.lowers is None else self.lowers[rows]
         within = None if self.within is None else self.within[rows]
         opinions = [self.opinions[row] for row in rows.tolist()] if self.opinions else ()
@@ -107,8 +104,9 @@ class Noise:
         return Noise(self.count[rows], self.variance, single, lowers, within, opinions)
 
     def variances(self, member: NDArray[np.bool_], verdict: Floats) -> Floats:
-        """Return (n, m) σ_a² of each instance as each system's. If noise is not separable: the
-        variance of the system's mean ratings (n, m), an upper bound of the noise in each of them.
+        """Return (n, m) σ_a² of each instance for each system. If noise is not separable, return
+        the variance of the system's mean ratings (n, m), an upper bound of the noise in each of
+        them.
         """
         shape = member.shape
         if not self.is_separable:
@@ -143,20 +141,21 @@ class Guess:
     """The model's guesses for a pool, and their expected accuracy."""
 
     g: Floats
-    """(u,) in (0, 1)"""
+    """(u,) guesses in (0, 1)"""
     rho: float
-    """How much the errors of instances that share a target go together; 1 as long as nobody
-    knows"""
+    """Correlation of the errors of instances with the same target; 1 while unknown"""
     labels: int
-    """Labels that it was learnt from; 0: there were too few, and it says ½ of everything"""
+    """Number of labels that it was fitted to; 0 if there were too few, and the guess is ½
+    everywhere
+    """
     error: Floats | None = None
-    """(u,) the squared error that is expected of it, where labels are ratings; None: g (1 − g)"""
+    """(u,) the expected squared error, if labels are ratings; None: g (1 − g)"""
 
 
 @dataclass(frozen=True)
 class Data:
     """All inputs of a track's estimates. Columns of every (·, m) array are the pool's `systems`:
-    all submissions that were sampled; `shown` marks those that were not withdrawn.
+    all sampled submissions; `shown` marks those that were not withdrawn.
     """
 
     pool: Pool
@@ -170,41 +169,40 @@ class Data:
     g: dict[str, Floats] = field(repr=False)
     """criterion -> (u,) the model's guess"""
     rho: dict[str, float] = field(repr=False)
-    """criterion -> how much its errors go together in a target"""
+    """criterion -> correlation of its errors within a target"""
     base: str
-    """The criterion that others and recall rest on: what is claimed holds at all"""
+    """The criterion on which others and recall are based: whether the claim holds at all"""
     unweighed: str
-    """The distribution under which every prediction counts the same; recall is stored under it"""
+    """The distribution with equal weights; recall is stored under it"""
     facts: Facts | None
     """Facts, scope and annotated documents, for recall; None if the track's kind has no recall"""
     documents: Annotated = field(default_factory=lambda: Annotated([], []))
-    """The annotated documents that count, in the order of the facts' codes"""
+    """The annotated documents in use, in the order of the facts' codes"""
     closed_documents: bool = False
-    """What is not marked in the annotated documents is false: nobody misses anything there"""
+    """Whether unmarked relations in the annotated documents are false, so that nothing is missed"""
     mark: Floats = field(default_factory=lambda: np.zeros(0))
-    """(t,) `NO_MARK`; where only readers judged a target, a random number in [0, 1), by which the
-    mark counts as often as questions got an answer; `NEVER` where somebody had been asked in vain
+    """(t,) `NO_MARK`; if only readers judged a target, a random number in [0, 1), by which the mark
+    is used as often as questions got an answer; `NEVER` if an earlier question got no answer
     """
     noise: dict[str, Noise] = field(default_factory=dict)
-    """criterion -> what people differ by on the judged rows, where single ratings count"""
+    """criterion -> annotator noise on the judged rows, if single ratings count"""
     found_also: dict[str, str] = field(default_factory=dict)
-    """criterion -> another one, which has to be right too where a system is to have found a fact"""
+    """criterion -> another criterion that must hold too for a system to have found a fact"""
     mean: str = "mean"
-    """What the track's kind calls the weighted mean of verdicts"""
+    """Name of the weighted mean of verdicts in the track's kind"""
     error: dict[str, Floats] = field(default_factory=dict, repr=False)
-    """criterion -> (u,) the squared error that is expected of the guess, where single ratings
-    count"""
+    """criterion -> (u,) the expected squared error of the guess, if single ratings count"""
     input: Ids = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    """(u,) a code of what each instance was made for; empty of relations, which documents have"""
+    """(u,) code of each instance's input; empty for relations, which have documents"""
     population: str = ""
-    """What numbers are about that are printed first, `LIKE` or `THESE`; empty where a kind has one
-    population alone"""
+    """Population of the numbers that are printed first, `LIKE` or `THESE`; empty for kinds with a
+    single population"""
     unaided: dict[str, Guess] = field(default_factory=dict, repr=False)
-    """criterion -> the guess without metrics and judges, where they help"""
+    """criterion -> the guess without metrics and judges, if they help"""
     later: Data | None = field(default=None, repr=False)
-    """The same data for judges that came after judgments and whose maker does not state that they
-    were not tuned on them: targets labelled before their scores are certain, and the guess is
-    learnt from later labels alone. None without such a judge, or with too few later labels"""
+    """The same data for judges that were added after judgments, without a statement that they were
+    not tuned on them: targets labelled before their scores are certain, and the guess is fitted to
+    later labels only. None without such a judge, or with too few later labels"""
 
     @cached_property
     def counted(self) -> dict[str, tuple[Ids, Ids]]:
@@ -213,7 +211,7 @@ class Data:
 
     @property
     def systems(self) -> list[int]:
-        """Submission ids in the order of the columns."""
+        """Return the submission ids in column order."""
         return self.pool.systems
 
     def without_aid(self) -> Data | None:
@@ -262,5 +260,5 @@ class Data:
 
 
 def method_suffix(data: Data) -> str:
-    """Return the suffix of the methods of a population that a board does not print first."""
+    """Return the suffix of methods for a population that a board does not print first."""
     return ENDINGS[THESE if data.population == LIKE else LIKE]

@@ -1,7 +1,7 @@
 """The default estimators on a track's targets: centred difference for precision, totals for recall.
 
-One set of judged targets, each with the probability that it counts; every number is a sum of terms
-over them, so that every variance and covariance is a quadratic form of one design.
+There is one set of judged targets, each with its inclusion probability. Every number is a sum of
+terms over them, so every variance and covariance is a quadratic form of one design.
 """
 
 from __future__ import annotations
@@ -27,43 +27,41 @@ from scoring.pool import spread
 from scoring.shares import Shares
 
 SHARED = ("at", "row", "targets", "_is_predicted")
-"""What does not depend on the criterion."""
+"""Cached values that do not depend on the criterion."""
 
 
 @dataclass(frozen=True)
 class Centred:
-    """A track's data arranged for the default estimators: rows are the instances of targets that
-    count.
+    """A track's data arranged for the default estimators: rows are the instances of targets in the
+    sample.
     """
 
     data: Data
     criterion: str = ""
-    """Whose answers the probabilities allow for; without one, those of the base criterion"""
+    """The criterion whose response rate is in the probabilities; empty: the base criterion"""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "criterion", self.criterion or self.data.base)
 
     @cached_property
     def at(self) -> Ids:
-        """Return (n,) positions in `data.judged` of the rows that count."""
+        """Return (n,) positions in `data.judged` of the rows in use."""
         return np.flatnonzero(self.data.inclusion.drawn[self.data.pool.target[self.data.judged]])
 
     @cached_property
     def row(self) -> Ids:
-        """Return (n,) their rows in the pool."""
+        """Return (n,) the rows in the pool."""
         return self.data.judged[self.at]
 
     @cached_property
     def targets(self) -> tuple[Ids, Ids]:
-        """Return (t',) the targets that count, and (n,) the code of each row's target among
-        them.
-        """
+        """Return (t',) the targets in use, and (n,) the code of each row's target among them."""
         unique, code = np.unique(self.data.pool.target[self.row], return_inverse=True)
         return unique, code.astype(np.int64)
 
     def for_criterion(self, criterion: str) -> Centred:
-        """Return the same data for another criterion: a question may be answered for one and not
-        for the other.
+        """Return the same data for another criterion, since a question may be answered for one and
+        not for the other.
         """
         if criterion not in self._siblings:
             other = Centred(self.data, criterion)
@@ -78,8 +76,8 @@ class Centred:
 
     @cached_property
     def answered(self) -> Floats:
-        """Return (t,) the share of questions that got an answer, in the stratum of each target of
-        the pool. A mark is no answer, and what only readers marked was not asked.
+        """Return (t,) the response rate in the stratum of each target of the pool. A mark is not an
+        answer, and targets that only readers marked were not asked about.
         """
         mark = self._row_mark
         asked = ~((mark >= 0) & (mark < NEVER))
@@ -100,10 +98,10 @@ class Centred:
     def verdicts(self) -> Floats:
         """Return (n, m) f of each row under this criterion.
 
-        What readers marked is always known, and it is true; what they did not is known if its
-        question got an answer. So that the known are not too often true, what is known by its mark
-        alone counts by chance, as often as a question beside it was answered: always, unless some
-        were given up. What was asked in vain before it was marked does not count at all.
+        A target that readers marked is always known, and true; an unmarked one is known if its
+        question got an answer. To avoid an excess of true ones, a target that is known only by its
+        mark is used at random, at the response rate of its stratum: always, unless some questions
+        ended unanswered. A target whose question ended unanswered before it was marked is not used.
         """
         f = self.data.f[self.criterion][self.at]
         return (
@@ -114,7 +112,7 @@ class Centred:
 
     @cached_property
     def _is_uncounted_mark(self) -> NDArray[np.bool_]:
-        """Return (n,) marks that do not count."""
+        """Return (n,) whether the row is a mark that is not used."""
         return np.asarray(self._row_mark >= self.answered[self._row_target])
 
     @cached_property
@@ -134,12 +132,12 @@ class Centred:
 
     @cached_property
     def design(self) -> Design:
-        """Return how the targets that count came in."""
+        """Return the design by which the targets in use were sampled."""
         return Design(self.by_target(self.row_pi))
 
     def precision(self, kind: str, criterion: str, *, floor: bool = True) -> Estimate:
-        """Return the precision of every system under a distribution; without a floor if nothing is
-        to be expected of g.
+        """Return the precision of every system under a distribution; without a variance floor if
+        the model expects nothing.
         """
         if criterion != self.criterion:
             return self.for_criterion(criterion).precision(kind, criterion, floor=floor)
@@ -167,10 +165,9 @@ class Centred:
         return blank_unjudged(with_steps, np.asarray(with_steps.n) > 0)
 
     def settled(self, kind: str, criterion: str) -> Estimate:
-        """Return the precision of every system; of one all of whose predictions are judged the
-        truth itself, of which nothing is left to chance, whatever the probability that they were.
-        That is not unbiased over samples where it happens in some of them only, as with a handful
-        of claims.
+        """Return the precision of every system; for a system whose predictions are all judged, the
+        true precision, without sampling error. That is not unbiased over samples if it happens in
+        some of them only, as with very few claims.
         """
         if criterion != self.criterion:
             return self.for_criterion(criterion).settled(kind, criterion)
@@ -196,12 +193,12 @@ class Centred:
         return with_columns(estimate, whole)
 
     def judged_of(self, column: int) -> NDArray[np.bool_]:
-        """Return (n,) rows that count and have a verdict for a system."""
+        """Return (n,) whether the row is in use and has a verdict for a system."""
         return np.asarray(~np.isnan(self.verdicts[:, column]))
 
     def _half_step(self, kind: str, column: int) -> float:
         """Return the continuity correction that widens a system's interval if nearly all of its
-        predictions are judged; 0 for verdicts on a scale, which have no steps.
+        predictions are judged; 0 for verdicts on a scale, which are not discrete.
         """
         if self.criterion in self.data.error:
             return 0.0
@@ -235,13 +232,13 @@ class Centred:
         return is_member
 
     def by_target(self, values: Floats) -> Floats:
-        """Return one value a target, of values that are the same on all of its rows."""
+        """Return one value for each target, given values that are equal on all of its rows."""
         of_target = np.ones(self.targets[0].size)
         of_target[self.targets[1]] = values
         return of_target
 
     def one_verdict(self, f: Floats) -> Floats:
-        """Return one verdict a row: the mean over the systems that predict it."""
+        """Return one verdict for each row: the mean over the systems that predict it."""
         member = self._is_predicted
         return np.asarray(np.where(member, f, 0.0).sum(axis=1) / np.maximum(member.sum(axis=1), 1))
 
@@ -304,8 +301,8 @@ class Centred:
         """Return the share of true predictions in annotated documents that annotation had found, on
         the design of `found`.
 
-        Of what was drawn: what was marked is taken for true, what was not was asked. None where
-        what is not marked is false: there nobody misses anything.
+        Computed over drawn predictions: marked ones count as true, people were asked about the
+        others. None if unmarked relations are false, so that nothing is missed.
         """
         facts, data = self.data.facts, self.data
         if facts is None or data.closed_documents:
@@ -321,25 +318,25 @@ class Centred:
         )
 
     def shares_of(self, unit: str) -> Shares:
-        """Return the weights of instances if each fact counts once (`fact`), or each mention of it
-        (`mention`).
+        """Return the weights of instances if each fact counts once (`fact`), or each of its
+        mentions (`mention`).
         """
         assert self.data.facts is not None
         return Shares.of_facts(self.data.pool, self.data.facts, once=unit == "fact")
 
 
 def cap_recall(recall: Estimate, uncounted: Bools) -> Estimate:
-    """Return the recall, at most 1 where a system's own facts are not among those that are counted:
-    as long as few of them are judged, the model may take more for true than there are.
+    """Return recall, limited to 1 for systems whose own facts are not counted: while few of them
+    are judged, the model may expect more true ones than exist.
     """
     value = np.asarray(recall.value)
     return replace(recall, value=np.where(uncounted, np.minimum(value, 1.0), value))
 
 
 def blank_unjudged(estimate: Estimate, known: NDArray[np.bool_]) -> Estimate:
-    """Return the estimate, its value NaN where nothing that a system predicts has been judged: the
-    model's guess is no score.
+    """Return the estimate with the value NaN for systems without a judged prediction, since the
+    model's guess is not a score.
 
-    Its variance stays: it says how much is to be asked.
+    The variance is kept, since it determines the number of questions.
     """
     return replace(estimate, value=np.where(known, estimate.value, np.nan))

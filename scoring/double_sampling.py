@@ -1,8 +1,8 @@
-"""What the crowd judged, put right by what an expert says of a random part of it.
+"""Corrects the crowd's judgments by an expert's answers about a random part of them.
 
-The crowd's verdicts c stay as they are, and the expert's f* stand beside them, drawn with recorded
-probability e: the sum of (f* − c) over the checked, weighted by 1/e, is what the crowd's errors
-cost (`estimators.noise`). Where nobody was asked because readers of the document had marked it,
+The crowd's verdicts c are kept. The expert's verdicts f* are drawn with recorded probability e, and
+the sum of (f* − c) over the checked ones, weighted by 1/e, estimates the effect of the crowd's
+errors (`estimators.noise`). Where nobody was asked because readers of the document had marked it,
 their mark is what the crowd says. What an expert says is no label: it would take the place of the
 crowd's, and nobody could measure the errors any more.
 
@@ -35,14 +35,14 @@ from scoring.default import Centred
 from scoring.report import Confusion, Share
 
 SAME = 1e-9
-"""Ratings that differ by less are the same"""
+"""Ratings that differ by less count as equal"""
 LEAST = 10
-"""Checked judgments of a system below which its number is not corrected: the correction would be
-mostly chance."""
+"""Number of checked judgments of a system below which its number is not corrected, since the
+correction would be mostly chance"""
 
 
 Terms: TypeAlias = tuple[Floats, Floats, Floats, Floats]
-"""Weight, π and e of each row (n,) for one number, and what its influence is scaled with (t,)"""
+"""Weight, π and e of each row (n,) for one number, and the scale of its influence (t,)"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,25 +52,23 @@ class Checks:
     target: Ids
     """(t,) codes of the targets of all judged rows, ascending"""
     rounds: Ids
-    """(r,) numbers of the rounds that count"""
+    """(r,) numbers of the rounds in use"""
     pi: Floats
-    """(r, t) probability with which each counted when the round was drawn; 0 where it could not be
-    drawn"""
+    """(r, t) inclusion probability of each target when the round was drawn; 0 if the round could
+    not draw it"""
     e: Floats
-    """(r, t) probability with which the round chose it, and its answer is known"""
+    """(r, t) probability that the round chose the target and its answer is known"""
     checked: Bools
-    """(t,) An answer counts"""
+    """(t,) whether an answer is used"""
     by_crowd: Bools
-    """(t,) What holds of it is what the crowd says, or ratings that were imported, or readers of
-    its document
-    """
+    """(t,) whether the label comes from the crowd, imported ratings, or readers of the document"""
     imported: Bools
-    """(t,) All ratings of it were imported"""
+    """(t,) whether all ratings were imported"""
     f: dict[str, Floats]
-    """criterion -> (k, m) f* beside `Data.judged`, NaN where not checked or not answered"""
+    """criterion -> (k, m) f* for the rows of `Data.judged`, NaN if not checked or not answered"""
     since: Bools
-    """(m,) whether each system's sample was judged, at least a stage of it, before the last round
-    was drawn: then everything that it predicts had a chance"""
+    """(m,) whether a stage of each system's sample was judged before the last round was drawn, so
+    that all of its predictions could be drawn"""
 
 
 def chance_of_check(pi: Floats, e: Floats, inclusion: Floats) -> Floats:
@@ -87,15 +85,15 @@ def chance_of_check(pi: Floats, e: Floats, inclusion: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Repaired:
-    """An estimate of every system, m of them, put right; t targets that count."""
+    """A corrected estimate of every system (m), over t targets in use."""
 
     estimate: Estimate
-    """NaN where that cannot be. Influences have a row a target, then one a check of it, all on
-    one design."""
+    """The estimate; NaN if it cannot be corrected. Influences have a row for each target, then one
+    for each check, all on one design."""
     checked: Ids
-    """(m,) targets of each that an expert has checked"""
+    """(m,) number of targets that an expert has checked"""
     reach: Floats
-    """(t, m) what a check that contradicted the crowd would add to the standard error"""
+    """(t, m) increase of the standard error if a check contradicted the crowd"""
 
 
 @dataclass(frozen=True)
@@ -107,7 +105,7 @@ class Corrected:
 
     @classmethod
     def of(cls, data: Data, checks: Checks | None) -> Corrected | None:
-        """Return the data with experts' answers; None if no answer counts."""
+        """Return the data with experts' answers; None if no answer is used."""
         if checks is None or not data.judged.size:
             return None
         corrected_numbers = cls(Centred(data), checks)
@@ -124,7 +122,7 @@ class Corrected:
 
     @cached_property
     def checked(self) -> Bools:
-        """Return (t,) whether an expert's answer counts."""
+        """Return (t,) whether an expert's answer is used."""
         return self.checks.checked[self._check_positions]
 
     @cached_property
@@ -139,12 +137,12 @@ class Corrected:
 
     @cached_property
     def could_be_drawn(self) -> Bools:
-        """Return (t,) whether a round of expert checks that counts could have drawn the target."""
+        """Return (t,) whether a round in use could have drawn the target."""
         return np.asarray(self.checks.e[:, self._check_positions].max(axis=0) > 0)
 
     @cached_property
     def by_crowd(self) -> Bools:
-        """Return (t,) Whether the label comes from the crowd, or from readers of the whole
+        """Return (t,) whether the label comes from the crowd, or from readers of the whole
         document.
         """
         return self.checks.by_crowd[self._check_positions]
@@ -156,11 +154,11 @@ class Corrected:
 
     @cached_property
     def expert(self) -> dict[str, Floats]:
-        """Return a mapping: criterion -> (n, m) f*, NaN where not checked or not answered."""
+        """Return criterion -> (n, m) f*, NaN if not checked or not answered."""
         return {criterion: f[self.arranged.at] for criterion, f in self.checks.f.items()}
 
     def crowd(self, criterion: str) -> Floats:
-        """Return (n, m) c, NaN where missing, and where a mark does not count."""
+        """Return (n, m) c, NaN if missing, or if the mark is not used."""
         return self.arranged.for_criterion(criterion).verdicts
 
     @cached_property
@@ -189,8 +187,8 @@ class Corrected:
         return int(np.unique(self.arranged.targets[1][self.member[:, column] & self.rows]).size)
 
     def chance_of_check(self, criterion: str) -> Floats:
-        """Return (t,) e of the one design that all influences are put on; of what no round could
-        draw it does not matter.
+        """Return (t,) e of the common design of all influences; arbitrary for targets that no round
+        could draw.
         """
         e = np.where(self.checked & (self.chance > 0), self.chance, 0.5)
         return np.asarray(e * self.answered_share(criterion))
@@ -201,8 +199,8 @@ class Corrected:
         return self._terms(column, weight, criterion) is None
 
     def correct_estimate(self, criterion: str, alone: Estimate, weight: Floats) -> Repaired:
-        """Return an estimate of every system from the crowd's verdicts, its terms `weight` (n, m)
-        times verdict over π, put right where it can be.
+        """Return an estimate of every system from the crowd's verdicts, with terms `weight` (n, m)
+        times verdict over π, corrected where possible.
         """
         m, n = len(self.data.systems), self.arranged.targets[0].size
         value, variance, influence = np.full(m, np.nan), np.full(m, np.nan), np.zeros((2 * n, m))
@@ -292,12 +290,11 @@ class Corrected:
         return replace(repaired, influence=np.concatenate([repaired.influence[:n], checks])), reach
 
     def covers_pool(self) -> bool:
-        """Return whether every round of checks that counts could draw all predictions of all
-        systems in the scope.
+        """Return whether every round in use could draw all predictions of all systems in scope.
 
-        What a system predicts whose sample was judged after the last round could not be drawn; what
-        only withdrawn ones predict could be where they still took part, or where recall had a
-        weight.
+        Predictions of a system whose sample was judged after the last round could not be drawn.
+        Predictions of withdrawn systems only could be drawn if these participated at that time, or
+        if recall had a weight.
         """
         facts, pool = self.data.facts, self.data.pool
         if facts is None:
@@ -319,8 +316,8 @@ class Corrected:
         return not np.any(left & self.by_crowd[code])
 
     def _terms(self, column: int, weight: Floats, criterion: str) -> Terms | None:
-        """p, π and e of each row for a system, and what its influence is scaled with; None if it is
-        not covered.
+        """Return p, π and e of each row for a system, and the scale of its influence; None if the
+        system is not covered.
         """
         arranged, target = self.arranged.for_criterion(criterion), self.arranged.targets[1]
         if not self.data.shown[column]:
@@ -395,7 +392,7 @@ def _column(estimate: Estimate, column: int) -> Estimate:
 
 
 def _estimate_share(holds: Bools, e: Floats, code: Ids) -> Share:
-    """Return a share of all judgments, from the checked ones, with its 80 % interval."""
+    """Estimate a share of all judgments from the checked ones, with its 80 % interval."""
     if not holds.size:
         return Share()
     target = np.unique(code, return_inverse=True)[1]
@@ -406,7 +403,7 @@ def _estimate_share(holds: Bools, e: Floats, code: Ids) -> Share:
 
 def _mean(apart: Floats, e: Floats, code: Ids) -> Share:
     """Estimate the mean over all judgments of a difference in [−1, 1] that is known for the checked
-    ones, with an 80 % interval as if one more judgment had been checked and was half wrong.
+    ones. Its 80 % interval includes one more judgment that was half wrong.
     """
     if not apart.size:
         return Share()

@@ -1,9 +1,9 @@
-"""The variances of recall and F1: what the model expects, corrected by what was realised as far as
-that is known, so that labels which agree by luck prove little.
+"""Variances of recall and F1: the model's expected variance, corrected by the realised one
+according to its degrees of freedom, so that unanimous labels do not give narrow intervals by
+chance.
 
-Precision has a floor of its own in `centred`. The expectation is made of the same rows with the
-same probabilities as the estimate; what the annotated documents add to the variance is taken as it
-was realised.
+Precision has its own lower bound in `centred`. The expectation uses the same rows and probabilities
+as the estimate; for the contribution of annotated documents the realised variance is used.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Floors:
         return totals.with_missed_floor(floored, with_missed)
 
     def f1(self, kind: str, criterion: str, precision: Estimate, recall: totals.Recall) -> Estimate:
-        """Return the harmonic mean of the two, from their joint covariance."""
+        """Return the harmonic mean of precision and recall, with their joint covariance."""
         both = totals.f1(precision, recall.recall, recall.design)
         if not _truth(recall) > 0:
             return both
@@ -88,7 +88,7 @@ class Floors:
 
     def _parts(self, recall: totals.Recall, unit: str) -> tuple[_Own, Floats]:
         """Return the contribution of a right prediction to each system's recall, and the derivative
-        of that with respect to the true facts of the pool: r/(T + M), also where r is not printed.
+        of recall with respect to the true facts of the pool, r/(T + M), also if r is not printed.
         """
         truth, values = _truth(recall), np.asarray(recall.totals.systems.value)
         by_share = np.full(values.size, 1 / truth)
@@ -98,9 +98,9 @@ class Floors:
     def _continuity_corrections(
         self, criterion: str, own: _Own, taken: Floats, unit: str
     ) -> Floats:
-        """Return (m,) the continuity correction that widens each interval where nearly all of the
-        pool is judged (`half_step`): half of what one more right verdict on an unjudged row changes
-        the number by. 0 elsewhere.
+        """Return (m,) the continuity correction that widens each interval if nearly all of the pool
+        is judged (`half_step`): half of the change of the number by one more right verdict on an
+        unjudged row. 0 otherwise.
         """
         arranged, weight = (
             self.arranged.for_criterion(criterion),
@@ -192,11 +192,11 @@ class _Own:
     pool: Pool
     shares: Shares
     by_share: Floats
-    """(m,)"""
+    """(m,) contribution by the share of a fact"""
     kind: str = ""
-    """No distribution where empty"""
+    """The distribution; empty: none"""
     by_weight: Floats = field(default_factory=lambda: np.zeros(0))
-    """(m,)"""
+    """(m,) contribution by probability"""
 
     def of(self, column: int) -> tuple[Support, Floats]:
         """Return the support of a system, and (n,) the contribution of each of its rows."""
@@ -208,5 +208,5 @@ class _Own:
 
 
 def _truth(recall: totals.Recall) -> float:
-    """T + M."""
+    """Return T + M."""
     return float(recall.totals.pool.value) + float(recall.unseen.value)

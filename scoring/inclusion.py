@@ -1,8 +1,8 @@
-"""How the targets of a pool were sampled, and with which probability each has a label that counts.
+"""How the targets of a pool were sampled, and the probability that each has a label in use.
 
 A target enters only through its own draw: its keyed random number lies below its threshold
-(probability t), or one of the draws with replacement holds it (d). Of what samples ask a share ρ is
-answered, by stratum. So
+(probability t), or one of the draws with replacement contains it (d). A share ρ of the questions of
+samples is answered, by stratum. So
 
     a = 1 − (1 − t)(1 − d),    π = a ρ.
 """
@@ -16,11 +16,11 @@ import numpy as np
 from scoring.arrays import Bools, Floats, Ids
 
 LEAST_ASKED = 20
-"""Strata with fewer questions are pooled."""
+"""Number of questions below which strata are pooled."""
 
 
 def union_probability(*chances: Floats) -> Floats:
-    """Return the probability that at least one of several independent things happened."""
+    """Return the probability that at least one of several independent events happened."""
     none: Floats = np.asarray(1.0)
     for chance in chances:
         none = none * (1 - chance)
@@ -28,7 +28,7 @@ def union_probability(*chances: Floats) -> Floats:
 
 
 def at_least_once(chance: Floats, n: int) -> Floats:
-    """Return the probability that something happens at least once in n independent trials."""
+    """Return the probability that an event happens at least once in n independent trials."""
     return np.asarray(1 - (1 - chance) ** n)
 
 
@@ -37,13 +37,13 @@ class Inclusion:
     """How the targets of a pool were sampled, shape (t,)."""
 
     asked: Floats
-    """a: probability that a sample holds the target, whether or not anybody could answer"""
+    """a: probability that a sample contains the target, whether or not it was answered"""
     drawn: Bools
-    """A sample holds it, and its judgment counts now"""
+    """Whether a sample contains the target, and its judgment is used now"""
     threshold: Floats
-    """Highest threshold so far (poisson), answered or not; 0: never considered"""
+    """Highest threshold so far (poisson), answered or not; 0: none set"""
     released: float
-    """Share of the open batches that is released: 1 when everything drawn is answered"""
+    """Released share of the open batches: 1 if everything drawn is answered"""
 
     def given_answers(self, u: Floats, threshold: Floats, known: Bools) -> tuple[Inclusion, Bools]:
         """Return the inclusion given the answers up to a moment, and (t,) which targets were
@@ -74,7 +74,7 @@ class Inclusion:
         return replace(self, asked=np.where(certain, 1.0, since)), certain
 
     def of(self, targets: Ids) -> Inclusion:
-        """Return the inclusion of some of the targets."""
+        """Return the inclusion of some targets."""
         return replace(
             self,
             asked=self.asked[targets],

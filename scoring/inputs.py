@@ -1,9 +1,9 @@
-"""Numbers about inputs like these: the inputs of a track are a sample of others.
+"""Estimates for inputs like these, which treat the inputs of a track as a sample.
 
-Estimates are about the inputs at hand: where all is judged, and people do not differ, nothing is
-left to chance. What a system writes for other inputs of the kind may be better or worse, though.
-With weights w that sum to W, a = w/π of what is judged, Â = Σ a, μ = Σ a (y − g)/Â and ḡ = Σ w g/W,
-input d adds to a mean
+Other estimates are about the given inputs: if all are judged, and people do not differ, there is no
+sampling error. For other inputs of the kind a system's outputs may be better or worse. With weights
+w that sum to W, a = w/π of what is judged, Â = Σ a, μ = Σ a (y − g)/Â and ḡ = Σ w g/W, input d adds
+to a mean
 
     e_d = Σ_{x∈d} w (g − ḡ)/W + Σ_{judged x∈d} a (y − g − μ)/Â
     V = (D − 1)/D Σ_d (e_d/(1 − w_d/W))²                (all but one; D/(D − 1) Σ e_d² of equal w_d)
@@ -32,11 +32,11 @@ from scoring.data import Data
 from scoring.default import Centred
 
 SAME = 1e-9
-"""Ratings that differ by less are the same"""
+"""Ratings that differ by less count as equal"""
 HALF = 0.5
-"""π of rows whose terms count in full: (1 − ½) (√2 e)² = e²"""
+"""π of rows whose terms are used in full: (1 − ½) (√2 e)² = e²"""
 RECALLS = {"recall": "fact", "instance_recall": "mention"}
-"""quantity -> what is counted once"""
+"""quantity -> the unit that is counted once"""
 
 Key = tuple[str, str, str]
 """(quantity, criterion, distribution)"""
@@ -185,13 +185,13 @@ def _recall(
 
 
 def _by_input(code: Ids, n: int) -> Matrix:
-    """(n, u): 1 where an instance is of an input."""
+    """Return (n, u): 1 if an instance belongs to an input."""
     entries = np.ones(code.size)
     return sparse.csr_array((entries, (code, np.arange(code.size))), shape=(n, code.size))
 
 
 def _are_alike(verdict: Floats, known: Bools) -> Bools:
-    """Return (m,) whether all ratings of a system are the same."""
+    """Return (m,) whether all ratings of a system are equal."""
     low = np.where(known, verdict, np.inf).min(axis=0, initial=np.inf)
     high = np.where(known, verdict, -np.inf).max(axis=0, initial=-np.inf)
     return np.asarray(high - low < SAME)
@@ -209,8 +209,8 @@ def _is_binary(under: Centred, verdict: Floats, known: Bools) -> bool:
 def _floor(
     under: Centred, kind: str, these: Estimate, judged: np.ndarray, alike: Bools, is_binary: bool
 ) -> Floats:
-    """Return (m,) the least variance: of ratings of two values, that of such a share; where all are
-    rated alike, that of as many inputs as were judged.
+    """Return (m,) a lower bound of the variance: for ratings with two values, the variance of such
+    a share; for equal ratings, that of as many inputs as were judged.
     """
     p, n = under.data.pool.p[kind], np.maximum(judged, 1)
     inside = np.clip(np.nan_to_num(np.asarray(these.value)), 0.5 / n, 1 - 0.5 / n)
@@ -224,8 +224,8 @@ def _floor(
 
 
 def _least_difference_terms(member: Matrix, n: np.ndarray) -> Floats:
-    """Return (k, m) terms by which the difference of two systems has a variance of 1/(D + 2)² at
-    least (Agresti and Min 2005), k systems that wrote different things: copies differ by nothing.
+    """Return (k, m) terms that give the difference of two systems a variance of at least 1/(D + 2)²
+    (Agresti and Min 2005), for k systems with different texts; the difference of copies stays 0.
     """
     columns = sparse.csc_array(member)
     wrote = [columns.indices[slice(*columns.indptr[i : i + 2])].tobytes() for i in range(n.size)]
@@ -234,9 +234,8 @@ def _least_difference_terms(member: Matrix, n: np.ndarray) -> Floats:
 
 
 def remaining_variance(p: Floats, g: Floats, error: Floats) -> float:
-    """Return the variance that one system's mean has about inputs like these once all is judged, as
-    the model expects it, from its weights, the guesses and their squared errors: Σ p² ((g − ḡ)² +
-    v).
+    """Return the expected variance of one system's mean for inputs like these when all is judged,
+    from its weights, the guesses and their squared errors: Σ p² ((g − ḡ)² + v).
     """
     return float(p**2 @ ((g - p @ g / max(p.sum(), SAME)) ** 2 + error))
 

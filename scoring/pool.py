@@ -1,4 +1,4 @@
-"""The pool: everything that the sampled submissions of a track predict, as sparse arrays."""
+"""The pool: all predictions of the sampled submissions of a track, as sparse arrays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scoring.arrays import Floats, Ids, Matrix
 
 @dataclass(frozen=True)
 class Pool:
-    """The union of what some submissions predict: u instances on t targets, m submissions."""
+    """The union of the predictions of m submissions: u instances on t targets."""
 
     systems: list[int]
     teams: list[int]
@@ -27,52 +27,52 @@ class Pool:
     target: Ids
     """(u,) code of the target, an index into `target_id`"""
     target_id: Ids
-    """(t,)"""
+    """(t,) primary keys of the targets"""
     u: Floats
     """(t,) the targets' random numbers"""
     document: Ids
-    """(u,) document ids; 0 where a kind has none"""
+    """(u,) document ids; 0 if the kind has none"""
     stratum: Ids
-    """(u,) number of the stratum of each"""
+    """(u,) number of the stratum"""
     types: NDArray[Any]
-    """(u,) code of the types of subject and object, as the first submission says that predicts
-    it"""
+    """(u,) code of the types of subject and object, by the first submission that predicts the
+    instance"""
     subject: Ids
-    """(u,) code of the subject's entity within its document: its canonical mention, as that
-    submission says"""
+    """(u,) code of the subject's entity within its document: its canonical mention, by that
+    submission"""
     object: Ids
-    """(u,) the same of the object; the codes are those of subjects"""
+    """(u,) the same for the object, with the same codes"""
     p: dict[str, Matrix]
     """kind -> (u, m) probabilities; columns sum to 1"""
     confidence: Matrix
-    """(u, m) confidences; 1 where the system gives none"""
+    """(u, m) confidences; 1 if the system gives none"""
     features: Floats = field(default_factory=lambda: np.zeros((0, 0)))
-    """(u, k) what else a kind tells the model of each; empty if that is nothing"""
+    """(u, k) additional features of the kind for the model; may be empty"""
     scorers: list[int] = field(default_factory=list)
-    """Metrics and judges in use that say anything of what is in the pool"""
+    """Metrics and judges in use that have scores for instances of the pool"""
     scores: Floats = field(default_factory=lambda: np.zeros((0, 0)))
-    """(u, scorers) what they say; NaN where one says nothing"""
+    """(u, scorers) their scores; NaN without a score"""
     input: Ids = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    """(u,) code of what each was made for"""
+    """(u,) code of the instance's input"""
     text: Matrix | None = None
-    """(u, words) the weights of words in each, where the model is to see which say the same"""
+    """(u, words) the weights of words in each text, if the model compares texts"""
     by_system: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    """What `arranged` makes of all tables, where it is kept; made as it is needed where empty"""
+    """Cached result of `arranged` for all tables; empty: computed when needed"""
     fixed: tuple[Any, ...] = ()
-    """What all of this but the scores follows from, its track first; empty where it may change"""
+    """The state that determines all of this except the scores, its track first; empty if it may
+    change
+    """
 
     @property
     def target_id_range(self) -> list[int]:
-        """Return the least and the greatest number of a target. Millions of them are no condition
-        of a query; what lies between the ends is few labels more.
+        """Return the smallest and the greatest primary key of the targets. A condition with
+        millions of ids is too large for a query; between the two ends are few additional labels.
         """
         return [int(self.target_id.min(initial=2**62)), int(self.target_id.max(initial=0))]
 
     @cached_property
     def member(self) -> Matrix:
-        """(u, m): 1 where the submission predicts the instance: gives it any weight. A stored zero
-        is none.
-        """
+        """Return (u, m): 1 if the submission predicts the instance, with any positive weight."""
         tables = list(self.p.values())
         like = tables[0]
         alike = all(_at_same_places(table, like) and (table.data > 0).all() for table in tables)
@@ -103,8 +103,8 @@ class Pool:
 
     @property
     def is_even(self) -> bool:
-        """Return whether all distributions give a weight to the same predictions, all of which have
-        one: then a system's `support` is where its `columns` have entries.
+        """Return whether all distributions give a positive weight to the same predictions, namely
+        all. Then a system's `support` is where its `columns` have entries.
         """
         return _at_same_places(self.member, next(iter(self.p.values())))
 
@@ -165,7 +165,7 @@ class Pool:
 
     @cached_property
     def _by_column(self) -> sparse.csc_array:
-        """Return the place of each entry of the first table, system by system."""
+        """Return the position of each entry of the first table, system by system."""
         table = next(iter(self.p.values()))
         places = np.arange(table.data.size, dtype=np.int32)
         return sparse.csc_array(
@@ -222,12 +222,12 @@ class Pool:
         return np.array([self.support(column).n_targets for column in range(len(self.systems))])
 
     def by_target(self, kind: str) -> Matrix:
-        """(t, m): Σ_{x∈τ} p_i(x)."""
+        """Return (t, m): Σ_{x∈τ} p_i(x)."""
         return sparse.csr_array(self._chooser @ self.p[kind])
 
     @property
     def _chooser(self) -> Matrix:
-        """(t, u): 1 where the instance is about the target."""
+        """Return (t, u): 1 if the instance is about the target."""
         shape = (self.target_id.size, self.instance.size)
         return sparse.csr_array(
             (np.ones(self.target.size), (self.target, np.arange(self.target.size))), shape=shape
@@ -235,7 +235,7 @@ class Pool:
 
 
 def spread(rows: Ids, values: Floats, wanted: Ids) -> Floats:
-    """Return the values that some ascending rows have at those that are wanted; 0 at others."""
+    """Return the values of some ascending rows at the wanted rows; 0 at others."""
     place = np.minimum(np.searchsorted(rows, wanted), max(rows.size - 1, 0))
     return (
         np.where(rows[place] == wanted, values[place], 0.0) if rows.size else np.zeros(wanted.size)
@@ -248,8 +248,8 @@ def _at_same_places(table: Matrix, other: Matrix) -> bool:
 
 
 def _positive_entries(p: Matrix) -> Matrix:
-    """Return where the entries of a matrix are positive. A copy: what is done to it in place must
-    not reach the other.
+    """Return an indicator matrix of the positive entries, as a copy that may be changed in
+    place.
     """
     positive = sparse.csr_array(p, copy=True)
     positive.data = positive.data > 0
@@ -258,9 +258,9 @@ def _positive_entries(p: Matrix) -> Matrix:
 
 
 def arranged(pool: Pool) -> dict[str, NDArray[Any]]:
-    """Return the probabilities of a pool system by system, `p NAME` at `row` from each system's
-    `begin` on; and which rows share a target, as `Support` has them. Nothing where distributions
-    give a weight to different predictions.
+    """Return the probabilities of a pool system by system: `p NAME` at `row` from each system's
+    `begin` on; and which rows share a target, as in `Support`. Empty if distributions give a weight
+    to different predictions.
     """
     if not pool.is_even:
         return {}

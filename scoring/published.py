@@ -27,9 +27,9 @@ from scoring.documents import Facts
 from scoring.shares import Shares
 
 ROUNDING = 1e-12
-"""A variance below this is none: sums of equal labels differ in their last digits."""
+"""Variances below this count as 0, since sums of equal labels differ in their last digits"""
 RESAMPLES, SEED = 1000, 20_180_715
-"""Of the published bootstrap; the same labels always give the same interval"""
+"""Settings of the published bootstrap; the same labels always give the same interval"""
 
 
 def precision(data: Data, draws: Draws, criterion: str, method: str) -> Estimate:
@@ -47,8 +47,8 @@ def bootstrapped(
     data: Data, draws: Draws, wanted: Sequence[tuple[str, str]]
 ) -> dict[tuple[str, str], tuple[Floats, Floats]]:
     """Return (criterion, method) -> (m,) and (m,) the ends of the published 80 % interval of every
-    system's precision: the basic bootstrap, each system's labelled draws resampled by themselves
-    (section 2.2.1). It may leave [0, 1], and has no width where all labels agree. NaN where the
+    system's precision: the basic bootstrap, with each system's labelled draws resampled separately
+    (section 2.2.1). The interval may leave [0, 1], and has no width if all labels agree. NaN if the
     precision is undefined.
     """
     m = len(data.systems)
@@ -99,8 +99,8 @@ def recall(data: Data, criterion: str) -> Estimate | None:
     documents, times the system's share of the true facts among all draws. None without two
     annotated documents.
 
-    All draws of all distributions count, each with its own probability: every (distribution,
-    system) is a source, and anybody is who has one. NaN of systems that have not entered.
+    All draws of all distributions are used, each with its own probability: every (distribution,
+    system) is a source. NaN for systems that have not entered.
     """
     read = read_uniformly(data)
     if read is None or not data.draws:
@@ -149,9 +149,8 @@ def has_entered(data: Data) -> Bools:
 
 
 def read_uniformly(data: Data) -> tuple[Facts, Bools, int] | None:
-    """Return the facts, which of them were found in documents that were drawn uniformly, as
-    published (of two stages that is the first), and the number of these documents; None with fewer
-    than two.
+    """Return the facts, which of them were found in uniformly drawn documents, as published (the
+    first of two stages), and the number of these documents; None with fewer than two.
     """
     facts = data.facts
     if facts is None:
@@ -166,10 +165,10 @@ def read_uniformly(data: Data) -> tuple[Facts, Bools, int] | None:
 
 
 def simple_recall(data: Data, criterion: str) -> Estimate | None:
-    """Return the recall of every system by itself: what share of the facts of the annotated
-    documents it predicts. None without two annotated documents.
+    """Return the simple recall of every system: the share of the facts of the annotated documents
+    that it predicts. None with fewer than two annotated documents.
 
-    NaN where a mention's verdict is still open.
+    NaN if a mention's verdict is still open.
     """
     read = read_uniformly(data)
     if read is None:
@@ -201,8 +200,8 @@ def _predictions_of_facts(
     data: Data, facts: Facts, used: Bools, criterion: str
 ) -> tuple[Bools, Bools]:
     """Return (t, m) whether each system predicts each annotated fact, and (m,) whether that is
-    known: where another criterion has to hold too (`found_also`), one of its mentions has to be
-    right, and all of them need verdicts.
+    known. If another criterion must hold too (`found_also`), one of its mentions must be right, and
+    all of them need verdicts.
     """
     sought = facts.code[used]
     here = np.flatnonzero(np.isin(facts.fact, sought))
@@ -226,8 +225,8 @@ def _predictions_of_facts(
 
 
 def simple_f1(precision: Estimate, recall: Estimate) -> Estimate:
-    """F1 of simple precision and simple recall, which rest on different samples: draws, and
-    documents.
+    """Return F1 of simple precision and simple recall, which are based on different samples: draws,
+    and documents.
     """
     nothing = np.zeros_like(np.asarray(recall.value))
     a = np.vstack([np.sqrt(precision.variance), nothing])
@@ -237,7 +236,7 @@ def simple_f1(precision: Estimate, recall: Estimate) -> Estimate:
 
 
 def with_floors(both: Estimate, precision: Estimate, recall: Estimate) -> Estimate:
-    """F1 with what the floors of precision and recall add to their variances."""
+    """Return F1 with the additions of the variance floors of precision and recall."""
     by_precision, by_recall = f1_weights(precision, recall)
     floor = by_precision**2 * np.maximum(precision.anticipated - precision.variance, 0.0)
     floor = floor + by_recall**2 * np.maximum(recall.anticipated - recall.variance, 0.0)
@@ -245,8 +244,8 @@ def with_floors(both: Estimate, precision: Estimate, recall: Estimate) -> Estima
 
 
 def align_influence(data: Data, precision: Estimate, draws: Draws, found: Estimate) -> Estimate:
-    """Return the precision with its influence among the rows of recall's: 0 for draws of other
-    distributions.
+    """Return the precision with its influence in the rows of recall's influence: 0 for draws of
+    other distributions.
     """
     kinds = list(data.draws)
     before = sum(data.draws[kind].row.size for kind in kinds[: kinds.index(draws.kind)])
@@ -256,8 +255,8 @@ def align_influence(data: Data, precision: Estimate, draws: Draws, found: Estima
 
 
 def _with_variance_floor(estimate: Estimate) -> Estimate:
-    """Return the estimate with a floor under its variance (`anticipated`) where all labels agree
-    and the sample variance is therefore 0. The floor is p (1 − p)/n, with p at least half a label
+    """Return the estimate with a lower bound of its variance (`anticipated`) if all labels agree
+    and the sample variance is therefore 0. The bound is p (1 − p)/n, with p at least half a label
     away from 0 and 1.
     """
     n = np.maximum(estimate.n, 1)

@@ -1,8 +1,7 @@
-"""Adds to an estimate what people differ by, where single ratings stand for what people think.
+"""Adds annotator noise to the variance of estimates from single ratings.
 
-A majority is taken for true; a rating is one person's opinion, and another person would have said
-something else. So where every output has been rated there is still chance left
-(`estimators.ratings`).
+A majority counts as true; a rating is one person's opinion, and another person would have rated
+differently. So sampling error remains even if every output has been rated (`estimators.ratings`).
 """
 
 from __future__ import annotations
@@ -18,15 +17,17 @@ from scoring.data import Data
 from scoring.default import Centred
 
 FEWEST_JUDGES = 5
-"""With fewer people numbers are about these judges: so few say nothing of others"""
+"""Number of people below which numbers are about these judges only, since so few do not represent
+others
+"""
 
 
 def add_rating_noise(
     arranged: Centred, kind: str, criterion: str, estimate: Estimate
 ) -> tuple[Estimate, Design]:
-    """Return the weighted mean of every system under a distribution, with the annotators' term in
-    its variance, and the design that its influence belongs to; both unchanged under a criterion
-    whose judgments are taken for true.
+    """Return the weighted mean of every system under a distribution, with annotator noise in its
+    variance, and the design of its influence; both unchanged under a criterion whose judgments
+    count as true.
     """
     under = arranged.for_criterion(criterion)
     noise = arranged.data.noise.get(criterion)
@@ -56,13 +57,12 @@ def add_rating_noise(
 def add_judge_effects(
     data: Data, estimates: Mapping[tuple[str, str, str], tuple[Estimate, Design]]
 ) -> dict[tuple[str, str, str], Estimate]:
-    """Return the weighted means, by quantity, criterion and distribution, with those who rate as a
+    """Return the weighted means, by quantity, criterion and distribution, with annotators as a
     second cluster in their variance.
 
-    A few people who rate many outputs each have levels of their own, and what one of them says goes
-    together (`estimators.ratings.with_judges`). Of whom it is not known who they are, nothing is
-    added. Influences stay as they are: in a difference of systems with the same judges levels
-    cancel out.
+    People who rate many outputs have different mean levels, so the ratings of one person are
+    correlated (`estimators.ratings.with_judges`). For unknown people nothing is added. Influences
+    are unchanged: in a difference of systems with the same judges their levels cancel.
     """
     arranged = Centred(data)
     crossed_of: dict[tuple[str, str, str], Estimate] = {}

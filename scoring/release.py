@@ -1,9 +1,10 @@
-"""A release: all that a board's numbers rest on, as tables of one row a line,
-written and read back.
+"""Writes and reads releases: all data from which a board's numbers are computed, as tables with one
+row on each line.
 
 Each table is JSON Lines. A row ends with `check`, the beginning of its own SHA-256, so that one
-altered row can be named; `SHA256SUMS` holds the files. What only people read (names, places in
-documents, single answers) stands in the same rows or in tables of its own, and is not read here.
+altered row can be named; `SHA256SUMS` has the sums of the files. Data for people only (names,
+positions in documents, single answers) is in the same rows or in separate tables, and is not read
+here.
 """
 
 from __future__ import annotations
@@ -36,22 +37,22 @@ FORMAT = 4
 CHECK = "check"
 ABOUT, SUMS = "release.json", "SHA256SUMS"
 LOWERS = "lowers"
-"""Of a label of two texts, the systems that what is said of the first says the contrary of"""
+"""Column of a label of two texts: the systems for which a rating of the first text is reversed"""
 
 
 INPUT = "input_number"
-"""Of an instance, what it was made for, where numbers are about inputs like these"""
+"""Column of an instance: its input, if numbers are about inputs like these"""
 
 
 class BadRelease(Exception):
-    """Something that is no release, or one that cannot be read; the text is a sentence."""
+    """A file that is not a release, or cannot be read; the text is a sentence."""
 
 
 # --- rows -------------------------------------------------------------------------------------
 
 
 def with_checksum(row: Mapping[str, Any]) -> Row:
-    """Return the row with its check."""
+    """Return the row with its checksum."""
     return {**row, CHECK: _check(row)}
 
 
@@ -66,7 +67,7 @@ def _check(row: Mapping[str, Any]) -> str:
 
 
 def _number(value: float) -> float | None:
-    """Return a number as JSON has it: what is unknown is null."""
+    """Return a number for JSON; an unknown one is null."""
     return None if math.isnan(value) else float(value)
 
 
@@ -105,8 +106,8 @@ def release_metadata(data: Data, checks: Checks | None) -> Row:
 
 
 def data_tables(data: Data, checks: Checks | None = None) -> dict[str, Iterable[Row]]:
-    """Return the tables that the numbers rest on, by name: but for draws with replacement, which
-    are a part of the history of all draws.
+    """Return the tables from which the numbers are computed, by name, except draws with
+    replacement, which are part of the history of all draws.
     """
     return {
         "targets": _targets(data),
@@ -136,10 +137,11 @@ def _targets(data: Data) -> Iterator[Row]:
 
 
 def rounded(data: Data) -> Floats:
-    """Return (t,) a random number for each target that lies on the same side of its threshold as
-    its own.
+    """Return (t,) a substitute for the random number of each target that lies on the same side of
+    its threshold.
 
-    Its own is the same on all tracks of a corpus: it would tell what later ones will ask.
+    The real one is the same on all tracks of a corpus, and would reveal the questions of later
+    tracks.
     """
     threshold = data.inclusion.threshold
     return np.where(data.pool.u < threshold, threshold / 2, (1 + threshold) / 2)
@@ -193,7 +195,7 @@ def _predictions(pool: Pool) -> Iterator[Row]:
 
 
 def _stored_indicator(table: Matrix) -> Matrix:
-    """1 wherever an entry is stored, be it 0."""
+    """Return a matrix with 1 at every stored entry, even a stored 0."""
     indicator = sparse.csr_array(table, copy=True)
     indicator.data = np.ones_like(indicator.data)
     return indicator
@@ -216,7 +218,7 @@ def _labels(data: Data) -> Iterator[Row]:
 
 
 def _verdict(verdicts: Floats, systems: list[int]) -> float | dict[str, float | None] | None:
-    """Return one number if it is the same for all systems; otherwise one per system."""
+    """Return one number if it is the same for all systems; otherwise one for each system."""
     if np.isnan(verdicts).all() or (verdicts == verdicts[0]).all():
         return _number(verdicts[0])
     return {str(system): _number(value) for system, value in zip(systems, verdicts, strict=True)}
@@ -266,7 +268,7 @@ def _facts(facts: Facts | None) -> Iterator[Row]:
 
 
 def _checks(data: Data, checks: Checks | None) -> Iterator[Row]:
-    """Yield each judged target with the rounds that could draw it, and their chances."""
+    """Yield each judged target with the rounds that could draw it, and their probabilities."""
     if checks is None:
         return
     for place, target in enumerate(data.pool.target_id[checks.target].tolist()):
@@ -293,7 +295,7 @@ def _checked(data: Data, checks: Checks | None) -> Iterator[Row]:
 
 
 def slice_rows(cuts: Sequence[Cut]) -> Iterator[Row]:
-    """Yield the slices of a board, each with the number that instances name it by."""
+    """Yield the slices of a board, each with the number by which instances refer to it."""
     for number, cut in enumerate(cuts):
         yield {
             "slice": number,
@@ -305,7 +307,7 @@ def slice_rows(cuts: Sequence[Cut]) -> Iterator[Row]:
 
 
 def add_slices(instances: Iterable[Row], cuts: Sequence[Cut]) -> Iterator[Row]:
-    """Yield rows of instances with the slices in which each lies."""
+    """Yield rows of instances with the slices that contain each."""
     inside = np.stack([cut.inside for cut in cuts]) if cuts else np.zeros((0, 0), dtype=np.bool_)
     for place, row in enumerate(instances):
         row["slices"] = np.flatnonzero(inside[:, place]).tolist() if cuts else []
@@ -317,7 +319,7 @@ def add_slices(instances: Iterable[Row], cuts: Sequence[Cut]) -> Iterator[Row]:
 
 @dataclass(frozen=True)
 class Release:
-    """A release on a disk: a directory, or a zip file as it is downloaded."""
+    """A release on disk: a directory, or the downloaded ZIP file."""
 
     path: Path
 
@@ -333,7 +335,7 @@ class Release:
             raise BadRelease(f"{self.path} is neither a directory nor a zip file.") from None
 
     def bytes(self, name: str) -> bytes:
-        """Return a file of the release. Raises BadRelease if it is not there."""
+        """Return a file of the release. Raises BadRelease if it is missing."""
         file = self._root_path / name
         if not file.is_file():
             raise BadRelease(
@@ -359,7 +361,9 @@ class Release:
         return description
 
     def lines(self, table: str) -> Iterator[tuple[int, Row]]:
-        """Yield the rows of a table with their lines. Raises BadRelease for what is no row."""
+        """Yield the rows of a table with their line numbers. Raises BadRelease for an
+        invalid row.
+        """
         name = f"{table}.jsonl"
         for line, text in enumerate(self.bytes(name).splitlines(), 1):
             try:
@@ -371,14 +375,14 @@ class Release:
             yield line, row
 
     def columns(self, table: str) -> dict[str, list[Any]]:
-        """Return a table as columns; no column of a table without rows."""
+        """Return a table as columns; empty for a table without rows."""
         records = [row for _, row in self.lines(table)]
         return {name: [row.get(name) for row in records] for name in records[0]} if records else {}
 
 
 def read_data(release: Release) -> Data:
-    """Return the data of a release. Raises BadRelease, or what numpy does, where tables make no
-    sense.
+    """Return the data of a release. Raises BadRelease, or an exception of numpy if tables are
+    inconsistent.
     """
     return _Reader(release).data()
 
@@ -389,7 +393,7 @@ def read_checks(release: Release, data: Data) -> Checks | None:
 
 
 def read_cuts(release: Release) -> list[Cut]:
-    """Return the slices of a release; none of one that was made before they were part of it."""
+    """Return the slices of a release; empty for older releases without them."""
     if "slices" not in release.metadata["rows"]:
         return []
     slice_rows = [row for _, row in release.lines("slices")]
@@ -457,7 +461,9 @@ class _Reader:
         )
 
     def rows_of(self, instances: Iterable[int]) -> Ids:
-        """Return rows of the pool. Raises KeyError for an instance that is not in it."""
+        """Return the rows of instances in the pool. Raises KeyError for an instance that is not in
+        it.
+        """
         return _positions(self.instance, instances, "instance")
 
     def positions_of_targets(self, targets: Iterable[int]) -> Ids:
@@ -531,7 +537,7 @@ class _Reader:
         return None if told is None else _floats(told)
 
     def read_second_texts(self, stored: Mapping[str, list[Any]]) -> Bools | None:
-        """Return (n, m) the part of `Noise` about labels of two texts; None where each label is of
+        """Return (n, m) the part of `Noise` about labels of two texts; None if each label is about
         one.
         """
         if LOWERS not in stored:
@@ -539,7 +545,7 @@ class _Reader:
         return np.array([np.isin(self.systems, named) for named in stored[LOWERS]])
 
     def verdicts(self, told: Mapping[str, list[Any]]) -> dict[str, Floats]:
-        """Return a mapping: criterion -> (n, m) the verdicts of a table's rows on each system."""
+        """Return criterion -> (n, m) the verdicts of a table's rows on each system."""
         verdicts_of = {}
         for criterion in self.told["correlation"]:
             column = told.get(criterion, [])
@@ -590,7 +596,7 @@ class _Reader:
         )
 
     def draws(self, pool: Pool) -> dict[str, Draws]:
-        """Draws with replacement, of the history of all."""
+        """Return the draws with replacement, from the history of all draws."""
         drawn = [row for _, row in self.release.lines("draws") if row["instance"] is not None]
         draws_of = {}
         for kind, p in pool.p.items():

@@ -1,10 +1,9 @@
-"""A report: every number of one scoring of a track. Pages, files, the API, mails and releases show
-what it says and compute nothing.
+"""A report: every number of one scoring of a track. Pages, files, the API, mails and releases print
+its contents and compute nothing.
 
-It has two parts, stored apart: `Report` has what a board prints, `Details` what the page of one
-run and the comparison of two add. Both are plain data: `as_dict` and `load` are exact inverses, and
-JSON between them keeps every bit: a float is written as Python's `repr` writes it, a covariance as
-bytes.
+It has two parts, stored separately: `Report` for the board, `Details` for the page of one run and
+the comparison of two. Both are plain data: `as_dict` and `load` are exact inverses, and JSON
+preserves every bit, since a float is written as by Python's `repr`, a covariance as bytes.
 """
 
 from __future__ import annotations
@@ -22,21 +21,23 @@ from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_ty
 import numpy as np
 
 FEW = 50
-"""Fewer judgments than this say little: intervals are drawn grey, figures have no decimals"""
+"""Number of judgments below which a figure is uninformative: its interval is grey, it has no
+decimals
+"""
 LEAVES_OUT = 0.005
-"""What an interval that is printed as 0–100 leaves out at either end, at most"""
+"""Greatest share that an interval printed as 0–100 excludes at either end"""
 TOO_FEW_YET = "Too few yet: it could still be anything."
-"""Printed in place of a number whose interval leaves nothing out"""
+"""Printed instead of a number whose interval excludes nothing"""
 ENDS = ("value", "low80", "high80", "low95", "high95")
-"""What CSV files and plots have of a figure"""
+"""Fields of a figure in CSV files and plots"""
 PRINTED = (*ENDS, "n_labels", "n_missing", "n_documents", "n_checked", "kind", "note")
-"""What the API has of a figure"""
+"""Fields of a figure in the API"""
 HEADLINE = (*ENDS, "n_labels", "kind")
-"""What histories, lists and mails have of a figure"""
+"""Fields of a figure in histories, lists and mails"""
 
 T = TypeVar("T")
 Named = tuple[str, ...]
-"""(quantity, criterion, distribution), and the population where that is not the usual one"""
+"""(quantity, criterion, distribution), and the population if it is not the usual one"""
 
 
 class Key(NamedTuple):
@@ -52,30 +53,30 @@ class Key(NamedTuple):
 
 
 OF = Key._fields[1:]
-"""What a figure is of, besides the submission"""
+"""Identifying fields of a figure, besides the submission"""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number with its intervals: a share, or None where it is undefined (`note` explains why)."""
+    """A number with its intervals: a share, or None if it is undefined (`note` explains why)."""
 
     value: float | None = None
     variance: float | None = None
-    """None where it has no bound, too"""
+    """None if it is unbounded, too"""
     low80: float | None = None
     high80: float | None = None
     low95: float | None = None
     high95: float | None = None
     n_labels: int = 0
-    """Judged predictions (targets) behind it"""
+    """Number of judged predictions (targets) that it is based on"""
     n_missing: int = 0
-    """Drawn, but without a judgment"""
+    """Number of drawn targets without a judgment"""
     n_documents: int = 0
-    """Documents read in full behind it (recall, F1)"""
+    """Number of documents read in full that it is based on (recall, F1)"""
     n_checked: int = 0
-    """Judgments behind it that an expert has checked"""
+    """Number of its judgments that an expert has checked"""
     n_predictions: int | None = None
-    """Predictions of the system in a slice, a target's counted once"""
+    """Number of predictions of the system in a slice; those about one target count once"""
     kind: str = "final"
     """final, or provisional while the system is judged"""
     note: str = ""
@@ -95,57 +96,57 @@ class Figure:
 
     @property
     def has_few_judgments(self) -> bool:
-        """Return whether it rests on too few judgments to be informative; never if they are all
-        there can be.
+        """Return whether it is based on too few judgments to be informative; never if there cannot
+        be more.
         """
         return self.n_labels < FEW and not self.is_exact
 
     @property
     def is_withheld(self) -> bool:
-        """Return whether it is withheld, since it could still be anything."""
+        """Return whether it is withheld because its interval covers nearly everything."""
         return self.value is None and self.note == TOO_FEW_YET
 
     @property
     def is_exact(self) -> bool:
-        """Return whether sampling leaves nothing open: everything behind it is judged."""
+        """Return whether there is no sampling error, because everything is judged."""
         return self.value is not None and self.low95 == self.high95
 
     def half_width(self, level: int) -> float | None:
-        """Return half of the interval at 80 or 95 per cent."""
+        """Return the half-width of the interval at 80 or 95 per cent."""
         low, high = (self.low95, self.high95) if level == 95 else (self.low80, self.high80)
         return None if low is None or high is None else (high - low) / 2
 
     def cells(self) -> list[float | None]:
-        """Return the figure in a CSV file."""
+        """Return the fields of the figure in a CSV file."""
         return [getattr(self, name) for name in ENDS]
 
     def as_json(self, names: tuple[str, ...] = PRINTED) -> dict[str, Any]:
-        """Return the figure in the API."""
+        """Return the fields of the figure in the API."""
         return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One number of several systems, all pairs at once."""
+    """One number of several systems, compared in all pairs simultaneously."""
 
     systems: list[int]
     covariance: list[list[float]] | None = None
-    """None where differences are not told"""
+    """None if differences are not published"""
     df: float | None = None
     """Degrees of freedom; None: infinitely many"""
     best: list[int | None] | None = None
-    """Best rank of each system; None of all where systems are not ranked by this number"""
+    """Best rank of each system; None if systems are not ranked by this number"""
     worst: list[int | None] | None = None
     groups: list[list[int]] = field(default_factory=list)
-    """Maximal groups of systems that cannot be told apart"""
+    """Maximal groups of systems that do not differ significantly"""
     different: list[list[bool]] | None = None
-    """Which pairs are told apart"""
+    """Whether each pair differs significantly"""
     level: float | None = None
-    """Of all statements together"""
+    """Simultaneous confidence level"""
 
     @property
     def ranks(self) -> dict[int, tuple[int, int]]:
-        """Return a mapping: system -> best and worst rank; references have none."""
+        """Return system -> best and worst rank; references have none."""
         places = zip(self.systems, self.best or (), self.worst or (), strict=self.best is not None)
         return {system: (b, w) for system, b, w in places if b is not None and w is not None}
 
@@ -168,7 +169,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Misses:
-    """The share of verified true predictions in documents that annotators found there."""
+    """The share of verified true predictions in annotated documents that annotators found."""
 
     share: float
     n: int
@@ -185,39 +186,41 @@ class Confusion:
     checked: int
     agree: Share
     above: Share | None = None
-    """Of single ratings: how far the expert's lie above the crowd's on average"""
+    """For single ratings: mean difference of experts' ratings minus the crowd's"""
     counts: list[list[int]] | None = None
-    """Crowd (right, wrong) x expert (right, wrong)"""
+    """Counts by crowd (right, wrong) × expert (right, wrong)"""
     right_of_right: Share | None = None
     wrong_of_wrong: Share | None = None
 
 
 @dataclass(frozen=True)
 class Judges:
-    """Those who judged what a submission's guaranteed number rests on, or a whole board's."""
+    """Statistics of the annotators behind a submission's guaranteed number, or behind a whole
+    board.
+    """
 
     answers: int = 0
-    """of people, about what at least two were asked"""
+    """Number of answers to questions with at least two answers"""
     agree: float | None = None
-    """the share of these answers that agree with their majority; None if there are none"""
+    """Share of these answers that agree with the majority; None if there are none"""
     twice: int = 0
-    """things of which two or more people said how good they are, where single ratings count"""
+    """Number of instances with ratings by two or more people, if single ratings count"""
     differ: float | None = None
-    """how far two of these people lie apart, in [0, 1], the mean over those things"""
+    """Mean distance of two ratings of the same instance, in [0, 1]"""
     people: int = 0
-    """how many gave ratings, of those who are known, where a level of their own would count"""
+    """Number of known people who gave ratings, where their own levels would matter"""
     of_unknown: int = 0
-    """ratings of which nobody knows who gave them, there"""
+    """Number of ratings by unknown people"""
     largest: float = 0.0
-    """the largest share of the ratings that one known person gave"""
+    """Largest share of the ratings by one known person"""
     second: int = 0
-    """second opinions, however they arose, where single ratings count"""
+    """Number of second opinions of any origin, if single ratings count"""
     second_drawn: int = 0
-    """of these, those that were drawn at random"""
+    """Number of second opinions that were drawn at random"""
     is_separable: bool = True
-    """annotator noise is known apart from what things differ by"""
+    """Whether annotator noise is separable from the variance between instances"""
     in_interval: bool = False
-    """single ratings count, and what people differ by is part of every interval"""
+    """Whether single ratings count and annotator noise is part of every interval"""
 
     def rounded(self) -> Judges:
         """Return the values that may be printed while the test part is hidden: shares to 1 %,
@@ -244,7 +247,7 @@ class LateScorer:
 
     name: str
     statement: str
-    """Who stated that it was not tuned on them"""
+    """Who stated that it was not tuned on judgments"""
 
 
 @dataclass(frozen=True)
@@ -268,7 +271,7 @@ class Strengths:
     rows: tuple[Strength, ...] = ()
     ties: float | None = None
     why: str = ""
-    """Why there are none"""
+    """Why there are none, as a sentence"""
 
 
 Ends = tuple[float | None, float | None]
@@ -289,9 +292,9 @@ class Components:
     gamma_80: Ends = UNKNOWN
     warnings: tuple[str, ...] = ()
     repeated: int = 0
-    """Things with two judgments or more"""
+    """Number of instances with two or more judgments"""
     most: float | None = None
-    """What a perfect metric would be worth"""
+    """The worth of a perfect metric"""
 
 
 @dataclass(frozen=True)
@@ -314,35 +317,35 @@ class Scorer:
     spearman: float | None = None
     spearman_80: Ends = UNKNOWN
     rho: float | None = None
-    """Correlation with what people think on average, their noise removed"""
+    """Correlation with mean human judgments, corrected for annotator noise"""
     rho_80: Ends = UNKNOWN
     r: float | None = None
     worth: float | None = None
     worth_80: Ends = UNKNOWN
     worth_95: Ends = UNKNOWN
     between: float | None = None
-    """Correlation with people, system by system"""
+    """Correlation with people over systems"""
     between_80: Ends = UNKNOWN
     alone: dict[int, float] = field(default_factory=dict)
-    """System -> what it alone says, brought to the mean and the spread of what people say"""
+    """System -> the metric's own score, scaled to the mean and spread of human judgments"""
     bias: dict[int, float] = field(default_factory=dict)
     left_out: tuple[int, ...] = ()
-    """Systems of which it scored too little"""
+    """Systems with too few of its scores"""
     within: dict[int, float] = field(default_factory=dict)
-    """System -> correlation with people among its outputs"""
+    """System -> correlation with people over its outputs"""
     prmse: float | None = None
     prmse_80: Ends = UNKNOWN
     prmse_warnings: tuple[str, ...] = ()
     n_multiple: int | None = None
     quadrants: tuple[float, ...] = ()
-    """Shares that both like, the metric alone, people alone, neither"""
+    """Shares that both like, only the metric, only people, neither"""
     examples: tuple[tuple[int, ...], ...] = ()
     """Instances of each quadrant"""
 
 
 @dataclass(frozen=True)
 class Worth:
-    """The worth of a question and of each metric and judge under one criterion."""
+    """The worth of a question, and of each metric and judge, under one criterion."""
 
     rated: int = 0
     judgments: int = 0
@@ -356,41 +359,41 @@ class Report:
     """All results of one scoring that a board prints, with the numbers that they depend on."""
 
     version: str = ""
-    """Of the service"""
+    """Version of the service"""
     model: int = 0
-    """Version of the model that guesses"""
+    """Version of the model g"""
     scope: str = ""
     draws: dict[str, int] = field(default_factory=dict)
     targets: int = 0
-    """Targets whose outcome counts"""
+    """Number of targets with an outcome"""
     released: float = 0.0
-    """Share of the open batches that is released"""
+    """Released share of the open batches"""
     labels: int = 0
     documents: int = 0
-    """Documents read in full that count"""
+    """Number of documents read in full that are used"""
     of_documents: int = 0
     correlation: dict[str, float] = field(default_factory=dict)
-    """Criterion -> how much the model's errors go together in a target"""
+    """Criterion -> correlation of the model's errors within a target"""
     misses: Misses | None = None
     figures: dict[Key, Figure] = field(default_factory=dict)
     comparisons: dict[Named, Comparison] = field(default_factory=dict)
     private: dict[Named, Comparison] = field(default_factory=dict)
-    """The same with private runs among them, for their own teams"""
+    """The same including private runs, for their own teams"""
     saved: dict[tuple[str, str], dict[int, float]] = field(default_factory=dict)
     """(criterion, distribution) -> system -> share of judgments that metrics and judges save"""
     by_each: dict[tuple[str, str], dict[int, dict[int, float]]] = field(default_factory=dict)
-    """The same of single scorers by Algorithm 1, the best first"""
+    """The same for single scorers by Algorithm 1, the best first"""
     unjudged: dict[tuple[str, str], int] = field(default_factory=dict)
     used_scorers: tuple[str, ...] = ()
-    """Names of the metrics and judges that the model could learn from"""
+    """Names of the metrics and judges that the model uses"""
     best_scorer: dict[str, str] = field(default_factory=dict)
-    """Criterion -> the one that goes best with people"""
+    """Criterion -> the scorer that correlates best with people"""
     late_scorers: tuple[LateScorer, ...] = ()
     worth: dict[str, Worth] = field(default_factory=dict)
     strengths: dict[str, Strengths] = field(default_factory=dict)
     expert: dict[str, Confusion] = field(default_factory=dict)
     not_corrected: dict[int, tuple[str, ...]] = field(default_factory=dict)
-    """System -> why experts' checks do not correct its numbers"""
+    """System -> why expert checks do not correct its numbers"""
     judges: dict[int, Judges] = field(default_factory=dict)
     board_judges: Judges = field(default_factory=Judges)
     bootstrap: dict[tuple[str, str], dict[str, dict[int, tuple[float, float]]]] = field(
@@ -414,7 +417,7 @@ class Report:
         }
 
     def has(self, quantity: str, criterion: str, distribution: str) -> bool:
-        """Return whether any system has a number of this."""
+        """Return whether any system has a number with this key."""
         return any(
             key[1:4] == (quantity, criterion, distribution) and figure.value is not None
             for key, figure in self.figures.items()
@@ -422,7 +425,7 @@ class Report:
 
     def reduce_to(self, columns: Collection[tuple[str, str]], systems: Collection[int]) -> Report:
         """Return a copy of the report with only the contents of a board: the figures of these
-        (quantity, method) of these systems, and ranks without covariances.
+        (quantity, method) for these systems, and ranks without covariances.
         """
         figures = {
             key: figure
@@ -439,7 +442,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Part:
-    """Predictions that both systems predict, or only one, and the share of them that is right
+    """The predictions that both systems make, or only one, and the share of them that is right
     (None: nothing is judged).
     """
 
@@ -452,7 +455,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Relations:
-    """How sure the differences of all pairs of systems are, stratum by stratum."""
+    """Standard errors of the differences of all pairs of systems, by stratum."""
 
     systems: list[int] = field(default_factory=list)
     errors: dict[str, list[float | None]] = field(default_factory=dict)
@@ -464,9 +467,9 @@ class Details:
     """The results that the page of one run and the comparison of two add to a report."""
 
     figures: dict[Key, Figure] = field(default_factory=dict)
-    """Of slices"""
+    """Figures of slices"""
     overlap: dict[tuple[int, int], tuple[Part, Part, Part]] = field(default_factory=dict)
-    """Two systems -> what both predict, the first alone, the second alone"""
+    """Two systems -> the predictions of both, of the first only, of the second only"""
     overlap_criterion: str = ""
     relations: Relations = field(default_factory=Relations)
 
@@ -488,7 +491,7 @@ FIGURE = tuple(one.name for one in fields(Figure))
 
 
 def as_dict(value: Any) -> Any:
-    """Return a dataclass of this module as plain data for JSON; what is not finite is None."""
+    """Return a dataclass of this module as plain data for JSON; non-finite numbers become None."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if is_dataclass(value):
@@ -508,7 +511,7 @@ def as_dict(value: Any) -> Any:
 
 
 def load(kind: type[T], told: Any) -> T:
-    """Make a dataclass of this kind from its `as_dict`."""
+    """Return a dataclass of this kind from its `as_dict`."""
     loaded: T = _load(kind, told)
     return loaded
 
@@ -520,7 +523,7 @@ def pack(value: Any) -> bytes:
 
 
 def unpack(kind: type[T], packed: bytes | memoryview) -> T:
-    """Return the report or details that were packed; empty ones for no bytes."""
+    """Return a packed report or packed details; empty ones for no bytes."""
     return load(kind, json.loads(zlib.decompress(packed)) if packed else {})
 
 
@@ -536,7 +539,7 @@ def _figures(rows: Iterable[list[Any]]) -> dict[Key, Figure]:
 
 
 def _bytes(matrix: list[list[float]] | None) -> str | None:
-    """Return a square matrix as its doubles in base 64: they are read in a fiftieth of the time."""
+    """Return a square matrix as its doubles in base 64, which is read fifty times as fast."""
     if matrix is None:
         return None
     return b64encode(np.array(matrix, dtype="<f8").tobytes()).decode()

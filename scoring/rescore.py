@@ -1,4 +1,6 @@
-"""Holds a release against itself: is it what was published, and do its numbers follow from it?"""
+"""Checks a release: whether it is the published one, and whether its numbers follow from
+its data.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +36,10 @@ METHODS = (
 )
 """The methods that are recomputed here"""
 LATER = {("recall", "simple"), ("f1", "simple")}
-"""Quantities and methods that older releases do not have; newer ones say that they do"""
+"""Quantities and methods that older releases do not have; newer ones state that they do"""
 
 SENSELESS = (ArithmeticError, AssertionError, LookupError, TypeError, ValueError)
-"""What reading tables and estimating raise where these say what cannot be"""
+"""Exceptions of reading tables and estimating if the data are inconsistent"""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Difference:
 
     system: int
     name: str
-    """Of its team and of the run, as everybody knows them"""
+    """Public name of its team and run"""
     quantity: str
     criterion: str
     distribution: str
@@ -72,22 +74,22 @@ class Rescored:
 
     track: str
     altered: list[str] = field(default_factory=list)
-    """Files and rows that are not what was published, each in a sentence"""
+    """Files and rows that differ from the published ones, each in a sentence"""
     differences: list[Difference] = field(default_factory=list)
     numbers: int = 0
-    """Rows of the board that were recomputed"""
+    """Number of rows of the board that were recomputed"""
     left_out: dict[str, int] = field(default_factory=dict)
-    """What was not recomputed -> how many rows"""
+    """Skipped item -> its number of rows"""
 
     @property
     def agrees(self) -> bool:
-        """Return whether nothing was altered and every recomputed number is the printed one."""
+        """Return whether nothing was altered and every recomputed number equals the printed one."""
         return not self.altered and not self.differences
 
 
 def rescore(release: Release) -> Rescored:
-    """Return the recomputed board of a release, compared with the published one. Raises BadRelease
-    if it cannot be computed, listing altered files, which may be the cause.
+    """Recompute the board of a release, and return the comparison with the published one. Raises
+    BadRelease if it cannot be computed, listing altered files, which may be the cause.
     """
     changes = list(altered_files(release))
     try:
@@ -138,9 +140,7 @@ def _rescored(release: Release, changes: list[str]) -> Rescored:
 
 
 def _names(release: Release) -> dict[Any, str]:
-    """Return the number of each system -> its team and its name; of what was withdrawn, that it
-    was.
-    """
+    """Return number of each system -> its team and name, or a note that it was withdrawn."""
     return {
         row.get("system"): " ".join(str(row[key]) for key in ("team", "name") if row.get(key))
         for _, row in release.lines("systems")
@@ -148,8 +148,8 @@ def _names(release: Release) -> dict[Any, str]:
 
 
 def altered_files(release: Release) -> Iterator[str]:
-    """Yield what differs from the published release: each altered row, otherwise the file. Raises
-    BadRelease.
+    """Yield the differences from the published release: each altered row, otherwise the file.
+    Raises BadRelease.
     """
     names = _names(release)
     for text in release.bytes(SUMS).decode("utf-8", "replace").splitlines():
@@ -200,7 +200,7 @@ def _compare(
     figure: Figure | None,
     compared: tuple[str, ...],
 ) -> Iterator[Difference]:
-    """Yield the first number of a row that differs: the others follow from the same cause."""
+    """Yield the first number of a row that differs, since the others have the same cause."""
     for name in compared:
         was, now = row[name], None if figure is None else getattr(figure, name)
         if not agree_in_digits(was, now):

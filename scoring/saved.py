@@ -1,9 +1,9 @@
-"""What metrics and judges save: the same estimates as if there were none, and the share of
-judgments that they make unnecessary.
+"""Computes the savings by metrics and judges: the estimates without them, and the share of
+judgments that they save.
 
-The variance falls as one over the number of judgments, so that 1 − V/V′ of them are saved, V with
-and V′ without, but no more than are missing. Where a metric only costs, the share is below 0, and
-is told.
+The variance is proportional to one over the number of judgments, so 1 − V/V′ of them are saved,
+with V the variance with and V′ without metrics, but no more than are missing. If a metric increases
+the variance, the share is negative, and is printed.
 """
 
 from __future__ import annotations
@@ -23,26 +23,24 @@ from scoring.rated import add_rating_noise
 from scoring.score import Key, Score, of_populations, rows
 
 UNAIDED = "unaided"
-"""The method of the same estimates without metrics and judges"""
+"""The method of the estimates without metrics and judges"""
 LATER = "late_judges"
-"""The method of the same estimates with judges that came after judgments and work on later labels
-alone"""
+"""The method of the estimates with judges that were added after judgments and use later
+labels only"""
 ALGORITHM_1 = "algorithm_1"
 """The method of the published estimate with one metric"""
 LEAST = 10
-"""Algorithm 1 is not computed from fewer ratings."""
+"""Number of ratings below which Algorithm 1 is not computed"""
 EVEN = 1e-9
-"""Probabilities that differ by less are equal, and a smaller correlation is an error of rounding"""
+"""Probabilities that differ by less are equal, and smaller correlations are rounding errors"""
 FEWEST = 30
-"""Ratings of all systems that say which metric goes best with people"""
+"""Number of ratings of all systems below which the best metric is not determined"""
 MOST = 4
-"""Metrics and judges that are told one by one"""
+"""Number of metrics and judges whose savings are printed individually"""
 
 
 def unaided(data: Data, criteria: tuple[str, ...]) -> dict[Key, tuple[Estimate, Design]]:
-    """Return the weighted means of every system without metrics and judges; nothing where none
-    helps.
-    """
+    """Return the weighted means of every system without metrics and judges; empty if none helps."""
     bare = data.without_aid()
     if bare is None or not data.judged.size:
         return {}
@@ -89,7 +87,7 @@ def savings_by_run(
 def savings_by_scorer(
     alone: dict[Key, tuple[Estimate, Design]], data: Data
 ) -> dict[tuple[str, str], dict[int, dict[int, float]]]:
-    """Return (criterion, distribution) -> those few metrics and judges that go best with people,
+    """Return (criterion, distribution) -> the metrics and judges that correlate best with people,
     the best first, each with submission -> the share of judgments that it saves by itself
     (`algorithm_1`).
     """
@@ -127,9 +125,7 @@ def _missing(data: Data, key: Key) -> np.ndarray:
 
 
 def _shares(data: Data, key: Key, aided: Estimate, alone: Estimate) -> dict[int, float]:
-    """Return a mapping: submission -> 1 − V/V′, where both are known; at most the share that is not
-    judged.
-    """
+    """Return submission -> 1 − V/V′, if both are known; at most the unjudged share."""
     shape = np.shape(alone.value)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = 1 - _variance(aided, shape) / _variance(alone, shape)
@@ -166,9 +162,7 @@ def best_metrics(data: Data, criterion: str) -> list[int]:
 
 
 def _correlation_within_systems(rating: Floats, score: Floats, owner: np.ndarray) -> float:
-    """Return the correlation of ratings and scores within systems; 0 where one of them does not
-    vary.
-    """
+    """Return the correlation of ratings and scores within systems; 0 if one of them is constant."""
     scored = ~np.isnan(score)
     rating, score, code = rating[scored], score[scored], owner[scored]
     if not code.size:
@@ -182,13 +176,13 @@ def _correlation_within_systems(rating: Floats, score: Floats, owner: np.ndarray
 
 
 def algorithm_1(data: Data, criterion: str, kind: str, metric: int | None) -> Estimate:
-    """Algorithm 1 of Chaganty, Mussmann and Liang (2018) as it was published, with one metric; the
-    plain means of the same ratings without any.
+    """Return the means by Algorithm 1 of Chaganty, Mussmann and Liang (2018), as published, with
+    one metric; without a metric the plain means of the same ratings.
 
-    It is made for simple random samples: a system whose outputs had different chances to be rated,
-    as where other systems wrote the same, has none (NaN), and so has one that the metric has not
-    scored whole, one with fewer than ten ratings, and one whose ratings are all alike: its interval
-    would have no width, though somebody else might have rated otherwise.
+    The algorithm needs simple random samples. The result is NaN for a system whose outputs had
+    different probabilities of a rating (for example because other systems wrote the same texts),
+    with outputs that the metric has not scored, with fewer than ten ratings, or with equal ratings
+    only, whose interval would have no width.
     """
     pool, arranged = data.pool, Centred(data).for_criterion(criterion)
     counted = np.zeros(pool.instance.size, dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""Turns a track's data into numbers with intervals: the same data give the same scores."""
+"""Computes scores with intervals from a track's data; the same data give the same scores."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from scoring.rated import add_judge_effects, add_rating_noise
 DEFAULT = "centred"
 PUBLISHED = ("simple", "joint")
 CORRECTED = "recall_corrected"
-"""Recall with the facts put in that annotators are reckoned to have missed"""
+"""Recall corrected for the facts that annotators are estimated to have missed"""
 OF_INSTANCES = "instance_recall"
-"""Recall that counts a fact once for every pair of mentions that predicts it"""
+"""Recall that counts a fact once for each pair of mentions that predicts it"""
 ENOUGH_TRUE = 5
-"""Fewer true predictions than this in annotated documents do not say what share annotation
-finds."""
+"""Number of true predictions in annotated documents below which the share that annotation finds is
+not estimated"""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Score:
     method: str
     value: float
     variance: float
-    """What the interval rests on: the larger of the realised and the anticipated one"""
+    """The variance of the interval: the larger of the realised and the anticipated one"""
     low80: float
     high80: float
     low95: float
@@ -48,7 +48,7 @@ class Score:
     n_missing: int
     n_documents: int
     n_checked: int = 0
-    """Judgments of it that an expert has checked (method expert)"""
+    """Number of its judgments that an expert has checked (method expert)"""
 
 
 Key = tuple[str, str, str]
@@ -63,9 +63,9 @@ def scores(
     recall_criteria: tuple[str, ...],
     published: tuple[str, ...] = PUBLISHED,
 ) -> Iterator[Score]:
-    """Yield every score of every system that was sampled: the default estimates, those about inputs
-    like these (`about_inputs_like`), with annotators as a second cluster; and the published
-    estimators of the kind.
+    """Yield every score of every sampled system: the default estimates, those for inputs like these
+    (`about_inputs_like`), with annotators as a second cluster; and the published estimators of the
+    kind.
     """
     if data.judged.size:
         yield from of_populations(data, estimates, like, DEFAULT)
@@ -93,8 +93,8 @@ def of_populations(
 def default_estimates(
     data: Data, criteria: tuple[str, ...], recall_criteria: tuple[str, ...]
 ) -> dict[Key, tuple[Estimate, Design]]:
-    """Centred differences for precision, totals for recall, and F1 from their joint covariance,
-    each with the design that its influence belongs to.
+    """Return the default estimates: centred differences for precision, totals for recall, and F1
+    from their joint covariance, each with the design of its influence.
     """
     arranged = Centred(data)
     floors = Floors(arranged)
@@ -151,8 +151,8 @@ def published_scores(
     recall_criteria: tuple[str, ...],
     methods: tuple[str, ...] = PUBLISHED,
 ) -> Iterator[Score]:
-    """Simple and joint, from draws with replacement; under thresholds there is none, nor for what
-    has no judgment of its own.
+    """Yield the simple and joint estimates from draws with replacement; none under thresholds, or
+    without own judgments.
     """
     if not data.draws:
         return
@@ -189,7 +189,7 @@ def published_scores(
 def _simple_recalls(
     data: Data, criteria: tuple[str, ...], judged: dict[str, Bools]
 ) -> dict[str, Estimate]:
-    """Return a mapping: criterion -> simple recall; empty without annotated documents."""
+    """Return criterion -> simple recall; empty without annotated documents."""
     recalls = {criterion: published.simple_recall(data, criterion) for criterion in criteria}
     return {
         criterion: blank_unjudged(recall, judged[criterion])
@@ -208,8 +208,9 @@ def rows(
     *,
     own: bool = False,
 ) -> Iterator[Score]:
-    """Yield the numbers of one estimate, a system each; where the value is undefined all of them
-    are. Labels are all of what the system predicts; `own`: those that the estimate rests on.
+    """Yield the numbers of one estimate, one for each system; if the value is undefined, all
+    numbers are NaN. With `own`, the label count is that of the estimate, else that of all
+    predictions of the system.
     """
     low80, high80 = (np.asarray(end) for end in estimate.confidence_interval(0.80, method="wilson"))
     low95, high95 = (np.asarray(end) for end in estimate.confidence_interval(0.95, method="wilson"))

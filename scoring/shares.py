@@ -1,5 +1,5 @@
-"""What share of a fact each prediction stands for: a fact counts once, however often it is
-predicted.
+"""The share of a fact that each prediction represents, so that a fact counts once however often it
+is predicted.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from scoring.pool import Pool, spread
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """The weight of each prediction in its system's facts and in the pool's; 0 outside the scope.
+    """The weight of each prediction in its system's facts and in the pool's; 0 out of scope.
     Computed one system at a time to save memory.
     """
 
     predictions: Pool
     facts: Facts
     once: bool
-    """A fact counts once; else each instance in the scope stands for itself"""
+    """Whether a fact counts once; otherwise each instance in scope counts by itself"""
 
     @classmethod
     def of_facts(cls, pool: Pool, facts: Facts, *, once: bool) -> Shares:
-        """Return the shares of some facts, made once of the same pool."""
+        """Return the shares of some facts, computed once for the same pool."""
         kept = facts.shares.get(once)
         if kept is None or kept.predictions is not pool:
             facts.shares[once] = kept = cls(pool, facts, once)
@@ -36,7 +36,7 @@ class Shares:
 
     @cached_property
     def pool(self) -> Floats:
-        """Return (u,) the share of a fact of the pool; 0 where only systems that have not entered
+        """Return (u,) the share of a fact of the pool; 0 if only systems that have not entered
         predict it.
         """
         counted = self.facts.counted
@@ -46,7 +46,9 @@ class Shares:
 
     @cached_property
     def uncounted(self) -> Bools:
-        """Return (m,) systems that have not entered and predict facts outside the pool's share."""
+        """Return (m,) whether a system has not entered and predicts facts outside the
+        pool's share.
+        """
         left_out = self.facts.in_scope & ~self.facts.counted
         columns = range(len(self.predictions.systems))
         return np.array(
@@ -82,8 +84,8 @@ class Shares:
         )
 
     def _counted(self, column: int) -> NDArray[np.unsignedinteger]:
-        """Return (n,) the number of a submission's rows in the scope that state the same fact as
-        each of its rows; 0 for rows outside.
+        """Return (n,) the number of a submission's rows in scope that state the same fact as each
+        of its rows; 0 for rows out of scope.
         """
         if column not in self._counts:
             self._counts[column] = self._count(column)
@@ -104,9 +106,7 @@ class Shares:
 
     @cached_property
     def _repeated(self) -> NDArray[np.bool_]:
-        """Return (u,) Whether the row is in the scope and another row there states an equal
-        fact.
-        """
+        """Return (u,) whether the row is in scope and another row in scope states an equal fact."""
         inside = self.facts.in_scope
         return (self._size(inside) > 1) & inside
 

@@ -1,9 +1,9 @@
-"""Scores parts of a pool: new questions to labels that exist, without a new judgment.
+"""Scores parts of a pool (slices) from existing labels, without new judgments.
 
-Precision in a slice S weighs its predictions by p_i(x) / Σ_S p_i, and is estimated as the whole is
-(Chaganty 2018, section 6.1.2): the labels keep the probabilities with which they came in, so that
-every cut is as unbiased as the whole, only less sure. Where all of a slice is judged it is the
-truth; on average over samples that is not unbiased for slices of so few claims that it may happen.
+Precision in a slice S weights its predictions by p_i(x) / Σ_S p_i, and is estimated like the whole
+(Chaganty 2018, section 6.1.2): labels keep their inclusion probabilities, so a slice is as unbiased
+as the whole, but less precise. If all of a slice is judged, the number is exact; for slices with so
+few claims that this happens by chance, it is not unbiased over samples.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ class Cut:
     group: str
     name: str
     inside: Bools
-    """(u,)"""
+    """(u,) whether the instance is in the slice"""
     kind: str
-    """The distribution that weighs it"""
+    """The distribution that weights it"""
     stratum: int | None = None
-    """Where the slice is all of one stratum, it may have recall too"""
+    """Its stratum if the slice is exactly one stratum, which may have recall too"""
 
     @property
     def key(self) -> str:
-        """Return the key that its estimates are stored under."""
+        """Return the key under which its estimates are stored."""
         return f"{self.group}:{self.name}"
 
 
@@ -52,12 +52,14 @@ class SliceScore:
 
     slice: str
     n_predictions: int
-    """Of the system in the slice; those about one target, which is judged once, count once"""
+    """Number of predictions of the system in the slice; those about one target, which is judged
+    once, count once
+    """
     score: Score
 
 
 Keep: TypeAlias = Callable[[Cut, Estimate, Design], None]
-"""What else is to be done with the precisions of a slice"""
+"""Function that stores further results about the precisions of a slice"""
 
 
 def score_cuts(
@@ -67,8 +69,8 @@ def score_cuts(
     with_recall: bool,
     keep: Keep = lambda *_: None,
 ) -> Iterator[SliceScore]:
-    """Precision of every system in every slice that it has predictions in, under the first of the
-    criteria and then the others; of a stratum its recall too, if asked.
+    """Yield the precision of every system in every slice with its predictions, under the first
+    criterion and then the others; for a stratum also its recall, if asked.
     """
     if not data.judged.size:
         return
@@ -81,8 +83,8 @@ def score_cuts(
 
 
 def restrict_data(data: Data, cut: Cut, *, with_facts: bool = True) -> Data:
-    """Return the data of a slice alone: its instances, their labels and, for recall, facts, and its
-    distribution, normalised again.
+    """Return the data restricted to a slice: its instances, their labels and, for recall, facts,
+    and its normalised distribution.
     """
     pool, inside = data.pool, np.flatnonzero(cut.inside)
     p = pool.p[cut.kind][inside]
@@ -122,7 +124,7 @@ def _scores(
     part: Data, cut: Cut, criteria: Sequence[str], with_recall: bool, keep: Keep
 ) -> Iterator[Score]:
     """Yield the numbers of a slice, under the guaranteed criterion and then under the others. A
-    system without labels in the slice has none.
+    system without labels in the slice gets none.
     """
     guaranteed = criteria[0]
     if not part.judged.size:

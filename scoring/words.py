@@ -1,4 +1,4 @@
-"""How a score is written, on pages and in mails alike. Pure text."""
+"""Formats scores as text, for pages and mails."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MINUS = "−"
 DASH = "–"
 
 HALVES_UP = 1e-7
-"""Added to per cents before they are rounded: one number prints alike, whichever sum it is of"""
+"""Added to percentages before rounding, so that equal numbers from different sums print alike"""
 
 
 def number_text(
@@ -32,7 +32,7 @@ def number_text(
 
 
 def interval_text(low: float | None, high: float | None, *, n: int | None = None) -> str:
-    """Return an interval with an en dash: “28.6–31.4”; with “to” where a bound is negative, so that
+    """Return an interval with an en dash: “28.6–31.4”; with “to” if a bound is negative, so that
     signs stay legible.
     """
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
@@ -43,21 +43,21 @@ def interval_text(low: float | None, high: float | None, *, n: int | None = None
 
 
 ALL_JUDGED = "all judged"
-"""Stands in the place of an interval of no width: nothing is left to sampling"""
+"""Printed instead of an interval without width: there is no sampling error"""
 MEANS = "no sampling error; the judges’ remains."
-"""What that means"""
+"""Explanation of `ALL_JUDGED`"""
 ALL_CHECKED = "All judged and checked by experts: no sampling error, and none of the crowd."
 
 
 def no_width_text(n_checked: int = 0) -> str:
-    """Return a sentence on why an interval has no width: “All judged: …”; of a number that experts’
-    checks correct, `n_checked` of them.
+    """Return a sentence on why an interval has no width: “All judged: …”; for a number that is
+    corrected by expert checks, with their number `n_checked`.
     """
     return ALL_CHECKED if n_checked else f"{ALL_JUDGED.capitalize()}: {MEANS}"
 
 
 def figure_text(figure: Figure) -> str:
-    """Return “30.0 (28.6–31.4)”, and “30.0 (all judged)” where sampling leaves nothing open."""
+    """Return “30.0 (28.6–31.4)”, or “30.0 (all judged)” without sampling error."""
     n = figure.n_labels
     if figure.is_exact:
         return f"{number_text(figure.value, n=n)} ({ALL_JUDGED})"
