@@ -20,14 +20,16 @@ from kbpo.web.errors import error_page, retry_later
 
 MEGABYTE = 1 << 20
 FORM_FIELDS_LIMIT = MEGABYTE
-"""What a form may say besides its file, in bytes"""
+"""Greatest number of bytes of a form in addition to its file"""
 JUDGING, LONGEST_ANSWER = "/annotate/", MEGABYTE
-"""Where people answer, and what an answer or a draft has at most: each is kept as it was sent"""
+"""Prefix of the pages for answers, and the greatest size of an answer or a draft, which are stored
+as sent
+"""
 TOO_LONG = "Your answer was not stored: it is longer than one megabyte."
 API = "api-"
-"""How the names of its addresses begin: it asks who sends before it reads anything"""
+"""Prefix of API route names; the API authenticates before it reads the body"""
 UPLOADS = ("submit", "api-submissions")
-"""Names of the pages that take files of researchers"""
+"""Route names of pages that accept files of researchers"""
 OF_ADMINS = (
     "api-judges",
     "desk-annotations",
@@ -36,11 +38,11 @@ OF_ADMINS = (
     "desk-scores",
     "desk-track-judgments",
 )
-"""Names of those that take files of admins alone"""
+"""Route names of pages that accept files of admins only"""
 
 
 class BodyLimitMiddleware:
-    """Stands before the protection against forged forms, which reads the whole form first."""
+    """Runs before the CSRF protection, which reads the whole form."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -51,9 +53,9 @@ class BodyLimitMiddleware:
     def process_view(
         self, request: HttpRequest, view: Any, args: Any, kwargs: Any
     ) -> HttpResponse | None:
-        """Return a 413 for a body that this page does not take from this visitor. Where files are
-        taken, of which a proxy hands on what came so far, nobody else is read a byte of: else
-        strangers who send slowly would keep all threads waiting.
+        """Return a 413 for a body that this page does not accept from this visitor. On pages for
+        files, to which a proxy forwards the body as it arrives, bodies of other visitors are not
+        read at all; otherwise strangers who send slowly could occupy all threads.
         """
         size = body_size(request)
         if request.path.startswith(JUDGING):
@@ -96,17 +98,19 @@ def _may_send_files(request: HttpRequest, name: str) -> bool:
 
 
 AT_ONCE = 2
-"""What one process does at once of each: half of its threads"""
+"""Number of large uploads, and of large downloads, that one process handles at a time: half of its
+threads
+"""
 LARGE = MEGABYTE
-"""Bytes from which a body or a file is large"""
+"""Bytes from which a body or a file counts as large"""
 WAIT = 0.5
-"""Seconds for which a place is waited for: most files are small"""
+"""Seconds to wait for a slot, since most files are small"""
 MANY_SEND = "Too many uploads at the moment; your file was not read. Try again soon."
 MANY_ASK = "Too many downloads at the moment. Try again in a minute."
 
 
 class PlacesMiddleware:
-    """Stands before the protection against forged forms, which reads the whole form first."""
+    """Runs before the CSRF protection, which reads the whole form."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         if not settings.ANSWERS_REQUESTS:

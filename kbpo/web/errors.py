@@ -1,4 +1,4 @@
-"""Error pages: a sentence, the state of things, and what to do. Never a traceback."""
+"""Error pages: a sentence, the current state, and what to do. Never a traceback."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NO_TEXT = "The text has invalid characters, such as NUL. Nothing was changed."
 DISK_FULL = "Our disk is full. Nothing was stored or lost. Try again in an hour."
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 RETRY_AFTER = 10
-"""Seconds after which a program may ask again for what was too busy"""
+"""Seconds after which a program may retry a request that was refused as too busy"""
 
 SENTENCES = {
     400: (
@@ -57,9 +57,9 @@ CODES = {
     500: "failed",
     503: "busy",
 }
-"""What programs are told in place of a title"""
+"""HTTP status -> error code for programs"""
 MODEL_NAMES = {"submissions": "run", "tracks": "track"}
-"""What the last part of an address of the API names, by the part before it"""
+"""Last but one part of an API address -> the name of the object in the last part"""
 
 
 def error_page(request: HttpRequest, status: int, sentence: str = "") -> HttpResponse:
@@ -75,15 +75,15 @@ def error_page(request: HttpRequest, status: int, sentence: str = "") -> HttpRes
 
 
 def retry_later(request: HttpRequest, sentence: str) -> HttpResponse:
-    """Return a 503 page that says when to try again."""
+    """Return a 503 page that states when to try again."""
     answer = error_page(request, 503, sentence)
     answer["Retry-After"] = str(RETRY_AFTER)
     return answer
 
 
 def _not_there(path: str) -> str:
-    """Return the sentence for an unknown API address, which names the object that it
-    seems to mean.
+    """Return the sentence for an unknown API address, which names the object that the address seems
+    to mean.
     """
     _, _, kind, name, *rest = [*unquote(path).split("/"), "", ""]
     if kind in MODEL_NAMES and name and not any(rest):
@@ -149,7 +149,7 @@ def _log(level: int, status: int, request: HttpRequest, error: BaseException) ->
 
 
 class Crowded(Exception):
-    """Too many expensive requests at once: try again later."""
+    """Raised if too many expensive requests run at once; the client should try again later."""
 
 
 def is_busy(error: BaseException) -> bool:

@@ -25,11 +25,11 @@ P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 
 AT_ONCE = 2
-"""Expensive requests that one process computes at once: half of its threads"""
+"""Number of expensive requests that one process computes at once: half of its threads"""
 WAIT = 0.5
-"""Seconds that a request waits for its turn: most of what is expensive takes less"""
+"""Seconds that a request waits for its turn; most expensive requests take less"""
 LONGEST_EXPORT = 600
-"""Seconds after which an export no longer counts as in flight, for a process that was killed"""
+"""Seconds after which an export no longer counts as running, in case its process was killed"""
 SLOTS = threading.BoundedSemaphore(AT_ONCE)
 
 
@@ -108,8 +108,8 @@ def _compute_in_slots(parts: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _register_export(key: str) -> bool:
-    """Return whether the session has no other export. It waits a moment, since a client may request
-    the next file before we finish the last.
+    """Return whether the session has no other export, and register this one. Waits a moment, since
+    a client may request the next file before we finish the last.
     """
     until = time.monotonic() + WAIT
     try:
@@ -128,11 +128,11 @@ def _unregister_export(key: str) -> None:
 
 
 PATIENCE = 5.0
-"""Seconds that a log-in waits for its turn; hashing takes a third of one"""
+"""Seconds that a log-in waits for its turn; hashing takes a third of a second"""
 
 
 class LimitedHasher(PBKDF2PasswordHasher):
-    """Django's default hasher: the hashes are the same."""
+    """Django's default hasher, limited in concurrency; the hashes are the same."""
 
     def encode(self, password: str, salt: str, iterations: int | None = None) -> str:
         with hold_slot(PATIENCE):

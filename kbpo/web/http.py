@@ -61,11 +61,12 @@ def public_track(slug: str, *, drafts: bool = False) -> Track:
 
 
 def client_address(request: HttpRequest) -> str:
-    """Return the client's address; of one of version 6 its network (/64), which one person has.
+    """Return the client's IPv4 address, or the /64 network of its IPv6 address, which belongs to
+    one person.
 
-    Each of `PROXIES` proxies appends to `X-Forwarded-For` who spoke to it. What stands further left
-    was written by the client, and is not believed. Where the header is shorter than that, or says
-    no address, it is who spoke to us.
+    Each of `PROXIES` proxies appends the address of its client to `X-Forwarded-For`. Entries
+    further left were written by the client and are ignored. If the header is too short, or contains
+    no address, the address of the connection is returned.
     """
     peer = str(request.META.get("REMOTE_ADDR", ""))
     hops = [hop.strip() for hop in request.headers.get("X-Forwarded-For", "").split(",")]
@@ -74,7 +75,7 @@ def client_address(request: HttpRequest) -> str:
 
 
 def client_network(request: HttpRequest) -> str:
-    """Return the network of the client's address, of one provider: /24 for IPv4, /48 for IPv6."""
+    """Return the network of the client's provider: /24 for IPv4, /48 for IPv6."""
     address = client_address(request)
     try:
         network = ip_network(address)
@@ -139,7 +140,7 @@ def in_snapshot(
     view: Callable[Concatenate[HttpRequest, P], R],
 ) -> Callable[Concatenate[HttpRequest, P], R]:
     """Return the view with all its queries in one read-only snapshot. Requests that write are not
-    affected: they have to see the latest data.
+    affected, since they must see the latest data.
     """
 
     @wraps(view)
@@ -156,7 +157,7 @@ def in_snapshot(
 def read_snapshot() -> Iterator[None]:
     """Run a block in one read-only snapshot of the database (REPEATABLE READ), and cache repeated
     reads in it (`caching_reads`). Inside another transaction reads are cached, but the transaction
-    stays as it is.
+    is unchanged.
     """
     if connection.in_atomic_block:
         with caching_reads():
@@ -169,9 +170,11 @@ def read_snapshot() -> Iterator[None]:
 
 
 OURS = "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'self'"
-"""Scripts, styles, fonts and requests come from the site itself, and none stand in a page"""
+"""Content security policy: scripts, styles, fonts and requests come from the site itself, and none
+are inline
+"""
 UNFRAMED = "frame-ancestors 'none'; form-action 'self'"
-"""Task pages in a marketplace's frame say in its place who may frame them"""
+"""Forbids frames; task pages in a marketplace's frame replace it by the allowed sites"""
 HEADER = "Content-Security-Policy"
 
 
@@ -193,8 +196,8 @@ def add_contact(request: HttpRequest) -> dict[str, str | bool]:
 
 
 def parse_amount(text: str, most: int = 100_000) -> Decimal | None:
-    """Return an amount that somebody typed, to the cent; None if it is none, below zero or above
-    `most`.
+    """Return an amount that was typed, rounded to the cent; None if it is invalid, negative or
+    above `most`.
     """
     try:
         value = Decimal(text.strip().removeprefix("$"))

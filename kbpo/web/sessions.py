@@ -15,7 +15,7 @@ KEPT = Prepared(f"""
     SELECT {SESSION.sql} FROM django_session s
     WHERE s.session_key = %(key)s AND s.expire_date > %(now)s
 """)
-"""By hand: every page of somebody who is logged in begins with it."""
+"""A prepared statement, since every page of a logged-in user begins with this query."""
 
 
 class SessionStore(db.SessionStore):

@@ -30,11 +30,11 @@ class Column:
 
     name: str
     label: str = ""
-    """Without one it stands in files and records alone"""
+    """Label on pages; a column without one is in files and records only"""
     value: Callable[[Any], Any] | None = None
-    """Returns the value of a row; by default its item or attribute of that name"""
+    """Function that returns the value of a row; by default its item or attribute of that name"""
     cell: Callable[[Any], Any] | None = None
-    """Returns what a page shows of a row; by default the value"""
+    """Function that returns what a page shows for a row; by default the value"""
     is_number: bool = False
     in_files: bool = True
 
@@ -59,16 +59,16 @@ class Table:
     """Rows with declared columns; `components/table.html` renders it."""
 
     name: str
-    """What its files are called"""
+    """Name of its files"""
     columns: Sequence[Column]
     rows: Any
     """A list or a queryset"""
     request: HttpRequest | None = None
-    """Says which page is shown; without one all rows are"""
+    """Selects the page; without a request all rows are shown"""
     size: int = 100
-    """Rows of a page"""
+    """Number of rows on a page"""
     prepare: Callable[[list[Any]], Sequence[Any]] = list
-    """Reads what the rows of one page, or of one part of a file, show besides"""
+    """Function that loads further data for the rows of one page, or of one block of a file"""
 
     @property
     def head(self) -> list[Column]:
@@ -120,7 +120,7 @@ class Table:
 
 
 PART = 2000
-"""Rows that are read at once for a file"""
+"""Number of rows that are read at once for a file"""
 
 
 def table_file(
@@ -226,7 +226,9 @@ def csv_lines(
 
 
 def csv_cell(cell: Any) -> Any:
-    """Return the cell; text that a spreadsheet would take for a formula gets a quote before it."""
+    """Return the cell; text that a spreadsheet would interpret as a formula is prefixed with a
+    quote.
+    """
     if isinstance(cell, datetime):
         return cell.isoformat()
     if isinstance(cell, dict | list):

@@ -1,4 +1,4 @@
-"""Addresses of the pages: every module of pages lists its own."""
+"""URL patterns of the pages; every module of pages lists its own."""
 
 from kbpo.web.desk import (
     corpora,

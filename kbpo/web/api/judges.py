@@ -34,9 +34,9 @@ from kbpo.web.api.view import APIView, Refused, RequestBody, page_limit, whole_n
 from kbpo.web.http import public_track
 
 AT_ONCE, MOST, LAST = 100, 1000, 1 << 62
-"""Things to be judged in one answer"""
+"""Numbers of items in one response: by default and at most; and the greatest item number"""
 MOST_PROBLEMS = 100
-"""Problems of a file that one answer tells"""
+"""Greatest number of problems of a file in one response"""
 JUDGE_PARAMETERS = [
     OpenApiParameter("name", str, required=True),
     OpenApiParameter("version", str),
@@ -78,7 +78,9 @@ class ScoresForm(JudgeForm):
 
 
 class FileOfScores(JudgeForm):
-    """A file of scores: CSV or JSON Lines. The other fields are for columns that it lacks."""
+    """A file of scores: CSV or JSON Lines. The other fields replace columns that the file does not
+    have.
+    """
 
     file = serializers.FileField(allow_empty_file=True)
     name = serializers.CharField(max_length=200, required=False, allow_blank=True, default="")
@@ -147,7 +149,7 @@ class Unscored(APIView):
         responses={200: page_schema(previous=False), **refusals(422)},
     )
     def get(self, request: Request, slug: str) -> Response:
-        """The next page begins `after` the last id of this one; scored items are left out."""
+        """Return a page of unscored items, which begins `after` an item id."""
         track, form = _find_track(slug), JudgeForm(data=request.query_params)
         form.is_valid(raise_exception=True)
         named = form.named()
@@ -178,7 +180,9 @@ class Scores(APIView):
         responses={201: OpenApiTypes.OBJECT, **refusals(422)},
     )
     def post(self, request: Request, slug: str) -> Response:
-        """An item that was scored before keeps its first score, so requests can be repeated."""
+        """Store scores. An item that was scored before keeps its first score, so requests can be
+        repeated.
+        """
         track, form = _find_track(slug), ScoresForm(data=request.data)
         form.is_valid(raise_exception=True)
         scores = [(score["id"], score["value"]) for score in form.validated_data["scores"]]

@@ -115,13 +115,13 @@ class Predictions(PublicView):
 
 
 class DisputeForm(RequestBody):
-    """What a dispute must say."""
+    """The reason of a dispute."""
 
     note = serializers.CharField(max_length=MOST_NOTE, help_text="What is wrong with the judgment")
 
 
 class Dispute(APIView):
-    """Dispute the judgment of a prediction of yours: an expert judges it blind."""
+    """Dispute the judgment of one of your predictions: an expert judges it blind."""
 
     @extend_schema(
         operation_id="dispute",

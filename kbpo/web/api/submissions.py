@@ -57,7 +57,7 @@ from scoring.score import DEFAULT
 
 
 class AboutForm(RequestBody):
-    """The description of a run; fields that are left out stay as they are."""
+    """The description of a run; fields that are left out are not changed."""
 
     description = serializers.CharField(required=False, allow_blank=True, max_length=2000)
     paper = serializers.URLField(
@@ -237,8 +237,8 @@ def _common_as_json(submission: Submission, latest: Latest) -> dict[str, Any]:
 
 
 def _judges_as_json(latest: Latest) -> dict[str, Any]:
-    """Return the quality of the judgments of a run; empty before its first number, since it would
-    reveal judgments for others.
+    """Return the quality of the judgments of a run; empty before its first number, since the
+    statistics would reveal judgments for others.
     """
     printed = latest.guaranteed()
     has_number = printed is not None and printed.value is not None
@@ -375,7 +375,7 @@ class SubmissionDetail(APIView):
     )
     def patch(self, request: Request, pk: int) -> Response:
         """Change name, description, links or visibility of a submission, also once it is scored.
-        Fields that are not sent stay as they are. A run that was on the board cannot be private.
+        Fields that are not sent are not changed. A run that was on the board cannot be private.
         """
         submission = find_run(request, pk, own=True)
         form = EditForm(data=request.data, partial=True)  # else a form without a tick takes it off

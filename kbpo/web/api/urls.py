@@ -1,4 +1,4 @@
-"""Addresses of the API."""
+"""URL patterns of the API."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def page_limit(request: Request, fallback: int, most: int) -> int:
 
 ALWAYS_ALLOWED = ("format",)
 PAGE_PARAMETERS = ("page", "page_size", "per_page")
-"""What other services page their lists by"""
+"""Paging parameters of other services, for a helpful refusal"""
 
 
 class APIView(views.APIView):
@@ -236,7 +236,7 @@ def _is_of_type(field: Any, value: Any) -> bool:
 
 
 MOST_SENTENCES = 10
-"""Sentences about fields that one answer has in words"""
+"""Greatest number of sentences about fields in one refusal"""
 
 
 class Refused(APIException):
@@ -266,13 +266,11 @@ REFUSALS: dict[type[Exception], tuple[str, int]] = {
     receive.CannotReceive: ("refused", 409),
     OverBudget: ("over_budget", 402),
 }
-"""What the rooms below decline -> its code and status over the API"""
+"""Exception of the rooms below -> its code and HTTP status"""
 
 
 def _as_refusal(exception: Exception) -> Exception:
-    """Return the API's refusal for an exception of the rooms below; other exceptions as
-    they are.
-    """
+    """Return the API's refusal for an exception of the rooms below; other exceptions unchanged."""
     for kind, (code, status) in REFUSALS.items():
         if isinstance(exception, kind):
             more: dict[str, Any] = {}

@@ -1,9 +1,8 @@
-"""The one place that draws intervals: scales, bars, differences and tie lines as SVG text.
+"""Draws all intervals: scales, bars, differences and tie lines as SVG text.
 
-Everything is a fraction of one (0.3 is 30 %). Positions are percentages of the drawing's width, so
-a bar fills whatever column it stands in and nothing has to be measured in the browser. Colours come
-from the style sheet by class. The result is SVG that is safe in a page: every piece of text
-in it has been escaped.
+Values are fractions of one (0.3 is 30 %). Positions are percentages of the drawing's width, so that
+a bar fills any column without measurements in the browser. Colours come from the style sheet by
+class. The result is SVG that is safe in a page: all text in it is escaped.
 """
 
 import math
@@ -40,20 +39,18 @@ LEGENDS: dict[Kind, str] = {
 PEOPLE_ALONE = "people alone, 80 %"
 HEIGHT = 24
 WHISKER = 8
-"""How much higher a drawing is with the line of people alone"""
+"""Additional height of a drawing with the interval from people alone"""
 BAR = 9
 LANE = 9
 TIES_WIDTH = 28
-"""Width of the column of tie lines: many of them stand closer together"""
+"""Width of the column of tie lines; with many lines they are closer together"""
 SINGLE_VALUE_MARGIN = 0.02
-"""How far an axis goes to either side of the one value that it has"""
+"""Distance from a single value to each end of its axis"""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate with its 80 % and 95 % intervals; any of them may be None where it is not
-    known.
-    """
+    """An estimate with its 80 % and 95 % intervals; any of them may be None if unknown."""
 
     estimate: float | None
     low80: float | None = None
@@ -90,7 +87,7 @@ class Axis:
 
 
 def is_known(value: float | None) -> bool:
-    """Return whether a figure can be drawn at all."""
+    """Return whether a figure can be drawn."""
     return value is not None and math.isfinite(value)
 
 
@@ -101,11 +98,13 @@ def axis_over(
     bounds: tuple[float, float] = (0.0, 1.0),
     zero: bool = False,
 ) -> Axis:
-    """Return the rounded range of all the rows, inside `bounds`, with at most `ticks` ticks.
+    """Return an axis over the rounded range of all rows, inside `bounds`, with at most `ticks`
+    ticks.
 
-    It need not start at 0: the bars mark points. With `zero` the range is made to hold zero, as
-    differences need. One value alone, as of rows where all is judged, stands inside, not at an end;
-    where it is an end of `bounds`, as of a run that is wrong throughout, the axis is all of them.
+    It need not start at 0, since the bars mark points. With `zero` the range includes zero, as
+    differences need. A single value, as of fully judged rows, is placed inside the axis, not at an
+    end. If the value is an end of `bounds`, as of a run with no right prediction, the axis covers
+    `bounds`.
     """
     figures = []
     for interval in intervals:
@@ -141,8 +140,8 @@ def _axis_of_steps(low: float, high: float, ticks: int, bounds: tuple[float, flo
 
 
 def _axis_of_ends(low: float, high: float, bounds: tuple[float, float]) -> Axis:
-    """Return an axis with both ends and the middle only, rounded to 5 points, for
-    narrow columns.
+    """Return an axis with labels at both ends and the middle only, rounded to 5 points, for narrow
+    columns.
     """
     first = math.floor(low * 20 + 1e-9)
     last = max(math.ceil(high * 20 - 1e-9), first + 2)
@@ -243,7 +242,7 @@ def draw_legend(kind: Kind = "final") -> SafeString:
 
 
 def difference_tone(interval: Interval) -> Tone:
-    """Return a if the 80 % interval is above zero, b if below, quiet if it contains zero or is
+    """Return tone a if the 80 % interval is above zero, b if below, quiet if it contains zero or is
     unknown.
     """
     if is_known(interval.low80) and interval.low80 > 0:  # type: ignore[operator]
@@ -273,12 +272,12 @@ def pack_ties(
     groups: Sequence[Iterable[int]], rows: int
 ) -> tuple[int, list[list[tuple[int, Part]]]]:
     """Return the number of lanes, and for each row the (lane, part) of every tie line that crosses
-    it.
+    the row.
 
-    A group is the indices of the rows that cannot be told apart; groups of one row need no line.
-    Lanes are as few as can be: groups are taken from the top, each into the first lane that is
-    free, which meets the lower bound given by the row that most lines cross. A row between two
-    members that is not itself one gets the part "gap".
+    A group has the indices of rows that do not differ significantly; groups of one row need no
+    line. The number of lanes is minimal: groups are placed from the top, each into the first free
+    lane, which reaches the lower bound given by the row with most lines. A row between two members
+    that is not a member gets the part "gap".
     """
     parts: list[list[tuple[int, Part]]] = [[] for _ in range(rows)]
     free_from: list[int] = []
@@ -319,7 +318,7 @@ def draw_ties(lanes: int, parts: Sequence[tuple[int, Part]]) -> SafeString:
 def interval_figures(
     interval: Interval, *, n: int | None = None, level: int = 80
 ) -> tuple[str, str]:
-    """Return the estimate and its interval as written beside a bar: (“30.0”, “28.6–31.4”)."""
+    """Return the estimate and its interval as written next to a bar: (“30.0”, “28.6–31.4”)."""
     low, high = (
         (interval.low95, interval.high95) if level == 95 else (interval.low80, interval.high80)
     )

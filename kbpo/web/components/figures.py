@@ -70,7 +70,7 @@ def duration_text(duration: timedelta | float) -> str:
 
 
 def about_text(duration: timedelta | float) -> str:
-    """Return a duration as a promise: “about 48 min”."""
+    """Return a duration as an estimate: “about 48 min”."""
     return f"about {duration_text(duration)}"
 
 

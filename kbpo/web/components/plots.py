@@ -1,7 +1,7 @@
 """Draws plots as inline SVG: systems, curves, an estimate over time and as judgments arrive.
 
 A plot is a small grid of drawings whose positions are percentages, so that it fills any width while
-its text keeps its size. Curves are in an inner drawing that is stretched, with strokes that are
+its text keeps its size. Curves are in an inner drawing that is stretched, but their strokes are
 not. Every text is escaped here.
 """
 
@@ -22,13 +22,15 @@ PLOT_HEIGHT = 400
 ARRIVAL_HEIGHT = 230
 CURVES_HEIGHT = 300
 WIDTH = 580
-"""Width of a plot on a wide page, for placing names; phones show the names of the first group"""
+"""Width of a plot on a wide page, used to place names; phones show only the names of the first
+group
+"""
 LETTER, LINE = 6.5, 15
 """Width of a letter and height of a line"""
 DOT = 5
-"""Radius around a point that names leave free"""
+"""Radius around a point that is kept free of names"""
 SIDES = ((8, -8, "start"), (8, 16, "start"), (-8, -8, "end"), (-8, 16, "end"))
-"""Places of a name beside its point, the best first: (dx, dy, anchor)"""
+"""Positions of a name relative to its point, the best first: (dx, dy, anchor)"""
 DAY = 86400
 MINUTES = (1, 5, 15, 60, 180, 360)
 STEPS = (*(minutes / 1440 for minutes in MINUTES), 1, 2, 7, 14, 30, 91, 182, 365, 3650, 36500)
@@ -58,7 +60,7 @@ class Curve:
     points: Sequence[tuple[float, float]]
     kind: str = "path"
     named_at: float = 1.0
-    """Share of the line after which its name stands"""
+    """Share of the line after which its name is placed"""
     is_short: bool = False
     """Whether phones have room for its name"""
 
@@ -73,10 +75,10 @@ class Dot:
     x_ends: Ends | None = None
     y_ends: Ends | None = None
     label: str = ""
-    """Text for a pointer and a screen reader"""
+    """Text for a tooltip and for screen readers"""
     is_named: bool = True
     is_first: bool = True
-    """In colour, and named on phones too"""
+    """Whether the dot is coloured, and named on phones too"""
     has_disc: bool = True
 
 

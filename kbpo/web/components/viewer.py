@@ -9,19 +9,18 @@ from django.utils.safestring import SafeString, mark_safe
 
 Role = Literal["subject", "object", "provenance", "other", "entity"]
 NAME: Role = "entity"
-"""The role of a name in a document read whole: with a number, and a type"""
+"""The role of a name in a document that is read in full: with a number and a type"""
 
 BADGES: Mapping[str, str] = {"subject": "A", "object": "B"}
 
 
 @dataclass(frozen=True)
 class Span:
-    """Characters `start` to `end` (exclusive) of a text, and what they are on the page.
+    """Characters `start` to `end` (exclusive) of a text, with their role on the page.
 
     `number` and `type` belong to the role entity: a running number for each entity and the type of
-    its mention.
-    `first` and `last` say whether this piece begins or ends the whole mark; a mark that crosses
-    another is cut in two.
+    its mention. `first` and `last` are whether this piece begins or ends the whole mark; a mark
+    that crosses another is cut in two.
     """
 
     start: int
@@ -35,7 +34,9 @@ class Span:
 
     @property
     def order(self) -> tuple[int, int, bool]:
-        """Return the sort key of outer marks first: by start, then longer, then provenance."""
+        """Return the sort key that puts outer marks first: by start, then longer, then
+        provenance.
+        """
         return self.start, -self.end, self.role != "provenance"
 
 

@@ -27,7 +27,7 @@ from kbpo.tracks.recall import recall_of
 from kbpo.web.http import current_admin, for_admins, form_pk
 
 LISTED = 20
-"""Uploads on a page"""
+"""Number of uploads on a page"""
 
 
 class UploadForm(forms.Form):

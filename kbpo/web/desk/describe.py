@@ -36,7 +36,9 @@ from kbpo.web.http import for_admins
 
 MOST_PEOPLE = 15
 KEPT = 200
-"""Characters of what was there before that the log has in its own column; the rest stands beside"""
+"""Greatest number of characters of an old value in the log's own column; the rest is in the other
+column
+"""
 
 
 Change = tuple[str, str, str]

@@ -161,7 +161,7 @@ def make_gold_from_answer(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _make_gold(request: HttpRequest, source: Question, answer: object) -> HttpResponse:
-    """Return the page of the question with an answer to begin with (GET), or make the gold question
+    """Return the page of the question with an initial answer (GET), or make the gold question
     (POST).
     """
     back = reverse("desk-gold", args=[source.track.slug])

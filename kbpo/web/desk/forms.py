@@ -26,12 +26,12 @@ SAMPLE = (
     "The ferry to Marsk runs again from Monday. It had been laid up since the storm of March.",
     "From Monday there is a ferry to Marsk once more; the storm had stopped it in March.",
 )
-"""Texts that a preview shows where the tutorial has none"""
+"""Texts that a preview shows if the tutorial has none"""
 
 
 @for_admins
 def show_forms(request: HttpRequest) -> HttpResponse:
-    """Return the forms and a field for a new one. A POST stores it, or shows what is wrong."""
+    """Return the forms and a field for a new one. A POST stores it, or shows its errors."""
     wrong: tuple[str, ...] = ()
     text = EXAMPLE.read_text(encoding="utf-8")
     if request.method == "POST":

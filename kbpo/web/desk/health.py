@@ -28,21 +28,23 @@ from kbpo.web.components.figures import count_text, duration_text
 from kbpo.web.desk.stages import SCORE, stages
 
 PATIENCE = 1.0
-"""Seconds in which workers answer a call"""
+"""Seconds in which workers must respond"""
 COUNT_KEPT = "health.workers"
 COUNTED = 30
-"""Seconds for which the number of workers is cached: each count takes PATIENCE"""
+"""Seconds for which the number of workers is cached, since each count takes PATIENCE"""
 STILL = timedelta(minutes=3)
-"""A clock that has not beaten for longer stands still"""
+"""Age of the last beat beyond which the clock counts as stopped"""
 LEAST_FREE = 0.05
 """Share of the disk that should be free"""
 BACKUP_EVERY = timedelta(days=2)
 FIRST_BACKUP = timedelta(days=3)
-"""After the first score: what is there by then could not be had again"""
+"""Time after the first score until which a backup must exist, since scores cannot be reproduced
+without the judgments
+"""
 BACKUP_MARK = "last-backup"
-"""The file that a backup touches, where uploads are kept; its time is that of the last backup"""
+"""The file that a backup touches, in the folder of uploads; its time is that of the last backup"""
 NOT_OURS = ("people", "an admin")
-"""Steps of the journey that no worker moves; nor what is judged before it is scored (SCORE)"""
+"""Steps that no worker performs, and judging before scores (SCORE)"""
 
 
 @dataclass(frozen=True)

@@ -61,16 +61,16 @@ A_WEEK = timedelta(days=7)
 SPENDING = ("open", "frozen")
 """Statuses of tracks that spend money"""
 FEW = 4
-"""Annotators and failures that stand on the desk at once"""
+"""Number of annotators and failures on the desk"""
 NEARLY = Decimal("0.8")
-"""Share of a cap from which on the desk shows it"""
+"""Share of a cap from which on the desk shows the cap"""
 
 
 @for_admins
 @in_snapshot
 def show_desk(request: HttpRequest) -> HttpResponse:
-    """Return what needs an admin: late stages, failures, money; with `?part=live` the part that
-    refreshes itself. A POST runs the action of its form.
+    """Return the page of what needs an admin: late stages, failures, money; with `?part=live` the
+    part that refreshes itself. A POST runs the action of its form.
     """
     if request.method == "POST":
         return run_action(request, ACTIONS)
@@ -257,7 +257,7 @@ def _retry_release(request: HttpRequest, row: Release) -> None:
 
 
 def dismiss_failure(request: HttpRequest) -> HttpResponse:
-    """Take a failure off the list, and log why."""
+    """Dismiss a failure, and log why."""
     kind, pk = form_text(request, "kind"), form_pk(request)
     user, why = current_admin(request), form_reason(request)
     try:
@@ -280,7 +280,7 @@ def dismiss_failure(request: HttpRequest) -> HttpResponse:
 
 
 def keep_shown_workers(request: HttpRequest) -> HttpResponse:
-    """Keep all workers that the page showed as undecided: current signals do not count any more."""
+    """Keep all workers that the page showed as undecided; their current signals no longer count."""
     why, kept = form_reason(request), 0
     if not why:
         messages.error(request, "Nothing was decided: give a reason for the log.")
@@ -300,7 +300,9 @@ def keep_shown_workers(request: HttpRequest) -> HttpResponse:
 
 
 def stop_publishing_everywhere(request: HttpRequest) -> HttpResponse:
-    """Stop publishing everywhere, or take down everything that is open, if the word was typed."""
+    """Stop publishing everywhere, or take down all open HITs, if the confirmation word was
+    typed.
+    """
     why = form_reason(request)
     if not has_typed_word(request, "stop"):
         messages.error(request, "Nothing was stopped: type the word stop to arm the button.")

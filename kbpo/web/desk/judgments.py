@@ -45,7 +45,7 @@ from kbpo.web.expensive import export
 from kbpo.web.http import current_admin, for_admins
 
 SHOWN = 100
-"""Problems on the page"""
+"""Number of problems on the page"""
 
 
 def judgment_lines(track: Track, *, public: bool = False) -> Iterator[str]:
@@ -75,8 +75,8 @@ def import_file(
     partly: bool = False,
     is_public: bool | None = None,
 ) -> ImportCounts:
-    """Import a file of judgments, and return the result. They are public if `is_public`, by default
-    on studies alone. Raises CannotImport.
+    """Import a file of judgments, and return the result. With `is_public` they are public; by
+    default only on studies. Raises CannotImport.
     """
     text_kind(track)
     done = import_judgments(
@@ -149,7 +149,7 @@ def why_no_ratings(track: Track) -> str:
 
 
 SHOWN_PROBLEMS = 20
-"""Problems of a file that the page shows"""
+"""Number of problems of a file that the page shows"""
 
 
 @for_admins

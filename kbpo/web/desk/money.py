@@ -52,7 +52,7 @@ KINDS = {
     "documents": "Whole documents",
     "late": "Answers that came too late",
 }
-"""What a purpose that is no submission's is for, by its kind."""
+"""Purposes other than submissions -> their description"""
 MOST_SHOWN = 500
 
 

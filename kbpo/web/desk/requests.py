@@ -48,7 +48,7 @@ OWED = (
     Column("since"),
     Column("address"),
 )
-"""What is to be paid, for the bank. Holds names: for admins only."""
+"""Columns of payments for the bank. The file contains names, so it is for admins only."""
 TAKEN_BACK = {True: "What was refused is paid.", False: "Reinstated."}
 MOST_SHOWN = 200
 NOBODY_COMES = "Volunteers are closed for the service: open them under “The service”."
@@ -94,7 +94,7 @@ def show_requests(request: HttpRequest) -> HttpResponse:
 
 
 def _failed_tutorials() -> QuerySet[TutorialRun]:
-    """Return the last attempt of everybody without attempts left, for the latest version of each
+    """Return the last attempt of each worker without attempts left, for the latest version of each
     tutorial.
     """
     runs = TutorialRun.objects.filter(passed=False, attempt=teach.ATTEMPTS)

@@ -26,7 +26,7 @@ SUBMISSIONS = (
 SCORE = ("Judge and score", "estimate", "judging", timedelta(days=7))
 
 RELEASE_AGAIN = "Nothing was published. Remove the cause, then retry."
-"""What to do about a release that was not made"""
+"""Advice for a release that was not made"""
 
 
 def stages() -> list[Stage]:
@@ -54,11 +54,11 @@ class Run:
     state: str
     since: datetime
     batch: Batch | None = None
-    """Its questions, once people are asked"""
+    """Its batch of questions, once people are asked"""
 
     @property
     def share(self) -> float:
-        """The share of its questions that is settled."""
+        """Return the share of its questions that is settled."""
         return (
             self.batch.n_finished / self.batch.n_questions
             if self.batch and self.batch.n_questions

@@ -292,7 +292,7 @@ def new_track(request: HttpRequest) -> HttpResponse:
 
 @for_admins
 def show_track(request: HttpRequest, slug: str) -> HttpResponse:
-    """Return the page of a track. A POST moves it to another state."""
+    """Return the page of a track. A POST changes its status."""
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
     refusal = _change_status(track, request) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
@@ -343,8 +343,8 @@ def show_track(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _change_status(track: Track, request: HttpRequest) -> str:
-    """Move the track, and return why not, as a sentence; empty if it was moved. A draft is opened
-    only if a run could be paid and, with open steps, only after a confirmation.
+    """Change the status of the track, and return why not, as a sentence; empty if it was changed. A
+    draft is opened only if a run could be paid and, with open steps, only after a confirmation.
     """
     verb, who = request.POST.get("verb", ""), current_admin(request)
     if verb == "release":
@@ -376,12 +376,12 @@ def _change_status(track: Track, request: HttpRequest) -> str:
 
 
 GOLD_WANTED = 10
-"""Gold questions of a track; fewer are soon known to everybody"""
+"""Recommended number of gold questions of a track; a smaller set soon becomes known"""
 READ_WANTED = 20
-"""Documents that are read in full before recall says much"""
+"""Recommended number of documents to read in full before recall is informative"""
 
 OPEN = "Open"
-"""The step that the others come before"""
+"""The step that must come last, after all others"""
 
 
 @dataclass(frozen=True)
@@ -393,14 +393,14 @@ class Step:
     says: str
     url: str
     verb: str
-    """What its button says"""
+    """Text of its button"""
     price: Decimal | None = None
     needed: bool = True
-    """Whether a track is not ready without it"""
+    """Whether the track is not ready without it"""
     another: tuple[str, str] | None = None
-    """Another way to do it: address and words of a link"""
+    """An alternative: address and text of a link"""
     under_way: bool = False
-    """Whether all that it lacks is ordered"""
+    """Whether everything that it still needs was ordered"""
 
 
 def checklist_of(track: Track) -> list[Step]:
@@ -423,7 +423,7 @@ def checklist_of(track: Track) -> list[Step]:
 
 
 def next_step(steps: list[Step]) -> Step | None:
-    """Return the first open step; None without one."""
+    """Return the first open step; None if there is none."""
     return next(iter(open_steps(steps)), None)
 
 
@@ -467,7 +467,7 @@ def _page_step(track: Track) -> Step:
 
 
 def _reading_steps(track: Track) -> Iterator[Step]:
-    """Yield the step of documents read in full, where recall is estimated from them."""
+    """Yield the step of documents read in full, if recall is estimated from them."""
     if recall_of(track) is None:
         return
     drawn = DocumentSample.objects.filter(track=track)

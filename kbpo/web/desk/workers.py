@@ -45,7 +45,7 @@ from kbpo.web.research.teams import (
 from kbpo.web.table import Column, Table, code, link, tag
 
 MOST_READ = 8
-"""Answers in doubt that stand on a page in words"""
+"""Number of doubtful answers that a page shows in words"""
 
 
 def _worker_cell(line: Any) -> SafeString:
@@ -162,8 +162,8 @@ def _change_worker(request: HttpRequest, handle: str) -> str:
 
 @for_admins
 def show_answer(request: HttpRequest, pk: int) -> HttpResponse:
-    """Return an answer beside the right one and those of others; with `?refuse` the form for a
-    rejection. A POST rejects it, or undoes that.
+    """Return an answer next to the right one and those of others; with `?refuse` the form for a
+    rejection. A POST rejects the answer, or undoes that.
     """
     pair = describe.worker_and_answer(pk)
     if pair is None:
@@ -233,7 +233,7 @@ def _text(request: HttpRequest, name: str) -> str:
 
 MOST_USES = 200
 REQUESTS = 20
-"""Requests for accounts on a page; the others follow as these are answered"""
+"""Number of account requests on a page; others appear when these are answered"""
 
 
 @for_admins

@@ -26,7 +26,7 @@ from kbpo.web.judging.views import for_annotators, raw_fields, render_question
 
 
 def next_url(request: HttpRequest) -> str:
-    """Return the wanted address if it is on this site; else that of the next question."""
+    """Return the requested address if it is on this site; else that of the next question."""
     wanted = request.POST.get("next") or request.GET.get("next") or ""
     ours = url_has_allowed_host_and_scheme(
         wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure()
@@ -154,7 +154,7 @@ def show_explained(
     onward: str,
     context: dict[str, object],
 ) -> HttpResponse:
-    """Return the question with the right answer, the worker's answer beside it, and the
+    """Return the question with the right answer, the worker's answer next to it, and the
     explanation.
     """
     question, result = lesson.asked(run.attempt)[number - 1], run.answers[number - 1]

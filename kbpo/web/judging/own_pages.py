@@ -47,7 +47,7 @@ STATES = {
 UNPAID = ("failed", "rejected")
 A_PAGE = 50
 COUNTED = 200
-"""Open questions that are counted; of more it is said that there are more"""
+"""Greatest number of open questions that are counted; the page states when there are more"""
 
 
 @for_annotators
@@ -104,7 +104,7 @@ def _kinds_of_work(
     worker: Worker, learned: list[str], learnable: list[str], *, anything: bool
 ) -> list[dict[str, Any]]:
     """Return the interfaces with open questions, with a paid tutorial, or with a failed one.
-    `anything`: whether any question is open.
+    `anything` is whether any question is open.
     """
     kinds = []
     rates, own = hourly_rates(), hourly_rates(worker=worker)
@@ -341,7 +341,7 @@ def show_leaving(request: HttpRequest, worker: Worker) -> HttpResponse:
 
 
 def _leave(request: HttpRequest, worker: Worker) -> str:
-    """Store the wish, and return why not, as a sentence; empty if it was stored."""
+    """Store the request to be erased, and return why not, as a sentence; empty if it was stored."""
     if request.POST.get("stay"):
         if leave.cancel_leaving(worker):
             messages.success(request, "Good. Nothing is erased.")

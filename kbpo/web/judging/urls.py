@@ -1,4 +1,4 @@
-"""Addresses of the annotation pages."""
+"""URL patterns of the annotation pages."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ STOPPED = "You stopped. Your draft is saved, unless somebody else takes the ques
 
 
 def for_annotators(view: WorkerView[P]) -> View[P]:
-    """Wrap a view for annotators; everybody else reads why they may not judge."""
+    """Wrap a view for annotators; other users get a page on why they may not judge."""
 
     @never_cache
     def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
@@ -96,8 +96,8 @@ def for_annotators(view: WorkerView[P]) -> View[P]:
 
 
 def _logged_out(request: HttpRequest, token: object) -> HttpResponse:
-    """Return the way to log in again after the session has ended. Posted fields are stored as a
-    draft, since the address of a question is a secret of its holder.
+    """Return the page for logging in again after the session has ended. Posted fields are stored as
+    a draft, which is safe since the address of a question is a secret of its holder.
     """
     back = request.get_full_path() if request.method == "GET" else reverse("annotate_next")
     if request.method == "POST" and token is not None:
@@ -120,9 +120,9 @@ def _other_login(request: HttpRequest) -> JsonResponse:
 
 
 def handle_stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Return the answer to a form that is older than the login of its sender, or came from another
-    site. The form of a question comes back with its fields; a script gets a new token and sends
-    again.
+    """Return the response to a form that is older than the login of its sender, or came from
+    another site. The form of a question is shown again with its fields; a script gets a new token
+    and sends again.
     """
     match = request.resolver_match
     if match is not None and match.url_name in ("annotate_question", "annotate_draft"):
@@ -134,7 +134,7 @@ def handle_stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def _page_of_stale_form(request: HttpRequest, token: str) -> HttpResponse | None:
-    """Return the page of a question with the posted fields; None if somebody else holds it."""
+    """Return the page of a question with the posted fields; None if another worker holds it."""
     if not getattr(request.user, "is_annotator", False):
         return None
     in_hand = _own_assignment(worker_of(request.user), token)  # type: ignore[arg-type]
@@ -149,7 +149,7 @@ def _page_of_stale_form(request: HttpRequest, token: str) -> HttpResponse | None
 def refusal_page(
     request: HttpRequest, sentence: str, *, link: str = "", action: str = "", status: int = 403
 ) -> HttpResponse:
-    """Return a page with a sentence that says why not, and a link."""
+    """Return a page with a refusal, and a link."""
     context = {"sentence": sentence, "link": link, "action": action}
     return render(request, "annotation/refused.html", context, status=status)
 
@@ -182,7 +182,7 @@ def _redirect_to_next(request: HttpRequest, worker: Worker) -> HttpResponseRedir
 
 
 def _next_assignment(request: HttpRequest, worker: Worker) -> Assignment | HttpResponseRedirect:
-    """Return the next assignment, or a redirect where there is none."""
+    """Return the next assignment, or a redirect if there is none."""
     if worker.excluded_at is not None:
         messages.warning(request, EXCLUDED)
         return redirect("annotate")
@@ -230,7 +230,7 @@ def show_question(request: HttpRequest, worker: Worker, token: str) -> HttpRespo
 
 
 def _lost_reason(assignment: Assignment) -> str:
-    """Return why a worker does not hold a question any more, and what becomes of their answer."""
+    """Return why a worker no longer holds a question, and what happens to their answer."""
     if assignment.raw is not None:
         return LATE
     if has_stake(assignment.worker_id, assignment.hit_id):
@@ -239,8 +239,8 @@ def _lost_reason(assignment: Assignment) -> str:
 
 
 def _own_assignment(worker: Worker, token: str) -> HeldAssignment | None:
-    """Return the assignment with this token if it is this worker's, else None. Raises Http404 if
-    there is none.
+    """Return the assignment with this token; None if another worker has it. Raises Http404 if there
+    is none.
     """
     in_hand = held_assignment(token)
     if in_hand is None:
@@ -313,7 +313,9 @@ def _question_page(
     error: str = "",
     part: bool = False,
 ) -> HttpResponse:
-    """Return the page of an assignment, or with `part` what changes with the question."""
+    """Return the page of an assignment, or with `part` only the part that changes with the
+    question.
+    """
     assignment, asked = in_hand.assignment, in_hand.questions
     context = {
         "assignment": assignment,

@@ -48,11 +48,11 @@ class Entry:
     lesson: Tutorial | None
     proof: str = ""
     assignment: str = ""
-    """The assignment in hand: what is done here counts for it alone until the platform lists it"""
+    """The current assignment: steps on this page count for it only, until the platform lists it"""
 
     @property
     def carried(self) -> list[tuple[str, str]]:
-        """The hidden fields of every form; none outside of a frame."""
+        """Return the hidden fields of every form; none outside of a frame."""
         return [("proof", self.proof)] if self.proof else []
 
 
@@ -62,7 +62,7 @@ def entry_for(worker: Worker, interface: str, go: FrameAssignment) -> Entry:
 
 
 def is_ready(worker: Worker, interface: str, go: FrameAssignment, *, begun: bool) -> bool:
-    """Return whether a worker may see the questions. Whoever has begun a HIT need not do the
+    """Return whether a worker may see the questions. A worker who has begun the HIT need not do the
     tutorial.
     """
     return consent.has_consented(worker, go.assignment) and (
@@ -76,7 +76,7 @@ def has_learned(worker: Worker, interface: str, go: FrameAssignment) -> bool:
 
 
 def _lesson_for(worker: Worker, interface: str, go: FrameAssignment) -> Tutorial | None:
-    """Return the tutorial that a worker must pass first; None without one."""
+    """Return the tutorial that a worker must pass first; None if there is none."""
     teaches = platform_of(worker.platform).capabilities.teaches_in_frame
     if not teaches or interface in teach.taught_interfaces(worker, go.assignment):
         return None
@@ -151,8 +151,8 @@ def _lesson_question(
 def _explain_lesson(
     request: HttpRequest, entry: Entry, lesson: Tutorial, run: TutorialRun
 ) -> HttpResponse | None:
-    """Return the explanation of an answer to the tutorial; None for one out of turn, which changes
-    nothing.
+    """Return the explanation of an answer to the tutorial; None for an answer out of turn, which
+    changes nothing.
     """
     number = request.POST.get("version", "")
     if number != str(len(run.answers) + 1):
@@ -187,8 +187,8 @@ class FrameAssignment:
     handle: str
     site: str
     external_id: str = ""
-    """The worker's own id there; only the marketplace's address tells it, our forms carry the
-    hash"""
+    """The worker's own id on the marketplace. Only the marketplace's address contains it; our forms
+    contain the hash"""
 
     @property
     def proof(self) -> str:

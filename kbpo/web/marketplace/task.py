@@ -1,9 +1,9 @@
 """Task pages: a HIT inside the frame of a marketplace. HTTP only; no cookie is read, set or needed.
 
-A preview shows the first question and stores nothing. Accepted, the questions come one after the
-other; each answer is checked here and carried on in the form. At the end the page sends the whole
-of it to the marketplace by a plain form, and from there it comes back to us: what we keep meanwhile
-is a draft, and never an answer.
+A preview shows the first question and stores nothing. After acceptance the questions come one by
+one; each answer is checked here and carried on in the form. At the end the page sends all answers
+to the marketplace by a plain form, and we collect them from there: what we store meanwhile is a
+draft, never an answer.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ NOT_AVAILABLE = "ASSIGNMENT_ID_NOT_AVAILABLE"
 ENDED = ("cancelled", "settled", "unanswered")
 CARRIED = ("proof", "answer")
 NEW_NAMES = Limit("task.names", 60, 3600)
-"""Workers whom we have never met that one address may name in an hour"""
+"""Greatest number of unknown workers that one address may name in an hour"""
 NOT_OURS = "This page was not opened by a known marketplace. Nothing can be sent."
 NOT_FOR_YOU = "This HIT is not for you. Please return it; it costs you nothing."
-"""One sentence for whoever is refused: anybody may write anybody's id into an address"""
+"""The same sentence for every refused worker, since anybody may write any id into an address"""
 BUSY = "Too many people have this HIT open. Please return it, or reload in some minutes."
 FULL = "Too many people have this HIT open: your answers are kept only in this browser."
 GONE = "This HIT is no longer needed. Please return it; it costs you nothing."
@@ -205,8 +205,8 @@ def _posted_draft(request: HttpRequest, questions: list[Question]) -> dict[str, 
 def _store_answer(
     request: HttpRequest, go: FrameAssignment, questions: list[Question]
 ) -> HttpResponse:
-    """Return the next question, or the same one with an error, or the form that submits the HIT.
-    The draft is stored already.
+    """Return the next question, the same one with an error, or the form that submits the HIT. The
+    draft is stored already.
     """
     done = _finished_answers(questions, read_json(request.POST.get("answer", "")))
     asked = next((question for question in questions if question.pk not in done), None)
@@ -329,7 +329,7 @@ def _hit_summary(hit: HIT, questions: list[Question]) -> dict[str, Any]:
 def refusal_page(
     request: HttpRequest, sentence: str, status: int = 200, *, say: str = ""
 ) -> HttpResponse:
-    """Return a page with a sentence that says why not, and a link for feedback."""
+    """Return a page with a refusal, and a link for feedback."""
     return render(
         request, "annotation/task_no.html", {"sentence": sentence, "say": say}, status=status
     )
@@ -349,7 +349,7 @@ def show_task_document(request: HttpRequest, signed: str, pk: int) -> HttpRespon
 @in_frame
 @require_GET
 def show_payment(request: HttpRequest, signed: str) -> HttpResponse:
-    """Return the page on which a worker takes a payment: one button."""
+    """Return the page on which a worker accepts a payment: one button."""
     bonus = get_object_or_404(Bonus, pk=proof.bonus_of(signed) or 0)
     site = origin_of(request.GET.get("turkSubmitTo", ""))
     assignment = request.GET.get("assignmentId", NOT_AVAILABLE)
@@ -367,8 +367,8 @@ def show_payment(request: HttpRequest, signed: str) -> HttpResponse:
 @csrf_exempt
 @require_http_methods(["POST"])
 def handle_notification(request: HttpRequest, signed: str) -> HttpResponse:
-    """Handle a notification of a marketplace as a hint where to look. The address itself is a
-    secret.
+    """Handle a notification of a marketplace, which only hints at HITs to reconcile. The address
+    itself is a secret.
     """
     platform = proof.platform_of_notification(signed)
     if platform is None:

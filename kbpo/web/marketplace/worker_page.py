@@ -21,7 +21,7 @@ from kbpo.web.judging.own_pages import APPEALED, store_feedback
 from kbpo.web.judging.views import interface_title
 
 LATEST = 5
-"""Answers that a page shows in words"""
+"""Number of answers that a page shows in words"""
 
 
 @never_cache

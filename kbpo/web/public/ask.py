@@ -24,12 +24,12 @@ from kbpo.web.http import client_address, client_network
 from kbpo.web.public.people import LOGINS_OF_NAME
 
 REQUESTS_OF_ADDRESS = Limit("ask.ask", 20, 3600)
-"""Requests for an account or a team that one address may make in an hour"""
+"""Greatest number of requests for an account or a team from one address in an hour"""
 RESETS_OF_ADDRESS = Limit("ask.reset", 20, 3600)
-"""Resets of passwords that one address may ask for in an hour"""
+"""Greatest number of password resets from one address in an hour"""
 RESET_MAILS = Limit("ask.reset.mail", 3, 3600)
-"""Mails with a link that one mailbox is sent in an hour, whoever asks for them: the page says the
-same of the next one"""
+"""Greatest number of reset mails to one mailbox in an hour, whoever requests them; the page shows
+the same message beyond it"""
 TOO_MANY = "Many requests came from your network in the last hour. Try again later."
 
 
@@ -67,7 +67,9 @@ class AskForm(forms.Form):
 
 @never_cache
 def ask_for_account(request: HttpRequest) -> HttpResponse:
-    """Show the form for an account, or for a team to users who are logged in; store a request."""
+    """Return the form for an account, or for a team to users who are logged in. A POST stores a
+    request.
+    """
     user = request.user if isinstance(request.user, User) else None
     form = AskForm(request.POST or None, user=user)
     if request.method != "POST" or not form.is_valid():

@@ -45,7 +45,7 @@ from kbpo.web.research.judged import is_restricted, metric_scores, sees_only_pub
 from scoring.report import FEW, Part, Report
 
 LEAST_LABELS = FEW
-"""Judgments of each of the two from which a relation is listed"""
+"""Judgments of each system from which a relation is listed"""
 MISSING = "One of these systems is not on this board: it is unscored, private, or of another track."
 
 
@@ -66,7 +66,7 @@ def compare_newest_track(request: HttpRequest) -> HttpResponse:
 @expensive
 @in_snapshot
 def show_comparison(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the comparison of two systems, or the list to choose from. `?a=12&b=15` (or two of
+    """Return the comparison of two systems, or the list to choose from. `?a=12&b=15` (or two of
     `?s=`) are submissions; `?evaluation=7` selects an earlier evaluation.
     """
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
@@ -322,16 +322,16 @@ ON_A_PAGE = 10
 MOST_DOTS = 500
 """The largest number of inputs in the plot"""
 SPREAD, GOLDEN_ANGLE = 0.012, 2.4
-"""Inputs with the same ratings are placed around one point like the seeds of a sunflower"""
+"""Inputs with the same ratings are placed around one point like seeds of a sunflower"""
 ORDERS = {
     "a": "first is ahead, most first",
     "b": "second is ahead, most first",
     "input": "order of the inputs",
 }
 FIELDS = ("order", "q", "against", "page")
-"""Parameters of this part of the page"""
+"""URL parameters of this part of the page"""
 SAME = 1e-9
-"""Ratings that differ by less are a tie"""
+"""Ratings that differ by less count as a tie"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -340,21 +340,23 @@ class Table:
 
     keys: list[str]
     instances: np.ndarray
-    """(n, 2)"""
+    """(n, 2) instances"""
     ratings: Mapping[int, RatedTarget]
-    """Target -> what people said"""
+    """Target -> its ratings"""
     targets: np.ndarray
-    """(n, 2)"""
+    """(n, 2) targets"""
     values: np.ndarray
-    """(n, 2) mean ratings in [0, 1]; NaN: none"""
+    """(n, 2) mean ratings in [0, 1]; NaN without ratings"""
     scorers: list[tuple[int, str]]
-    """(number, name)"""
+    """(primary key, name) of each scorer"""
     scores: np.ndarray
-    """(n, 2, k); NaN where one says nothing"""
+    """(n, 2, k) scores; NaN without a score"""
 
     @property
     def rating_differences(self) -> np.ndarray:
-        """Return (n,) first minus second; NaN unless both are rated."""
+        """Return (n,) the first system's mean rating minus the second's; NaN unless both
+        are rated.
+        """
         return np.asarray(self.values[:, 0] - self.values[:, 1])
 
 
@@ -365,7 +367,7 @@ def side_by_side(
     may not be shown.
 
     `asked` may have `order` (a key of `ORDERS`), `q` (words in a text), `against` (the number of a
-    metric: only inputs where it prefers the other text than people do), and `page`.
+    metric: only inputs where the metric and people prefer different texts), and `page`.
     """
     kind = kind_of(a.track)
     if not kind.rates or kind.opposes or not (shows_judgments(a) and shows_judgments(b)):
@@ -468,7 +470,7 @@ def _rows_with_words(kind: Kind, table: Table, query: str) -> np.ndarray:
 
 def _pair_context(kind: Kind, table: Table, at: int, rated_as: Criterion) -> dict[str, Any]:
     """Return an input with the texts of both systems: the text, the single ratings by criterion on
-    the scale that people read, and the scores of metrics.
+    the scale for readers, and the scores of metrics.
     """
     instances, targets = table.instances[at].tolist(), table.targets[at].tolist()
     shown = kind.to_judge(instances)
@@ -518,8 +520,8 @@ def _input_parts(kind: Kind, both: list[dict[str, Any]]) -> list[tuple[str, str]
 def _draw_ratings(
     table: Table, rated_as: Criterion, a: Submission, b: Submission
 ) -> SafeString | str:
-    """Return a scatter plot of the mean ratings of both, a dot for each input; empty if no input
-    has both.
+    """Return a scatter plot of the mean ratings of both systems, one dot for each input; empty if
+    no input has both.
     """
     both = np.flatnonzero(~np.isnan(table.rating_differences))[:MOST_DOTS]
     if not both.size:

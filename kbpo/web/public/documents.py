@@ -26,11 +26,11 @@ from kbpo.web.research.judged import is_of_team, sees_only_public, shows_judgmen
 Asking = HttpRequest | Request
 PAGE = 50
 MOST_FOUND = 500
-"""Documents that a search lists"""
+"""Greatest number of documents that a search lists"""
 LONGEST_WORDS = 200
-"""Characters that are searched for"""
+"""Greatest number of characters of a search"""
 BEGINS = 200
-"""Characters of a text that a list has"""
+"""Number of characters of a text in a list"""
 NOT_DOWNLOADABLE = "Its documents cannot be downloaded here: ask the organisers."
 
 
@@ -50,7 +50,7 @@ def may_read(request: Asking, track: Track) -> bool:
 
 
 def list_documents(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the documents in loading order, filtered by words of their text."""
+    """Return the documents in loading order, filtered by words of their text."""
     track = find_readable_track(request, slug)
     words = request.GET.get("q", "").replace("\0", "").strip()[:LONGEST_WORDS]
     after = request.GET.get("after", "")

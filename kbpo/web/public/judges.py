@@ -1,4 +1,4 @@
-"""Writes sentences about the error of the judges, beside scores and boards."""
+"""Writes sentences about the error of judgments, next to scores and boards."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ UNCHECKED = "No expert has checked any of these judgments yet."
 
 
 def sentences_on_board(shown: Board) -> list[str]:
-    """Return the sentences under a board; none before its first scores."""
+    """Return the sentences below a board; none before its first scores."""
     if not shown.rows:
         return []
     judges, people = judges_of(shown.evaluation), reliability_for_board(shown)
@@ -63,7 +63,9 @@ def reliability_for_board(shown: Board) -> Reliability:
 
 
 def _expert_sentence(shown: Board) -> str:
-    """Return how far experts agree with the judgments of a track; empty without checks."""
+    """Return a sentence on how far experts agree with the judgments of a track; empty without
+    checks.
+    """
     checks = shown.report.expert.get(shown.criterion)
     if checks is None or not checks.checked or checks.agree.value is None:
         return ""
@@ -91,7 +93,7 @@ def sentences_on_run(
     checked: bool,
     words: Words,
 ) -> list[str]:
-    """Return the sentences beside the guaranteed number of a run; none without a number.
+    """Return the sentences next to the guaranteed number of a run; none without a number.
     `corrected` is the number after expert checks; with `checked` the page mentions experts
     elsewhere.
     """
@@ -146,7 +148,9 @@ def _noise_sentences(judges: Judges) -> list[str]:
 
 
 def _difference_sentences(judges: Judges, words: Words) -> list[str]:
-    """Return how far two ratings of the same text differ; empty if none was rated twice."""
+    """Return a sentence on how far two ratings of the same text differ; empty if none was rated
+    twice.
+    """
     if judges.differ is None:
         return []
     items = words.item if judges.twice == 1 else words.items
@@ -174,8 +178,8 @@ def _rater_sentences(judges: Judges) -> list[str]:
 
 
 def _reliability_sentences(people: Reliability) -> list[str]:
-    """Return Fleiss' κ and the error on questions with known answers, for all annotators of a
-    track.
+    """Return sentences with Fleiss' κ and the error on questions with known answers, for all
+    annotators of a track.
     """
     sentences = []
     if people.kappa is not None:

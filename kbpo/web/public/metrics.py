@@ -40,21 +40,21 @@ from scoring.score import DEFAULT
 WORTHS = (1.05, 1.1, 1.2, 1.5, 2.0, 3.0)
 """Contours of equal worth"""
 LEAST_GAMMA = 0.4
-"""Where the axis of γ ends at the earliest"""
+"""The axis of γ reaches at least this value"""
 STEPS = 40
-"""Steps in which a contour is drawn"""
+"""Number of steps with which a contour is drawn"""
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 MOST_DRAWN = 10.0
-"""Where the axis of a ratio ends at the latest"""
+"""The axis of a ratio reaches at most this value"""
 BIASED = 0.05, 0.09
-"""Biases from which a cell is bold, and filled"""
+"""Biases from which a cell is bold, and from which it is filled"""
 CORRELATED = 0.3, 0.5
-"""Correlations from which it is"""
+"""Correlations from which a cell is bold, and from which it is filled"""
 
 
 @expensive
 def show_metrics(request: HttpRequest, slug: str) -> HttpResponseBase:
-    """Show the page, or with `?format=csv` one `figure` as a table; `?criterion=` selects the
+    """Return the page, or with `?format=csv` one `figure` as a table; `?criterion=` selects the
     criterion.
     """
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
@@ -185,7 +185,7 @@ def _quadrants(kind: Kind, criterion: Criterion, stored: Worth) -> dict[str, Any
 
 def _public_example(kind: Kind, instances: Sequence[int]) -> str:
     """Return the first text by a system on the board whose judgments are public; empty if there is
-    none, or if predictions are no texts.
+    none, or if predictions are not texts.
     """
     if not kind.rates or not instances:
         return ""
@@ -348,7 +348,7 @@ FIGURES = {
         "most_a_metric_can_be_worth",
     ),
 }
-"""What can be had as a table -> the names of its columns"""
+"""Name of a downloadable table -> the names of its columns"""
 
 
 def metric_table(kind: Kind, evaluation: Evaluation | None, criterion: str, figure: str) -> Table:
@@ -396,8 +396,8 @@ def board_names(evaluation: Evaluation | None) -> dict[int, str]:
 
 
 def late_judge_rows(evaluation: Evaluation | None, criterion: str) -> list[dict[str, Any]]:
-    """Return the mean of each system on the board from people alone, and with the late judges that
-    nobody vouches for, which work on later judgments only.
+    """Return the mean of each system on the board from people alone, and with the late judges
+    without a statement, which use later judgments only.
     """
     if evaluation is None:
         return []

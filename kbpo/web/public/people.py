@@ -50,20 +50,22 @@ from kbpo.web.http import client_address, has_typed_word
 from kbpo.web.research import teams
 
 MOST_TOKENS = 20
-"""Tokens that one person may hold at a time."""
+"""Greatest number of tokens of one person"""
 TOKEN_DAYS = (7, 30, 90, 365)
-"""Days after which a new token may end"""
+"""Lifetimes of a new token in days"""
 QUARTER = 15 * 60
 LOGINS_OF_ADDRESS = Limit("login.address", 40, QUARTER)
 LOGINS_OF_NAME = Limit("login.name", 20, QUARTER)
-"""Wrong passwords. Strangers may use up a name's; its owner then gets in by a new password."""
+"""Limit of wrong passwords for a name. Strangers may use it up; the owner then gets in by a new
+password.
+"""
 LOGIN_PAUSED = "Too many wrong passwords. Wait a quarter of an hour, or set a new password."
 WRONG_PASSWORD = "Name and password do not match. Capital letters matter."
 
 
 class LoginForm(AuthenticationForm):
-    """Name and password. After too many wrong passwords even the right one is refused
-    for a while.
+    """Form with name and password. After too many wrong passwords even the right one is refused for
+    a while.
     """
 
     error_messages = {
@@ -72,7 +74,7 @@ class LoginForm(AuthenticationForm):
     }
 
     paused = 0
-    """Seconds until a password is looked at again"""
+    """Seconds until the next password is checked"""
 
     def clean(self) -> dict[str, Any]:
         name = str(self.cleaned_data.get("username") or "")
@@ -124,7 +126,7 @@ class Login(LoginView):
 
 
 class PasswordForm(NewPassword, PasswordChangeForm):
-    """The old password and a new one. Guesses of the old password are limited."""
+    """Form with the old password and a new one. Guesses of the old password are limited."""
 
     def clean_old_password(self) -> str:
         password = str(self.cleaned_data["old_password"])
@@ -134,7 +136,7 @@ class PasswordForm(NewPassword, PasswordChangeForm):
 
 
 class ChangePassword(PasswordChangeView):
-    """The page to change one's password, which ends all other sessions."""
+    """The page for changing the password, which ends all other sessions."""
 
     form_class = PasswordForm
     template_name = "people/password.html"
@@ -217,8 +219,8 @@ def revoke_token(request: HttpRequest, pk: int) -> HttpResponse:
 @never_cache
 @login_required
 def close_page(request: HttpRequest) -> HttpResponse:
-    """Show the consequences of closing the account; close it after the typed word and
-    the password.
+    """Return a page with the consequences of closing the account. A POST closes it after the typed
+    word and the password.
     """
     user, refusal = cast(User, request.user), ""
     if request.method == "POST":
@@ -391,7 +393,9 @@ LISTED = 20
 @never_cache
 @login_required
 def show_notices(request: HttpRequest) -> HttpResponse:
-    """Show the page; store the choices or the mail address, or add a webhook."""
+    """Return the page of notices. A POST stores the choices or the mail address, or adds a
+    webhook.
+    """
     user, refusal = cast(User, request.user), ""
     if request.method == "POST":
         verb = request.POST.get("verb")
@@ -440,7 +444,7 @@ def _change_email(user: User, request: HttpRequest) -> str:
 @login_required
 @require_POST
 def change_notices(request: HttpRequest, pk: int) -> HttpResponse:
-    """Send a test to a webhook of the user, or delete it with its waiting calls."""
+    """Send a test to a webhook of the user, or delete the webhook with its pending calls."""
     user = cast(User, request.user)
     hook = get_object_or_404(Webhook, pk=pk, user=user)
     verb = request.POST.get("verb")

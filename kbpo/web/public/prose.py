@@ -38,7 +38,7 @@ STATES = {
     "withdrawn": "You withdrew it; it is off the board.",
     "failed": "The service failed. Its page has a Retry button.",
 }
-"""What happens in every status of a submission, for its owner."""
+"""Status of a submission -> description for its owner"""
 
 
 @require_safe
@@ -48,7 +48,7 @@ def show_about(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def show_help(request: HttpRequest) -> HttpResponse:
-    """Show the help page: roles, formats, statuses, prices, questions."""
+    """Return the help page: roles, formats, statuses, prices, questions."""
     prices = Price.objects.filter(track__status="open").select_related("track")
     context = {
         "states": [(label, STATES[status]) for status, label in Submission.Status.choices],
@@ -97,9 +97,9 @@ class Endpoint:
     address: str
     says: str
     public: bool
-    """Whether it needs no token; of a run its description says to whom it is told"""
+    """Whether it needs no token; the description states who may see a run"""
     fields: tuple[tuple[str, bool], ...]
-    """Names of what is sent, and whether they are required."""
+    """Names of the request's fields, and whether they are required"""
     query: tuple[str, ...]
 
     @property
@@ -145,7 +145,7 @@ def _read_endpoint(
 
 HOME = Path(settings.BASE_DIR) / "client"
 LONG_AGO = (1980, 1, 1, 0, 0, 0)
-"""The time of every file in it: equal trees make equal bytes"""
+"""Time of every file in the wheel, so that equal trees give equal bytes"""
 
 
 @cache

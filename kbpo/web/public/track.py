@@ -30,7 +30,7 @@ from kbpo.web.public.documents import may_read
 from kbpo.web.public.prose import install_command
 
 SHOWN_RELATIONS = 4
-"""Relations that are shown before “All of them”"""
+"""Number of relations that are shown before “All of them”"""
 SHOWN_SYSTEMS = 3
 EXAMPLE_LINES = 2
 
@@ -43,7 +43,7 @@ def documents_file_name(track: Track) -> str:
 
 
 def list_tracks(request: HttpRequest) -> HttpResponse:
-    """Show all tracks, open ones first."""
+    """Return all tracks, open ones first."""
     tracks = Track.objects.exclude(status="draft").select_related("corpus")
     order = {"open": 0, "frozen": 1, "closed": 2}
     ordered = sorted(tracks, key=lambda track: (order[track.status], -track.pk))
@@ -54,7 +54,7 @@ def list_tracks(request: HttpRequest) -> HttpResponse:
 
 @in_snapshot
 def show_track(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the page of a track; admins also see drafts."""
+    """Return the page of a track; admins also see drafts."""
     track = public_track(slug, drafts=getattr(request.user, "is_staff", False))
     everything = "all" in request.GET
     shown = board(track, distribution=track.distribution, criterion=track.criterion)
@@ -198,10 +198,10 @@ class QuestionKind:
     how: str
     """The template of its instructions"""
     page: Mapping[str, Any]
-    """What they say of this track alone"""
+    """The part of the instructions that is specific to this track"""
     extra: Decimal
     example: str
-    """The address of an example; empty where there is none"""
+    """The address of an example; empty if there is none"""
 
 
 def question_kinds(track: Track) -> list[QuestionKind]:
@@ -226,7 +226,7 @@ def question_kinds(track: Track) -> list[QuestionKind]:
 
 
 def show_guidelines(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the instructions for the annotators of a track, with an example of each page."""
+    """Return the instructions for the annotators of a track, with an example of each page."""
     track = public_track(slug)
     kind = kind_of(track)
     catalogue = kind.guide().get("catalogue", ())

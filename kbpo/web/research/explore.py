@@ -57,17 +57,17 @@ from kbpo.web.table import table_file
 
 WHO_ELSE = {"alone": "Only this system"}
 SHOWN_VALUES = 8
-"""Values of a filter that are listed before “more”"""
+"""Number of values of a filter that are listed before “more”"""
 LONGEST_NAME = 140
-"""Characters of a claim in the title of its page and in what its region is called"""
+"""Greatest number of characters of a claim in a page title and in labels of regions"""
 RARE_VERDICTS = ("undecided", "disputed")
-"""Verdicts that most runs have none of"""
+"""Verdicts that are hidden while their count is 0"""
 VERDICT_KEYS = {"right": "r", "wrong": "w", "unjudged": "u"}
 
 
 def explore_run(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """Show the selected predictions and one of them in its text; with `?format=` return all
-    selected as a file.
+    """Return the page with the selected predictions and one of them in its text; with `?format=`
+    all selected predictions as a file.
     """
     return (_explorer_file if "format" in request.GET else _explorer_page)(request, pk)
 
@@ -345,7 +345,7 @@ def explore_newest(request: HttpRequest) -> HttpResponse:
 
 
 Fact: TypeAlias = "tuple[Found, list[Submission]]"
-"""With who found it"""
+"""A fact, with the runs that found it"""
 NOT_READ_YET = "Facts found in whole documents are shown once the track is closed."
 FINDERS = {"missed": "Others found, missed here", "nobody": "True, found by nobody"}
 MISSED_SORTS = {"text": "As in the text", "most": "Found by most first"}
@@ -357,9 +357,9 @@ class Missed:
 
     choice: Choice
     facts: Mapping[str, list[Fact]]
-    """Who found it, as in MISSED -> what the choice leaves"""
+    """Finder, as in MISSED -> the selected facts"""
     values: Mapping[str, Counter[str]]
-    """facet -> value -> how many there are of it, whoever is asked for"""
+    """facet -> value -> number of facts, over all finders"""
 
     @property
     def who(self) -> str:
@@ -477,7 +477,7 @@ def missed_record(fact: Found, runs: list[Submission]) -> dict[str, Any]:
 
 
 def show_missed(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """Show a page of missed facts; with `?format=` return all of them as a file."""
+    """Return a page of missed facts; with `?format=` all of them as a file."""
     return (_missed_file if "format" in request.GET else _missed_page)(request, pk)
 
 

@@ -1,9 +1,9 @@
 """Selects the predictions of a run for the explorer: parses filters, lists a page, and counts the
 options of each filter.
 
-A list is either *bounded* (judged predictions, or those found by their text: some thousands, held
-as arrays) or the *whole* run of perhaps a million predictions, whose pages are read off an index
-and not counted. No request reads a whole run.
+A list is either *bounded* (judged predictions, or those found by their text: some thousands, as
+arrays in memory) or the *whole* run of perhaps a million predictions, whose pages are read from an
+index and not counted. No request reads a whole run.
 """
 
 from __future__ import annotations
@@ -38,17 +38,19 @@ Mask = NDArray[np.bool_]
 Options = dict[str, Mask]
 """Value of a filter -> the rows with that value"""
 Counts = Mapping[str, Mapping[Any, int | None]]
-"""Filter -> value -> number of predictions that it would list, "" for no value; None where they are
-not counted"""
+"""Filter -> value -> number of predictions that it would list, with "" for no value; None if not
+counted"""
 
 PAGE = 50
 MOST_DOCUMENTS, MOST_OF_ENTITY = 500, 250
-"""Texts that a search looks into; and that are looked through for a name, mention by mention"""
+"""Greatest numbers of texts in a search by words, and in a search for a name, which checks each
+mention
+"""
 CACHE_SECONDS = 60
-"""Seconds for which verdicts are cached, until there is a new label: what is public depends on the
-clock as well"""
+"""Seconds for which verdicts are cached, until there is a new label; limited, since what is public
+also depends on the time"""
 MOST_NAMED = 60
-"""Values that a refusal names"""
+"""Greatest number of values that a refusal names"""
 VERDICTS = {
     "right": "Right",
     "wrong": "Wrong",
@@ -57,25 +59,25 @@ VERDICTS = {
     "unjudged": "Not judged",
     "disputed": "Disputed",
 }
-"""A judged prediction is right, wrong, or undecided: people were divided about a part of it"""
+"""Verdicts on judged predictions: right, wrong, or undecided, if people disagreed about a part"""
 DECIDED = ("right", "wrong", "undecided")
 ANY = "any"
-"""The filter by the part that is wrong: any part, or the whole"""
+"""Value of the filter by wrong part: any part, or the whole"""
 SORTS = {
     "text": "As in the text",
     "sure": "Most confident first",
     "unsure": "Least confident first",
     "worst": "Worst first",
 }
-"""All orders but that of the text list judged predictions"""
+"""Sort orders; all except text order list judged predictions only"""
 SORTS_OF_JUDGED = ("sure", "unsure", "worst")
 COMMON_FILTERS = ("verdict", "part", "votes", "who", "sort")
 TEXT_FILTERS = {"q", "document", ENTITY}
-"""Filters by words, on tracks of some kinds"""
+"""Filters by words, for some kinds of track"""
 PREDICTION_NUMBERS = ("after", "p")
-"""Numbers of predictions: a page begins after one, shows one"""
+"""Parameters with the id of a prediction: the page begins after it, or shows it"""
 PAGING_PARAMETERS = ("limit", "offset", "format")
-"""Parameters that say how much of a list is sent, and how"""
+"""Parameters for the size and format of a list"""
 NOT_YET = "Judgments are shown once the sample is drawn, and not after a withdrawal."
 
 
@@ -103,7 +105,7 @@ class Choice:
     """The selected filters; `facets` has the values as the database stores them."""
 
     said: Mapping[str, str] = field(default_factory=dict)
-    """The values in the address"""
+    """The values as in the address"""
     facets: Mapping[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> str:
@@ -214,14 +216,14 @@ class Rows:
 
     ids: NDArray[np.int64]
     confidence: NDArray[np.float64]
-    """−1 where there is none"""
+    """Confidence; −1 if the system gave none"""
     facets: Mapping[str, NDArray[Any]]
     judged: Mask
     value: NDArray[np.float64]
     split: Mask
     parts: Mapping[str, NDArray[np.float64]]
     alone: Mask
-    """No other system on the board predicts it"""
+    """Whether no other system on the board predicts it"""
 
     def groups(self, disputed: set[int]) -> dict[str, Options]:
         """Return all filters with their values and a mask of rows for each."""
@@ -265,7 +267,7 @@ class Page:
 
     ids: list[int]
     n: int | None
-    """Length of the list; None where it is not counted"""
+    """Length of the list; None if not counted"""
     after: int = 0
     """The last prediction of the page if there are more; 0 otherwise"""
 
@@ -282,15 +284,17 @@ class Explorer:
         own: bool = False,
     ) -> None:
         self.submission, self.public, self.restricted = submission, public, restricted
-        """`restricted`: the viewer sees judged predictions alone, those of the development part"""
+        """`restricted`: the viewer sees only judged predictions, or those of the
+        development part
+        """
         self.own = own or not public
-        """The viewer sees the disputes of the run's team"""
+        """Whether the viewer sees the disputes of the run's team"""
         self.kind = kind_of(submission.track)
         self.reads_documents = recall_of(submission.track) is not None
         self.all_found = True
-        """Whether the search looked into every text that has the words"""
+        """Whether the search covered every text with the words"""
         self.first_found = MOST_DOCUMENTS
-        """Into how many texts it looks at most"""
+        """Greatest number of texts that the search covers"""
 
     @cached_property
     def disputes(self) -> dict[int, ExpertCheck]:

@@ -21,13 +21,13 @@ from kbpo.tracks.registry import kind_of
 from kbpo.web.components.figures import about_text, duration_text, half_width_text, time_text
 
 STATUS_ORDER = ("received", "read", "planned", "confirmed", "judging", "scored")
-"""The statuses of a submission that gets to the end; the stage at hand is the one whose status
-it has."""
+"""The statuses of a submission up to its score, in order; the current stage is that of its
+status."""
 STAGE_NAMES = ("Received", "Read", "Planned", "Sampled", "Being judged", "Scored")
 STAGE_TIMES = ("received_at", "read_at", "planned_at", "confirmed_at", "sampled_at", "scored_at")
 ENDED_STATUSES = ("failed", "withdrawn", "refused", "expired")
 WITHOUT_DATE = timedelta(hours=12)
-"""A moment no further away is told without its date."""
+"""Distance up to which a time is shown without its date."""
 
 
 def time_left(submission: Submission, extent: Extent) -> timedelta | None:
@@ -137,8 +137,8 @@ def _stage_notes(submission: Submission, sample: Extent) -> list[str]:
 
 
 def _time_left_text(submission: Submission, sample: Extent, option: dict[str, Any]) -> str:
-    """Return the expected time until the sample is judged; without an estimate, the work that is
-    left and why there is no estimate.
+    """Return the expected time until the sample is judged; without an estimate, the remaining work
+    and the reason.
     """
     left = time_left(submission, sample)
     last = last_answer(submission.track) if left is None else None

@@ -26,12 +26,12 @@ from kbpo.tracks.models import Track, sees_all
 from kbpo.tracks.registry import kind_of
 
 SHOWING_STATUSES = ("judging", "scored")
-"""Statuses of submissions that show judgments."""
+"""Statuses of submissions whose judgments are shown."""
 NOT_DISPUTED = {
     "import": experts.BROUGHT,
     "expert": "An expert judged this already.",
 }
-"""Why a judgment is not put before an expert, by the source of its label."""
+"""Source of a label -> why the judgment cannot be disputed."""
 
 
 def shows_judgments(submission: Submission) -> bool:

@@ -39,22 +39,22 @@ class Quote:
     judged: int
     new: int
     most: int
-    """how many new judgments it may take at most, which the price is for"""
+    """The greatest number of new judgments, which the price covers"""
     each: Decimal
     at_most: Decimal
     expected: Decimal
-    """what it costs if as many questions take a third person as so far"""
+    """The expected cost, if as many questions need a third person as so far"""
     work: timedelta
     left: Decimal | None
-    """what the tightest cap leaves; None without any cap"""
+    """What the tightest cap leaves; None without a cap"""
     cap: str
-    """whose cap that is, in words"""
+    """Scope of that cap, in words"""
     likely: timedelta | None
-    """how long it takes at the rate of the last hour; None while nobody judges"""
+    """Expected duration at the rate of the last hour; None while nobody judges"""
     all_judged: float | None
-    """the half-width with all of it judged, where that is wider; None where it is not"""
+    """The half-width when all is judged, if that is wider; otherwise None"""
     population: str
-    """what the interval holds for, in words; empty where there is no choice"""
+    """Population of the interval, in words; empty if there is only one"""
 
     @property
     def share(self) -> float:
@@ -72,7 +72,7 @@ class Quote:
 
     @property
     def fits(self) -> bool:
-        """Return whether the budget allows it."""
+        """Return whether the budget allows the option."""
         return self.left is None or self.at_most <= self.left
 
 
@@ -140,7 +140,7 @@ def find_quote(submission: Submission, asked: str | None) -> Quote | None:
 
 
 def refresh_offer(submission: Submission) -> Further | None:
-    """Return the offer of more judgments, computed again if it is stale; None if nothing can be
+    """Return the offer of more judgments, recomputed if it is out of date; None if nothing can be
     ordered.
     """
     if (

@@ -1,4 +1,4 @@
-"""The start page of researchers: waiting uploads, runs with scores, and money of a team."""
+"""The start page of researchers: unconfirmed uploads, runs with scores, and money of a team."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ PAGE = 50
 STATES = {"all": "All", "under-way": "Under way", "scored": "Scored", "private": "Private"}
 NO_INTERVAL = drawing.Interval(None)
 LEGENDS: tuple[drawing.Kind, ...] = ("live", "moment", "few")
-"""Bars that are explained where there is one"""
+"""Styles of bars that the legend explains if they occur"""
 
 
 @dataclass(frozen=True)
@@ -54,16 +54,16 @@ class Run:
     submission: Submission
     interval: drawing.Interval
     label: str
-    """What the number is called"""
+    """Label of its score"""
     n_labels: int
     kind: drawing.Kind
     rank: tuple[int, int] | None
     of_ranked: int
     money: Balance | None
     extent: Extent | None
-    """How far it is judged, while it is"""
+    """How far it is judged, while judging continues"""
     left: Any
-    """How long that still takes; None while nobody can say"""
+    """Expected remaining time; None if unknown"""
 
     @property
     def rank_text(self) -> str:
@@ -112,8 +112,8 @@ COLUMNS = (
 @for_researchers
 @in_snapshot
 def show_runs(request: HttpRequest) -> HttpResponseBase:
-    """Show the runs of a team; with `?format=` return all of them as a file. A POST deletes a
-    discarded upload.
+    """Return the runs of a team; with `?format=` all of them as a file. A POST deletes a discarded
+    upload.
     """
     if request.method == "POST":
         return run_action(request, {"delete": delete_discard})
@@ -326,7 +326,7 @@ def _movement_text(row: dict[str, Any]) -> str:
 @for_researchers
 @in_snapshot
 def show_ledger(request: HttpRequest) -> HttpResponseBase:
-    """Show the ledger of a team or one of its runs; with `?format=` return it as a file."""
+    """Return the ledger of a team or one of its runs; with `?format=` as a file."""
     team = requested_team(request)
     if team is None:  # an admin who belongs to no team
         return render(request, "upload_not_yet.html", {"researcher": True}, status=403)

@@ -32,7 +32,7 @@ SCOPES = {
     Track.Scope.NEIGHBOURS: "within one sentence or two that follow each other",
     Track.Scope.DOCUMENT: "anywhere in one document",
 }
-"""Where the two mentions of a fact stand for recall to count it."""
+"""Scope -> the distance of the two mentions within which recall counts a fact."""
 
 
 STAGE_REASONS = {
@@ -40,7 +40,7 @@ STAGE_REASONS = {
     "further": "further, since what the interval asks was asked already",
     "budget": "as far as the money reached",
 }
-"""Why a stage stopped raising chances where it did."""
+"""Reason for the end of a stage -> its description."""
 
 
 def score_tables(latest: Latest, interim: dict[str, Any] | None) -> list[dict[str, Any]]:
@@ -178,7 +178,7 @@ def _stage_row(submission: Submission, batch: SampleBatch, targets: int) -> dict
 
 
 MOST_POINTS = 200
-"""Evaluations on the plot: the latest"""
+"""Greatest number of evaluations on the plot; the latest are shown"""
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ class History:
     quantity: Quantity
     figures: list[tuple[Evaluation, Figure]]
     shown: Figure | None
-    """What the evaluation says whose figures stand on the run's page, be it provisional"""
+    """The figure on the run's page, from its evaluation, even if it is provisional"""
 
     @property
     def moments(self) -> list[tuple[Any, Interval]]:

@@ -69,7 +69,7 @@ END_REASONS = {
     "stages": "The order is judged, but the interval is wider than ordered. More can be ordered.",
     "exhausted": "All planned questions were asked, but the interval is wider than ordered.",
 }
-"""Why judging ended, in a sentence."""
+"""Reason why judging ended -> a sentence."""
 
 
 ENDS = ("value", "low80", "high80", "low95", "high95", "n_labels")
@@ -80,13 +80,13 @@ PROBLEMS = columns(
 SEVERITIES = {"error": "error", "warning": "warning", "info": "note"}
 """Severity -> noun"""
 JUDGED_STATUSES = ("confirmed", "judging")
-"""Statuses in which a page follows what is judged"""
+"""Statuses in which the page is updated while people judge"""
 CACHE_SECONDS_WHILE_JUDGED = 5
-"""Seconds that its parts are kept meanwhile: they tell how long it still takes"""
+"""Seconds for which the page's parts are cached meanwhile, since they contain the remaining time"""
 NO_SUCH_RUN = "There is no run {}, or it is not yours to see."
-"""By its number"""
+"""Refusal for an unknown run number"""
 LARGEST = BigIntegerField.MAX_BIGINT
-"""No row has a greater number, and the database takes none"""
+"""Greatest primary key that the database accepts"""
 
 
 SUBMISSION, TRACK, TEAM = Columns(Submission, "s"), Columns(Track, "t"), Columns(Team, "m")
@@ -148,8 +148,8 @@ def _check_visible(request: Asking, row: Submission, *, own: bool = False) -> Su
 
 
 def show_run(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """Show a run; its own team sees more. `?part=live` returns the part that is polled,
-    `?format=csv` its history. A POST performs the action of its form.
+    """Return the page of a run; its own team sees more. `?part=live` returns the part that is
+    polled, `?format=csv` its history. A POST performs the action of its form.
     """
     if request.method == "POST":
         return _change_run(request, pk)
@@ -208,7 +208,7 @@ class _Page:
     """The page of a run for one visitor: its cached parts and their cache keys."""
 
     def __init__(self, request: HttpRequest, pk: int, further: Further | None) -> None:
-        """Raises Http404 where the reader may not see the submission."""
+        """Raise Http404 if the visitor may not see the submission."""
         if (found := _find_with_fingerprint_values(pk)) is None:
             raise Http404(NO_SUCH_RUN.format(pk))
         submission, self.fingerprint_values = found
@@ -227,8 +227,8 @@ class _Page:
 
     @cached_property
     def _fingerprint_parts(self) -> list[Any]:
-        """Return the state that the cached parts depend on, except what changes by itself, such as
-        the remaining time.
+        """Return the state that the cached parts depend on, except values that change with time,
+        such as the remaining time.
         """
         row = self.submission
         parts = [self.own, self.seen, self.sees_all, self.sums, *self.fingerprint_values]
@@ -429,9 +429,7 @@ def problem_table(submission: Submission) -> Table:
 
 
 def list_problems(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """Show the problems of an upload, filtered by severity; with `?format=` return them
-    as a file.
-    """
+    """Return the problems of an upload, filtered by severity; with `?format=` as a file."""
     submission = find_run(request, pk, own=True)
     table = problem_table(submission)
     if "format" in request.GET:
@@ -534,7 +532,7 @@ class RunForm(forms.Form):
 
 @login_required
 def edit_run(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show and store the description of a run."""
+    """Return the description of a run. A POST stores it."""
     submission = find_run(request, pk, own=True)
     form = RunForm(request.POST or None, submission=submission, who=request.user)
     if request.method != "POST":

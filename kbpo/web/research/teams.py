@@ -41,7 +41,7 @@ USED_UP = "This invitation is used up or expired. Ask for a new one."
 
 BUSY = "You are the last member of {team}, which has open runs or reserved money."
 UNDER_WAY = ("confirmed", "judging")
-"""Statuses of runs under way"""
+"""Statuses of runs in progress"""
 ONLY_OWNERS = "Only owners of the team give roles and remove members."
 
 
@@ -64,7 +64,7 @@ def usable_invitations() -> QuerySet[Invitation]:
 
 @never_cache
 def join_team(request: HttpRequest, code: str) -> HttpResponse:
-    """Show an invitation: a form for a new account, or a button for a user who is logged in."""
+    """Return an invitation: a form for a new account, or a button for a user who is logged in."""
     invitation = usable_invitations().select_related("team").filter(code=code).first()
     if invitation is None:
         return render(request, "people/join.html", {"refusal": USED_UP}, status=410)
@@ -96,8 +96,8 @@ def join_team(request: HttpRequest, code: str) -> HttpResponse:
 
 @transaction.atomic
 def accept_invitation(invitation: Invitation, who: User | JoinForm) -> User | None:
-    """Give the user the role of the invitation and return them; None if its last use was just
-    taken.
+    """Give the user the role of the invitation and return them; None if its last use was taken
+    meanwhile.
     """
     if not usable_invitations().filter(pk=invitation.pk).update(uses_left=F("uses_left") - 1):
         return None
@@ -173,7 +173,7 @@ def find_team(request: HttpRequest | Request, slug: str) -> Team:
 @never_cache
 @login_required
 def show_team(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show a team to its members. A POST performs the action of its form."""
+    """Return a team's page for its members. A POST performs the action of its form."""
     team, user = find_team(request, slug), cast(User, request.user)
     if request.method == "POST":
         actions = {"invite": invite_member, "member": change_member, "take-back": revoke_invitation}
@@ -200,10 +200,10 @@ class Purse:
     spent: Decimal
     reserved: Decimal
     cap: Decimal | None
-    """None: the team has no cap of its own there"""
+    """The team's own cap on the track; None without one"""
     left: Decimal | None
-    """What the next run may take under all caps, the track's too; None without any cap, 0 on a
-    track that takes no run
+    """The most that the next run may cost under all caps, including the track's; None without a
+    cap, 0 on a track that takes no run
     """
 
 

@@ -46,9 +46,9 @@ from kbpo.web.research.submissions import SEVERITIES, RunForm, find_run, severit
 P = ParamSpec("P")
 DRAFT_STATUSES = ("received", "read", "planned")
 SHOWN_LINES = 2
-"""Lines of the example on the page"""
+"""Number of lines of the example on the page"""
 SHOWN_PROBLEMS = 10
-"""Problems on the page; the rest is a link away."""
+"""Number of problems on the page; the others are on another page"""
 ENDINGS = (".gz", ".tsv", ".txt", ".kb", ".jsonl", ".json")
 
 
@@ -71,8 +71,9 @@ def for_researchers(
 
 
 def receive_run(track: Track, team: Team, user: User, file: Readable, **options: Any) -> Submission:
-    """Return the new submission. Raises CannotReceive like `kbpo.submissions.receive`, on a study
-    of another team, and if a member of the team has judged on the track.
+    """Store an uploaded run and return the submission. Raises CannotReceive like
+    `kbpo.submissions.receive`, on a study of another team, and if a member of the team has judged
+    on the track.
     """
     if track.is_study and track.owner_id != team.pk and not user.is_staff:
         raise CannotReceive(
@@ -88,7 +89,7 @@ def receive_run(track: Track, team: Team, user: User, file: Readable, **options:
 
 @for_researchers
 def upload_page(request: HttpRequest) -> HttpResponse:
-    """Show step 1: track and file. A POST stores the file and leads to the check."""
+    """Return step 1: track and file. A POST stores the file and leads to the check."""
     user = cast(User, request.user)
     team = requested_team(request)
     if team is None:  # an admin who belongs to no team
@@ -185,7 +186,7 @@ def _file_page(
     refusal: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    """Show step 1. A track that takes no runs is not selected."""
+    """Return step 1. A track that takes no runs is not selected."""
     track = next((choice for choice in tracks if choice == track), None)
     kind = kind_of(track) if track is not None else None
     inputs = n_inputs_of(tracks)
@@ -219,7 +220,7 @@ def team_drafts(team: Team) -> QuerySet[Submission]:
 
 @for_researchers
 def check_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show step 2: the contents of the file and the price. `?part=live` returns the part that is
+    """Return step 2: the contents of the file and the price. `?part=live` returns the part that is
     polled. A POST discards the draft.
     """
     if request.method == "POST":
@@ -323,7 +324,7 @@ def identical_upload(submission: Submission) -> Submission | None:
 
 @for_researchers
 def describe_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show step 3: name and description of the run."""
+    """Return step 3: name and description of the run."""
     submission = find_run(request, pk, own=True)
     if submission.status != "planned" or submission.track.refusal:
         return redirect("upload-check", pk=pk)
@@ -356,7 +357,7 @@ def _query_of_choices(request: HttpRequest) -> str:
 
 @for_researchers
 def confirm_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show step 4, which spends money. A repeated press changes nothing."""
+    """Return step 4. A POST confirms the plan, which spends money; a repeat changes nothing."""
     submission = find_run(request, pk, own=True)
     if submission.confirmed_at:
         return redirect("submission", pk=pk)
@@ -411,14 +412,14 @@ def _confirm(request: HttpRequest, submission: Submission, width: str | None) ->
 
 
 def _parse_count(number: str) -> int | None:
-    """Return a whole number from the form; None without one, −1 for an invalid one."""
+    """Return a whole number from the form; None if it is empty, −1 if it is invalid."""
     if not number.strip():
         return None
     return int(number) if number.isascii() and number.isdigit() and len(number) < 7 else -1
 
 
 def _parse_dollars(amount: str) -> Decimal | None:
-    """Return an amount from the form; None without one, 0 for an invalid one."""
+    """Return an amount from the form; None if it is empty, 0 if it is invalid."""
     try:
         return cast("Decimal | None", forms.DecimalField(required=False).clean(amount))
     except forms.ValidationError:

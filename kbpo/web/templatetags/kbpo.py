@@ -35,7 +35,7 @@ def people(track: Track | None) -> str:
 
 
 def _dash_if_none(write: Callable[..., str]) -> Callable[..., str]:
-    """Return a filter that writes a value; a dash where there is none."""
+    """Return a filter that writes a value; a dash if the value is missing."""
 
     def filter_value(value: Any) -> str:
         return figures.DASH if value is None or value == "" else write(value)
@@ -123,7 +123,7 @@ def alone_legend() -> dict[str, object]:
 
 @register.inclusion_tag("components/figures.html")
 def interval_figures(interval: Interval, n: int | None = None, level: int = 80) -> dict[str, str]:
-    """Return the figures beside a bar: the estimate in bold, then the interval or “all judged”."""
+    """Return the figures next to a bar: the estimate in bold, then the interval or “all judged”."""
     estimate, written = drawing.interval_figures(interval, n=n, level=int(level))
     if interval.low95 is not None and interval.low95 == interval.high95:
         written = ALL_JUDGED
@@ -147,7 +147,7 @@ def all_judged() -> str:
 
 @register.simple_tag
 def url_if_any(name: str, *args: Any, **kwargs: Any) -> str:
-    """Return the address of a named page, or an empty text if it does not exist."""
+    """Return the address of a named page; empty if it does not exist."""
     try:
         return reverse(name, args=args, kwargs=kwargs)
     except NoReverseMatch:
@@ -156,7 +156,7 @@ def url_if_any(name: str, *args: Any, **kwargs: Any) -> str:
 
 @register.simple_tag
 def release_url(track: object) -> str:
-    """Return the address of the latest release of a closed track; empty without one."""
+    """Return the address of the latest release of a closed track; empty if there is none."""
     if not isinstance(track, Track) or track.status != Track.Status.CLOSED:
         return ""
     release = track.releases.filter(status="made").order_by("-number").first()
@@ -217,7 +217,7 @@ def nav(context: template.Context, current: str = "", menu: str = "public") -> d
 
 @register.inclusion_tag("components/real_money.html")
 def real_money() -> dict[str, Any]:
-    """Return the accounts of the marketplaces, for the note whether they pay real money."""
+    """Return the accounts of the marketplaces, for the note on whether they pay real money."""
     accounts = [platform_of(name).account() for name in other_names()]
     return {"accounts": [account for account in accounts if account is not None]}
 
@@ -363,13 +363,15 @@ def empty(sentence: str, url: str = "", action: str = "") -> dict[str, object]:
 
 @register.inclusion_tag("components/key_hints.html")
 def key_hints() -> dict[str, object]:
-    """Return the place in which keys.js prints the keys of the page."""
+    """Return the element in which keys.js shows the keys of the page."""
     return {}
 
 
 @register.inclusion_tag("components/paid_bar.html")
 def paid_bar(share: float, have: str, want: str) -> dict[str, object]:
-    """Return a bar of what is paid already (solid) and what is left to judge (hatched)."""
+    """Return a bar of the part that is paid already (solid) and the part left to judge
+    (hatched).
+    """
     share = min(1.0, max(0.0, share))
     return {
         "width": f"{100 * share:.3g}%",

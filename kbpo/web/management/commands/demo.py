@@ -103,6 +103,6 @@ class Command(BaseCommand):
         demo.watch()
 
     def say(self, text: str) -> None:
-        """Prints a line of progress with the seconds since the start."""
+        """Print a line of progress with the seconds since the start."""
         self.stdout.write(f"[{time.monotonic() - self.began:5.0f} s] {text}")
         self.stdout.flush()

@@ -1,4 +1,4 @@
-"""Migrate the database, unless an earlier version of the service made it."""
+"""Migrates the database, unless an earlier version of the service created it."""
 
 from __future__ import annotations
 
