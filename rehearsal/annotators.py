@@ -1,8 +1,8 @@
 """Simulated annotators: programs that log in and answer through the same pages as people, over
 HTTP.
 
-They read the page that a person reads. True answers are passed in as `knows`, and the right answers
-of our tutorials are read from their files. No database is used.
+They read the same pages as people. True answers are passed in as `knows`, and the right answers of
+our tutorials are read from their files. No database is used.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FRAME = re.compile(r'<iframe[^>]*src="([^"]*)"')
 
 
 class Truth(Protocol):
-    """The true answer about two mentions, A before B, or about one that is given twice. `holds` has
+    """The truth about two mentions, A before B, or about one that is given twice. `holds` has
     (predicate, ">" from A to B or "<").
     """
 
@@ -62,7 +62,9 @@ def right_answers() -> dict[str, dict[str, list[str]]]:
 
 
 class LoginRefused(Exception):
-    """A worker could not log in. Trying again would lock out others at the same address."""
+    """Raised if a worker could not log in. Another try would lock out other workers at the same
+    address.
+    """
 
 
 @dataclass
@@ -82,11 +84,11 @@ class Work:
 
 
 class Crowd:
-    """Workers with logins, of known accuracy and speed. Each answer is wrong with probability
-    1 − accuracy. Of several `kinds` of questions the workers take turns.
+    """Workers with logins, of known accuracy and speed. Each answer is wrong with probability 1 −
+    accuracy. With several `kinds` of questions the workers are assigned to them in turn.
 
-    They ask for no kind, and learn none, of which they know nothing: what they are given of it all
-    the same they give back, and so what they cannot answer. `tell` hears of each error at once.
+    They neither request nor learn kinds without known answers, and give back questions that they
+    cannot answer. `tell` is called with each error at once.
     """
 
     def __init__(
@@ -202,24 +204,23 @@ class Worker:
     rng: random.Random
     login_path: str
     kind: str
-    """The only kind that this worker wants; empty: whatever they can judge"""
+    """The only kind that this worker wants; empty: all kinds that they can judge"""
     page: Page | None = None
     known: bool = False
     learned: dict[str, dict[str, list[str]]] = field(default_factory=right_answers)
-    """question of a tutorial -> the right answer; what an explanation told stands above what was
-    known"""
+    """question of a tutorial -> the right answer; explanations override earlier knowledge"""
 
     def forget(self) -> None:
-        """Log in anew and reload, after an error."""
+        """Log in again and reload, after an error."""
         self.page, self.known = None, False
         self.browser.close()
 
     wanted: str = ANY_KIND
-    """The kind that was asked for last"""
+    """The kind that was requested last"""
 
     @property
     def _next(self) -> str:
-        """The address of the next question of the wanted kind."""
+        """Return the address of the next question of the wanted kind."""
         return f"/annotate/next/?kind={self.wanted}" if self.wanted else "/annotate/next/"
 
     def _next_page(self) -> Page | None:
@@ -262,7 +263,7 @@ class Worker:
         self.known = True
 
     def answer_next(self) -> bool:
-        """Answer the next question, or return it to the queue; False if there is none."""
+        """Answer the next question, or give it back; return False if there is none."""
         if not self.known:
             self.log_in()
         page = self._next_page()
@@ -292,9 +293,7 @@ class Worker:
         return after
 
     def _learn(self, page: Page) -> Page:
-        """Agree to the terms and do the tutorial if they come first, and return the page after
-        them.
-        """
+        """Agree to the terms and do the tutorial if they come first, and return the next page."""
         for _ in range(MOST_STEPS):
             if page.has_form("consent"):
                 form = page.form("consent")
@@ -440,14 +439,14 @@ class MarketCrowd(Crowd):
 class _MarketWorker(Worker):
     market: Browser = field(kw_only=True)
     refused: set[str] = field(default_factory=set, kw_only=True)
-    """HITs that are not for them: met before, or not needed any more"""
+    """HITs that this worker cannot do: met before, or no longer needed"""
 
     def forget(self) -> None:
         super().forget()
         self.market.close()
 
     def answer_next(self) -> bool:
-        """Answer all questions of a HIT, or return it; False if there is none."""
+        """Answer all questions of a HIT, or return it; return False if there is none."""
         worker_id = self.login[0]
         listing = self.market.get("/?" + urlencode({"workerId": worker_id}))
         offered = [hit for hit in HIT.findall(listing.text) if hit not in self.refused]

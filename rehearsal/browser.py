@@ -1,4 +1,6 @@
-"""A minimal browser for simulated workers: pages, forms and cookies over one kept connection."""
+"""A minimal browser for simulated workers: pages, forms and cookies over one persistent
+connection.
+"""
 
 from __future__ import annotations
 
@@ -50,14 +52,14 @@ class Page:
     text: str
     forms: list[Form]
     data: dict[str, str] = field(default_factory=dict)
-    """Text of the scripts that are no programs but data, by id"""
+    """Contents of data scripts, by id"""
 
     def has_form(self, id: str) -> bool:
         return any(form.id == id for form in self.forms)
 
     def form(self, id: str = "") -> Form:
-        """Return the form with an id; without one, the last form that posts. LookupError if there
-        is none.
+        """Return the form with an id; without one, the last form that posts. Raises LookupError if
+        there is none.
         """
         matching = [form for form in self.forms if form.id == id or not id]
         if not matching:
@@ -73,9 +75,9 @@ class _Reader(HTMLParser):
         self.data: dict[str, str] = {}
         self.reading = ""
         self.label: tuple[list[str], list[tuple[str, str]]] | None = None
-        """Words of the label at hand, and the fields in it"""
+        """Words of the current label, and the fields in it"""
         self.writing: tuple[str, str] | None = None
-        """The text field under way: its name, and its text so far"""
+        """The current text area: its name, and its text so far"""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         have = {name: value or "" for name, value in attrs}

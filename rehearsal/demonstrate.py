@@ -50,44 +50,45 @@ from rehearsal.newspaper.texts import TRUTH, TextStudy, read_studies
 
 PASSWORD = "harbour-wire-demo"
 NAME = "Harbour Wire"
-"""Of the demo's own corpus and track."""
+"""Name of the demo's own corpus and track."""
 ANNOTATORS = 9
 ACCURACY = 0.92
 """Probability that a simulated annotator's answer is right"""
 SEED = 1
 BUDGET = Decimal(2000)
 HALF_WIDTH = Decimal("0.130")
-"""With a seventh of the questions of ±5: the demo is to be over soon"""
+"""Needs a seventh of the questions of ±5, so that the demo ends soon"""
 RATERS = {"generation": 4, "answers": 2}
-"""Simulated annotators for each kind of texts: two at least, since some texts are rated twice"""
+"""Number of simulated annotators for each kind of texts; at least two, since some texts are rated
+twice
+"""
 CROWD = "simulated"
-"""Login of the first simulated annotator; the login `annotator` is left to whoever looks at the
-demo."""
+"""Login of the first simulated annotator; the login `annotator` is for visitors of the demo."""
 RATER = "simulated-rater"
 """Login of the first simulated annotator who rates texts"""
 SIMULATED = ("annotators", "raters")
-"""The processes that are simulated people: they write errors, and as they leave what they did"""
+"""Processes of simulated people; they log errors, and at the end a summary"""
 MOST_PRINTED = 20
-"""Lines of theirs that are said; their logs have the rest"""
+"""Greatest number of their log lines that are printed"""
 MARKET = 10
-"""The marketplace of `--platform mturk` listens so many ports above the site."""
+"""Distance of the port of the marketplace of `--platform mturk` from that of the site."""
 JUDGE = {"name": "Simulated judge", "version": "1"}
 ABOUT = {
     "generation": "The same news, put shortly by systems that write.",
     "answers": "Questions about the same news, and what systems answer.",
 }
-"""What the demo's tracks of texts are, by kind"""
+"""Kind -> description of the demo's track of texts"""
 WAITING = ("received", "read", "planned", "confirmed", "judging")
 POLL_SECONDS = 1.0
-"""Seconds between two looks at whether all that was started still runs"""
+"""Seconds between two checks that all started processes still run"""
 LINES_OF_LOG, MOST_OF_LOG = 20, 8_000
-"""Lines that are printed of the log of a process that ended, and bytes that are read for them"""
+"""Number of lines that are printed from the log of an ended process, and of bytes that are read"""
 PAUSES = (1, 2, 4, 8, 15, 30)
-"""Seconds after which a service that is busy is asked again: all that is sent may be sent twice"""
+"""Seconds before retries while the service is busy; all requests can be repeated"""
 
 
 class DemoFailed(Exception):
-    """The demo cannot continue; the text says why and where to look."""
+    """Raised if the demo cannot continue; the text states the reason and where to look."""
 
 
 @dataclass(frozen=True)
@@ -98,18 +99,20 @@ class Study:
     mentions: Path
     gold: Path
     judge: Path
-    """The folder with what a simulated judge says of relations"""
+    """The folder with the simulated judge's scores of relations"""
     systems: list[dict[str, str]]
-    """team, run, file (a path), description, and name if it is not the run, of each"""
+    """Systems, each with team, run, file (a path), description, and name if it differs from
+    the run
+    """
     read_in_full: int
     design: str = "iid"
     platform: str = "pool"
     annotators: int = ANNOTATORS
-    """How many are simulated; 0 leaves everything to people"""
+    """Number of simulated annotators; 0 leaves all questions to people"""
     for_people: int = 0
-    """How many of the last systems, and as many documents, no simulated annotator ever sees"""
+    """Number of last systems, and of documents, that no simulated annotator sees"""
     texts: tuple[TextStudy, ...] = ()
-    """Studies of texts, beside it"""
+    """Additional studies of texts"""
 
 
 def demo_study(
@@ -165,7 +168,7 @@ class Demo:
         self.directory = Path(settings.VAR) / "demo"
         self._up: dict[str, subprocess.Popen[bytes]] = {}
         self._heard: dict[str, int] = {}
-        """How far the log of each process was read, from where it stood when it began"""
+        """Process -> position up to which its log was read"""
         self._score_line = 0
 
     def prepare(self) -> None:
@@ -222,7 +225,7 @@ class Demo:
 
     @property
     def track(self) -> Track:
-        """The study's track."""
+        """Return the study's track."""
         return Track.objects.get(name=NAME)
 
     @contextmanager
@@ -534,8 +537,8 @@ class Demo:
 
 
 def switch_off_exclusion(track: Track) -> None:
-    """Switch off automatic exclusion on a track: simulated annotators err at random, and need no
-    time to read.
+    """Switch off automatic exclusion on a track, since simulated annotators err at random and need
+    no time to read.
     """
     why = "Programs judge here: they err at random, and need no time to read"
     set_exclude_for(track, [], None, why, timed=False)

@@ -89,4 +89,4 @@ def check_fields(
 
 
 FIELDS_BY_INTERFACE = {"language_quality": rating_fields, "answer_correctness": check_fields}
-"""Interface -> what somebody with opinions sends through it"""
+"""Interface -> function that returns the fields of a simulated answer"""

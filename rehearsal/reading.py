@@ -29,7 +29,7 @@ class Mention(Protocol):
 Finds = Callable[[str], Mapping[Span, Mention]]
 """document -> its true mentions"""
 Holds = Callable[[str, Span, Span], Iterable[tuple[str, str]]]
-"""document, A, B -> what holds: (predicate, ">" from A to B or "<")"""
+"""document, A, B -> relations that hold: (predicate, ">" from A to B or "<")"""
 
 
 def marked_mentions(

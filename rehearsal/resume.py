@@ -21,12 +21,12 @@ DEFAULTS: dict[str, Any] = {
     "systems": 5, "platform": "pool", "design": "iid",
 }  # fmt: skip
 OURS = (NAME, SUMMARIES, ANSWERS)
-"""Names of the demo's tracks, and of their corpora"""
+"""Names of the demo's tracks and of their corpora"""
 
 
 def resume(asked: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of the demo: those of its track if it exists, else those that are asked
-    for, else the defaults. Raises DemoFailed if an option differs from the track's.
+    """Return the options of the demo: those of its track if it exists, else the requested ones,
+    else the defaults. Raises DemoFailed if an option differs from the track's.
     """
     track = Track.objects.filter(name=NAME).first()
     before = {"platform": track.platform, "design": track.design} if track else {}

@@ -1,6 +1,6 @@
-"""A Mechanical Turk of our own: AWS JSON 1.1 on one side, the pages of workers on the other, and
-books of its own.
+"""A local Mechanical Turk: the requester's API in AWS JSON 1.1, pages of workers, and its own
+accounts.
 
-For tests, demos and trials without money. It knows nothing of the rest of the service, and can be
-told to misbehave.
+For tests, demos and trials without money. It is independent of the rest of the service, and faults
+can be switched on.
 """

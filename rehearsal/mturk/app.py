@@ -65,7 +65,7 @@ def update_settings(books: Books, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def tell(books: Books, event: str, hit: str) -> None:
-    """Notify the subscriber of a HIT's type of an event, in a thread of its own."""
+    """Notify the subscriber of a HIT's type of an event, in a separate thread."""
     row = books.find(
         "SELECT n.* FROM notice n JOIN hit h ON h.type = n.type WHERE h.id = ? AND n.active", hit
     )
@@ -132,8 +132,8 @@ def _check_enums(value: Any, shape: Shape) -> None:
 
 
 def shaped(name: str, answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the answer as JSON. Raises KeyError for what the model does not know: then this
-    endpoint is wrong.
+    """Return the answer as JSON. Raises KeyError for a field that the model does not have, which
+    means that this endpoint is wrong.
     """
     shape = operation(name).output_shape
     as_json: dict[str, Any] = _shape(answer, shape)
@@ -187,7 +187,7 @@ OPERATIONS: dict[str, Handler] = {
 
 
 class Reply(Exception):
-    """What is answered."""
+    """A response."""
 
     def __init__(
         self, status: str, body: str, kind: str = "text/html; charset=utf-8", **headers: str
@@ -406,7 +406,7 @@ def _fault() -> Reply:
 
 
 class Threads(ThreadingMixIn, WSGIServer):
-    """A server that does not wait for one client to answer the next."""
+    """A server that handles clients in parallel."""
 
     daemon_threads = True
     request_queue_size = 128
@@ -416,7 +416,7 @@ class Threads(ThreadingMixIn, WSGIServer):
 
 
 class Quiet(WSGIRequestHandler):
-    """A handler that writes no line for each request, and does not ask who is at the other end."""
+    """A handler that does not log requests, and does not look up client names."""
 
     def log_message(self, format: str, *args: Any) -> None:
         """Log nothing."""
@@ -429,7 +429,7 @@ class Quiet(WSGIRequestHandler):
 def serving(
     path: Path | str, port: int = 0, host: str = "127.0.0.1"
 ) -> Iterator[tuple[str, Store]]:
-    """Return the address and the store of an endpoint that runs in threads of this process."""
+    """Yield the address and the store of an endpoint that runs in threads of this process."""
     store = Store(path)
     server = make_server(host, port, Endpoint(store), server_class=Threads, handler_class=Quiet)
     thread = threading.Thread(

@@ -12,11 +12,11 @@ Request = dict[str, Any]
 Answer = dict[str, Any]
 DECIDED = ("Submitted", "Approved", "Rejected")
 REGRET = 30 * 86400
-"""Seconds for which a rejection can be taken back."""
+"""Seconds for which a rejection can be undone."""
 
 
 def assignment_json(row: sqlite3.Row) -> Answer:
-    """Return an assignment as the platform tells it."""
+    """Return an assignment in the platform's format."""
     return {
         "AssignmentId": row["id"],
         "WorkerId": row["worker"],
@@ -34,7 +34,7 @@ def assignment_json(row: sqlite3.Row) -> Answer:
 
 
 def list_assignments(books: Books, request: Request) -> Answer:
-    """Return a HIT's assignments that were sent in."""
+    """Return a HIT's submitted assignments."""
     limit, after = page_of(request)
     hit_of(books, request["HITId"])
     wanted = request.get("AssignmentStatuses") or DECIDED
@@ -51,7 +51,7 @@ def list_assignments(books: Books, request: Request) -> Answer:
 
 
 def get_assignment(books: Books, request: Request) -> Answer:
-    """Return an assignment that was sent in, with its HIT."""
+    """Return a submitted assignment, with its HIT."""
     row = _sent_in(books, request["AssignmentId"])
     return {
         "Assignment": assignment_json(row),
@@ -109,7 +109,7 @@ def reject(books: Books, request: Request) -> Answer:
 
 
 def send_bonus(books: Books, request: Request) -> Answer:
-    """Pay a bonus for an assignment that was sent in. A token works once a day."""
+    """Pay a bonus for a submitted assignment. A token works once a day."""
     token = request.get("UniqueRequestToken", "")
     if used(books, token, "SendBonus"):
         raise RequestError("RequestAlreadyProcessed", "A bonus was sent with this token.")
@@ -161,5 +161,5 @@ def list_bonus_payments(books: Books, request: Request) -> Answer:
 
 
 def balance(books: Books, request: Request) -> Answer:
-    """Return what can be spent, and what is held back for open HITs."""
+    """Return the available balance, and what is held for open HITs."""
     return {"AvailableBalance": dollars(available(books)), "OnHoldBalance": dollars(held(books))}

@@ -1,4 +1,4 @@
-"""HIT types and HITs: made, listed, extended, expired, disposed."""
+"""HIT types and HITs: create, list, extend, expire, dispose."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROWS = """
 
 
 def status_of(row: sqlite3.Row, now: float) -> str:
-    """Assignable, Unassignable, Reviewable, Reviewing or Disposed."""
+    """Return the status: Assignable, Unassignable, Reviewable, Reviewing or Disposed."""
     if row["disposed"]:
         return "Disposed"
     free = row["most"] - row["pending"] - row["submitted"] - row["decided"]
@@ -48,7 +48,7 @@ def hit_of(books: Books, hit: str) -> sqlite3.Row:
 
 
 def hit_answer(row: sqlite3.Row, now: float) -> Answer:
-    """Return a HIT as the platform tells it."""
+    """Return a HIT in the platform's format."""
     return {
         "HITId": row["id"],
         "HITTypeId": row["type"],
@@ -76,7 +76,7 @@ def hit_answer(row: sqlite3.Row, now: float) -> Answer:
 
 
 def create_hit_type(books: Books, request: Request) -> Answer:
-    """Return the type with these properties, an earlier one if there is one."""
+    """Return the type with these properties; created if new."""
     reward = cents(request["Reward"])
     for name, limit in (("Title", 128), ("Description", 2000), ("Keywords", 1000)):
         if len(request.get(name, "")) > limit:
@@ -106,7 +106,9 @@ def create_hit_type(books: Books, request: Request) -> Answer:
 
 
 def create_hit_with_hit_type(books: Books, request: Request) -> Answer:
-    """Return a new HIT. A token that was used within a day is refused with the HIT that it made."""
+    """Create a HIT and return it. A token that was used within a day is refused, with the HIT that
+    it created.
+    """
     token, annotation = (
         request.get("UniqueRequestToken", ""),
         request.get("RequesterAnnotation", ""),
@@ -156,7 +158,7 @@ def _asks_for_what_was_deleted(books: Books, requirements: str) -> bool:
 
 
 def used(books: Books, token: str, operation: str) -> str:
-    """Return what a token made before; nothing if it is new. Raises RequestError for one that is
+    """Return the earlier result of a token; empty if the token is new. Raises RequestError if it is
     too long.
     """
     if len(token) > LONGEST_TOKEN:
@@ -183,7 +185,7 @@ def get_hit(books: Books, request: Request) -> Answer:
 
 
 def list_hits(books: Books, request: Request) -> Answer:
-    """Return all that are not disposed, newest first."""
+    """Return all HITs that are not disposed, newest first."""
     limit, after = page_of(request)
     not_disposed = books.all(
         ROWS + " WHERE NOT h.disposed ORDER BY h.number DESC LIMIT ? OFFSET ?", limit + 1, after
@@ -194,7 +196,7 @@ def list_hits(books: Books, request: Request) -> Answer:
 
 
 def list_reviewable_hits(books: Books, request: Request) -> Answer:
-    """Return those that nobody works on any more."""
+    """Return the HITs that nobody works on any more."""
     limit, after = page_of(request)
     wanted = request.get("Status", "Reviewable")
     not_disposed = books.all(ROWS + " WHERE NOT h.disposed ORDER BY h.number")
@@ -207,7 +209,7 @@ def list_reviewable_hits(books: Books, request: Request) -> Answer:
 
 
 def page_of(request: Request) -> tuple[int, int]:
-    """Return how many results, and after how many."""
+    """Return the requested number of results, and the number of results to skip."""
     limit, token = request.get("MaxResults", 10), request.get("NextToken", "0")
     if not 1 <= limit <= MOST_RESULTS:
         raise RequestError(
@@ -225,7 +227,7 @@ def page_of_results(name: str, found: list[Answer], limit: int, after: int) -> A
 
 
 def create_additional_assignments(books: Books, request: Request) -> Answer:
-    """More places on a HIT; never from fewer than ten to ten or more."""
+    """Add places to a HIT; refused from fewer than ten to ten or more."""
     token, more = request.get("UniqueRequestToken", ""), request["NumberOfAdditionalAssignments"]
     row = hit_of(books, request["HITId"])
     if used(books, token, "CreateAdditionalAssignmentsForHIT"):

@@ -1,4 +1,4 @@
-"""What a worker sees: the list of HITs, a preview, the work in its frame, and what became of it."""
+"""Pages of workers: the list of HITs, a preview, the work in its frame, and the result."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def page(title: str, body: str) -> str:
 
 
 def sign_in() -> str:
-    """Return the page that asks who is there: any name will do."""
+    """Return the login page, which accepts any name."""
     return page(
         "A local marketplace",
         "<h1>A local marketplace</h1><p>This stands in for Mechanical Turk. No money moves here."
@@ -56,8 +56,8 @@ def listing(
     lacking: Iterable[sqlite3.Row] = (),
     letters: Iterable[sqlite3.Row] = (),
 ) -> str:
-    """Return what a worker has in hand, what is offered to them, what they lack for more, and what
-    they were written.
+    """Return the worker's accepted HITs, the offered ones, the qualifications that they lack for
+    others, and their messages.
     """
     query = urlencode({"workerId": worker})
     mine = "".join(
@@ -102,7 +102,7 @@ def _make_links(text: str) -> str:
 
 
 def preview(worker: str, hit: sqlite3.Row) -> str:
-    """Return a HIT before it is accepted; its page does not learn who looks."""
+    """Return a HIT before it is accepted; its page does not learn the worker's id."""
     src = framed(hit["question"], {"assignmentId": NOT_AVAILABLE, "hitId": hit["id"]})
     return page(
         hit["title"],
@@ -112,7 +112,7 @@ def preview(worker: str, hit: sqlite3.Row) -> str:
 
 
 def work(worker: str, hit: sqlite3.Row, assignment: str, origin: str) -> str:
-    """Return a HIT in its worker's hands."""
+    """Return the page of an accepted HIT."""
     src = framed(
         hit["question"],
         {
@@ -131,7 +131,7 @@ def work(worker: str, hit: sqlite3.Row, assignment: str, origin: str) -> str:
 
 
 def sent(worker: str) -> str:
-    """After an answer was taken; shown inside the frame."""
+    """Return the page after an answer was stored, shown inside the frame."""
     return page(
         "Sent in",
         (
@@ -143,7 +143,7 @@ def sent(worker: str) -> str:
 
 
 def refused(sentence: str) -> str:
-    """Return why not."""
+    """Return the page of a refusal."""
     return page(
         "Not possible",
         f'<h1>Not possible</h1><p>{escape(sentence)}</p><p><a target="_top" href="/">Back</a></p>',
@@ -151,7 +151,7 @@ def refused(sentence: str) -> str:
 
 
 def framed(question: str, parameters: Mapping[str, str]) -> str:
-    """Return the address of an ExternalQuestion with what the platform appends."""
+    """Return the address of an ExternalQuestion with the parameters that the platform appends."""
     address_element = re.search(r"<ExternalURL>\s*(.*?)\s*</ExternalURL>", question, re.S)
     address = (
         unescape(address_element.group(1), {"&quot;": '"', "&apos;": "'"})
@@ -194,20 +194,20 @@ def offered(books: Books, worker: str, most: int = OFFERED) -> list[sqlite3.Row]
 
 
 def accepted_assignments(books: Books, worker: str) -> list[sqlite3.Row]:
-    """Return what a worker has accepted and not sent in."""
+    """Return the assignments that a worker has accepted and not submitted."""
     return books.all(
         "SELECT * FROM assignment WHERE worker = ? AND status = 'Accepted' ORDER BY number", worker
     )
 
 
 def letters(books: Books, worker: str) -> list[sqlite3.Row]:
-    """Return what the requester wrote to a worker, the newest first."""
+    """Return the requester's messages to a worker, newest first."""
     return books.all("SELECT * FROM letter WHERE worker = ? ORDER BY number DESC LIMIT 20", worker)
 
 
 def accept(books: Books, worker: str, hit: str) -> str:
-    """Return the assignment that a worker has now. An identifier that was returned is given to the
-    next worker.
+    """Accept a HIT for a worker, and return the assignment. The id of a returned assignment is
+    reused for the next worker.
     """
     row = hit_of(books, hit)
     mine = books.find(
@@ -242,7 +242,7 @@ def accept(books: Books, worker: str, hit: str) -> str:
 
 
 def give_back(books: Books, worker: str, assignment: str) -> bool:
-    """Return whether a worker returned what they had."""
+    """Return an assignment to the platform, and return whether the worker held it."""
     return bool(
         books.run(
             "UPDATE assignment SET status = 'Returned' WHERE id = ? AND worker = ? AND"
@@ -254,7 +254,7 @@ def give_back(books: Books, worker: str, assignment: str) -> bool:
 
 
 def send_in(books: Books, assignment: str, fields: Mapping[str, Sequence[str]]) -> None:
-    """Store a worker's answer. Raises Refused if it cannot be taken."""
+    """Store a worker's answer. Raises Refused if it is not accepted."""
     row = books.find("SELECT * FROM assignment WHERE id = ?", assignment)
     if row is None:
         raise Refused("There is no such assignment.")
@@ -275,7 +275,7 @@ def send_in(books: Books, assignment: str, fields: Mapping[str, Sequence[str]]) 
 
 
 def answers_xml(answers: Mapping[str, str]) -> str:
-    """Return the fields of a form as the platform keeps them."""
+    """Return the fields of a form in the platform's format."""
     parts = [
         f"<Answer><QuestionIdentifier>{escape(name, quote=False)}</QuestionIdentifier>"
         f"<FreeText>{escape(value, quote=False)}</FreeText></Answer>"

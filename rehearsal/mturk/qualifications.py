@@ -1,4 +1,4 @@
-"""Qualifications: types, who has them, who asks for them; blocked workers; letters to workers."""
+"""Qualifications: types, holders, requests; blocked workers; messages to workers."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def create_type(books: Books, request: Request) -> Answer:
 
 
 def delete_type(books: Books, request: Request) -> Answer:
-    """Delete a type: its name is free again, and no HIT is made any more of a type of HIT that
-    asks for it.
+    """Delete a type. Its name is free again, and no more HITs are created of a HIT type that
+    requires it.
     """
     kind = _type(books, request["QualificationTypeId"])["id"]
     books.run("UPDATE qualification_type SET status = ?, name = id WHERE id = ?", DELETED, kind)
@@ -105,7 +105,7 @@ def associate(books: Books, request: Request) -> Answer:
 
 
 def disassociate(books: Books, request: Request) -> Answer:
-    """Take a qualification back."""
+    """Revoke a qualification."""
     kind = _type(books, request["QualificationTypeId"])["id"]
     if not books.run(
         "DELETE FROM qualification WHERE type = ? AND worker = ?", kind, request["WorkerId"]
@@ -228,8 +228,8 @@ def ask_for(books: Books, kind: str, worker: str) -> None:
 
 
 def missing_types(books: Books, worker: str) -> list[sqlite3.Row]:
-    """Return the requester’s own qualification types that a worker lacks and that some active HIT
-    requires for accepting it.
+    """Return the requester’s own qualification types that a worker lacks and that an active HIT
+    requires for acceptance.
     """
     wanted = books.all(
         "SELECT DISTINCT t.qualifications FROM hit h JOIN hit_type t ON t.id = h.type"

@@ -1,5 +1,5 @@
-"""Stores what the endpoint knows in one SQLite file, with one writer at a time and a clock that can
-be advanced; computes its fees and balance; and holds the faults that can be switched on.
+"""Stores the endpoint's data in one SQLite file, with one writer at a time and a clock that can be
+advanced; computes its fees and balance; and stores the faults that are switched on.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import Any
 
 DEPOSIT_CENTS = 10_000_00
 DELETED = "Deleted"
-"""The status of a type of qualification that was deleted: the platform shows it no more."""
+"""Status of a deleted type of qualification, which the platform no longer lists"""
 KEPT = 120 * 86400
-"""Seconds after its expiration for which a HIT is kept."""
+"""Seconds for which a HIT is kept after its expiration"""
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value REAL NOT NULL);
@@ -73,7 +73,7 @@ TIMES = {
     "qualification_request": ("at",),
 }
 MANY = 10
-"""From so many assignments on a HIT costs twice the fee."""
+"""Number of assignments from which a HIT costs twice the fee"""
 KINDS = {
     "throttle": "says that calls come too fast, and does nothing",
     "refuse": "says that the request makes no sense, and does nothing",
@@ -87,12 +87,14 @@ KINDS = {
 
 
 def new_id() -> str:
-    """Return an identifier as the platform makes them: thirty capital letters and digits."""
+    """Return an id in the platform's format: thirty capital letters and digits."""
     return "3" + "".join(secrets.choice(string.ascii_uppercase + string.digits) for _ in range(29))
 
 
 class Store:
-    """The books. Everything happens inside `begin()`: committed whole, or not at all."""
+    """The endpoint's data. Every change happens in `begin()`: committed completely, or not
+    at all.
+    """
 
     def __init__(self, path: Path | str) -> None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -111,9 +113,7 @@ class Store:
 
     @contextmanager
     def begin(self) -> Iterator[Books]:
-        """Return the books, for one call; what time has brought about is written into them
-        first.
-        """
+        """Yield the books for one call, after applying changes that are due with time."""
         with self._lock:
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -138,7 +138,7 @@ class Books:
         return self._db.execute(sql, values).fetchall()
 
     def find(self, sql: str, *values: Any) -> sqlite3.Row | None:
-        """Return the first row of a query, if there is one."""
+        """Return the first row of a query; None if there is none."""
         row: sqlite3.Row | None = self._db.execute(sql, values).fetchone()
         return row
 
@@ -149,7 +149,7 @@ class Books:
         return row
 
     def run(self, sql: str, *values: Any) -> int:
-        """Return how many rows a statement changed."""
+        """Execute a statement and return the number of changed rows."""
         return self._db.execute(sql, values).rowcount
 
     def insert(self, table: str, **fields: Any) -> None:
@@ -167,7 +167,9 @@ class Books:
 
 
 def _time_passes(books: Books) -> None:
-    """Abandon work that nobody sent in, approve work that nobody judged, and delete old HITs."""
+    """Abandon work that was not submitted in time, approve work that was not reviewed, and delete
+    old HITs.
+    """
     now = books.now
     books.run(
         "UPDATE assignment SET status = 'Abandoned' WHERE status = 'Accepted' AND deadline <= ?",
@@ -183,7 +185,7 @@ def _time_passes(books: Books) -> None:
 
 
 class RequestError(Exception):
-    """The request makes no sense as things stand; `code` as the platform spells it."""
+    """A request that is not possible in the current state; `code` as the platform spells it."""
 
     def __init__(self, code: str, text: str) -> None:
         super().__init__(text)
@@ -213,7 +215,7 @@ def fee(amount: int, assignments: int = 1) -> int:
 
 
 def held(books: Books) -> int:
-    """Return what open places and undecided work may still cost."""
+    """Return the maximal remaining cost of open places and undecided work."""
     row = books.one(
         """SELECT coalesce(sum((t.reward + h.fee) * (
                CASE WHEN h.disposed THEN 0
@@ -229,7 +231,7 @@ def held(books: Books) -> int:
 
 
 def paid(books: Books) -> int:
-    """Return what was paid until now, with fees."""
+    """Return the sum paid so far, with fees."""
     rewards = books.one(
         "SELECT coalesce(sum(t.reward + h.fee), 0) AS cents FROM assignment a JOIN hit h ON h.id ="
         " a.hit JOIN hit_type t ON t.id = h.type WHERE a.status = 'Approved'"
@@ -239,7 +241,7 @@ def paid(books: Books) -> int:
 
 
 def available(books: Books) -> int:
-    """Return what is neither held nor paid."""
+    """Return the balance that is neither held nor paid."""
     deposit = books.one("SELECT value FROM fact WHERE name = 'deposit'")["value"]
     return int(deposit) - held(books) - paid(books)
 
@@ -254,7 +256,7 @@ def afford(books: Books, amount: int) -> None:
 
 @dataclass(frozen=True)
 class Fault:
-    """What goes wrong now."""
+    """A current fault."""
 
     kind: str
     seconds: float
@@ -277,7 +279,7 @@ def switch_off(books: Books) -> int:
 
 
 def next_fault(books: Books, operation: str) -> Fault | None:
-    """Return the fault of this call, if there is one; it is used up."""
+    """Return the fault of this call and use it up; None without a fault."""
     row = books.find(
         "SELECT * FROM fault WHERE operation IN (?, '*') AND remaining > 0 ORDER BY number LIMIT 1",
         operation,
@@ -289,7 +291,7 @@ def next_fault(books: Books, operation: str) -> Fault | None:
 
 
 def distort(fault: Fault | None, answer: dict[str, Any]) -> dict[str, Any]:
-    """Return a list as a faulty endpoint sends it."""
+    """Return a list as a faulty endpoint would send it."""
     if fault is None or fault.kind not in ("duplicate", "lose"):
         return answer
     changed = dict(answer)

@@ -1,4 +1,4 @@
-"""Writes the files of the newspaper, or those of its first documents."""
+"""Writes the files of the newspaper, of all its documents or only of the first ones."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ PLACE = re.compile(r"WIRE_\d+_(\d+)")
 def write(directory: Path, *, documents: int = DOCUMENTS, with_dev: bool = True) -> None:
     """Write the corpus, gold standard, systems, judge and texts into a directory.
 
-    Of fewer documents, all files but those of the texts hold what is in the first. `with_dev`: some
-    documents are of the development part; a study takes none of those.
+    With fewer documents, all files except those of the texts contain only the first ones. With
+    `with_dev` some documents are in the development part; studies have none.
     """
     directory.mkdir(parents=True, exist_ok=True)
     with tarfile.open(ARCHIVE) as archive:
@@ -44,7 +44,7 @@ def _keep(path: Path, documents: int) -> None:
 
 
 def _keep_knowledge(path: Path, documents: int) -> None:
-    """Keep what is in the first documents, without the entities that are in none of them."""
+    """Restrict the knowledge to the first documents, without entities that are in none of them."""
     name, *lines = path.read_text("utf-8").splitlines(keepends=True)
     kept = [line for line in lines if _is_kept(line, documents)]
     mentioned = {line.split("\t")[0] for line in kept if line.split("\t")[1] == "mention"}

@@ -1,10 +1,11 @@
-"""A judge that errs where the systems err: what it says of each relation that any of them predicts.
+"""A simulated judge that errs where the systems err, with a score for each relation that any of
+them predicts.
 
 python -m rehearsal.newspaper.judge DIRECTORY
 
-reads what `kbpo judge --command` asks, a line of JSON each, and writes the score of each. It knows
-no truth and no system: DIRECTORY holds what it said beforehand (judge.tsv). It is right about 85 %
-of the relations.
+reads the items of `kbpo judge --command`, one line of JSON each, and writes the score of each. It
+does not use the truth or the systems: DIRECTORY contains its precomputed scores (judge.tsv). It is
+right about 85 % of the relations.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Relation = tuple[str, int, int, str, int, int]
 
 COLUMNS = ("doc_id", "subj_begin", "subj_end", "predicate", "obj_begin", "obj_end", "value")
 UNHEARD_OF = 0.5
-"""Its score of a relation that no system had predicted when it judged"""
+"""Score of a relation that no system had predicted when the scores were computed"""
 
 
 class SimulatedJudge:

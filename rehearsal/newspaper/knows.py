@@ -16,10 +16,9 @@ GZIP = b"\x1f\x8b"
 
 @dataclass(frozen=True)
 class Answer:
-    """The truth about two mentions; a link is empty where the reference knowledge base has no page.
+    """The truth about two mentions; a link is empty if the reference knowledge base has no page.
 
-    `holds` has pairs (predicate, direction): ">" from the subject to the object, "<" the other way
-    round.
+    `holds` has pairs (predicate, direction): ">" from the subject to the object, "<" the reverse.
     """
 
     subject_canonical: Span
@@ -28,7 +27,7 @@ class Answer:
     object_link: str
     holds: frozenset[tuple[str, str]]
     subject_name: str = ""
-    """The words of its canonical mention; empty where the file has none"""
+    """The words of its canonical mention; empty if the file has none"""
     object_name: str = ""
 
 
@@ -69,8 +68,8 @@ class Knowledge:
             self.relations[row["doc_id"], subject, object_].add(row["predicate"])
 
     def true_answer(self, document_id: str, subject: Span, object_: Span) -> Answer:
-        """Return what is true of the two mentions; a span that is no gold mention refers to itself
-        alone.
+        """Return the truth about the two mentions; a span that is not a gold mention refers only to
+        itself.
         """
         forward = self.relations.get((document_id, subject, object_), set())
         backward = self.relations.get((document_id, object_, subject), set())

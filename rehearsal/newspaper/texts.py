@@ -12,7 +12,7 @@ from rehearsal.opinions import PassageVerdict, TrueRating
 SUMMARIES, ANSWERS = "Harbour Wire summaries", "Harbour Wire answers"
 TRUTH = "texts.json"
 OWNERS = {ANSWERS: "Harbor"}
-"""Teams whose own study a track is: all its runs are theirs"""
+"""Teams that own a study, with all of its runs"""
 
 
 @dataclass(frozen=True)
@@ -23,12 +23,12 @@ class TextStudy:
     kind: str
     inputs: Path
     systems: list[dict[str, str]]
-    """team, name, role, file (a path) and description of each"""
+    """Systems, each with team, name, role, file (a path) and description"""
     scores: Path
-    """What a judge says of all that the systems wrote"""
+    """A judge's scores of all outputs"""
     half_width: Decimal
     owner: str
-    """The team whose own study it is; empty for a shared track"""
+    """The team that owns the study; empty for a shared track"""
 
 
 def read_studies(directory: Path) -> list[TextStudy]:
