@@ -1,25 +1,34 @@
-"""A Redis cache that tolerates failures, and cached parts of pages."""
+"""A Redis cache that tolerates failures, and cached pages and parts of pages."""
 
 from __future__ import annotations
 
 import functools
+import gzip
 import logging
+import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.core.cache import cache
 from django.core.cache.backends.redis import RedisCache, RedisCacheClient
 from django.db.models import Model
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import get_token
 from django.template.loader import render_to_string
+from django.utils.cache import patch_vary_headers
 from django.utils.safestring import SafeString, mark_safe
 from redis import Redis
 from redis.exceptions import ConnectionError as Away
 from redis.exceptions import RedisError
+
+from kbpo.tracks.stamps import cached_with_stamps, stamps_of
+
+if TYPE_CHECKING:
+    from kbpo.tracks.models import Track
 
 log = logging.getLogger(__name__)
 
@@ -117,3 +126,86 @@ def cached_part(
     if CSRF_PLACEHOLDER in drawn:
         drawn = drawn.replace(CSRF_PLACEHOLDER, get_token(request))
     return mark_safe(drawn)  # as it was rendered
+
+
+ACCEPTS_GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))")
+_TRACKS: dict[str, int] = {}
+"""Slug of an address -> the track that this process found last for it"""
+
+
+def cached_page(
+    request: HttpRequest,
+    slug: str,
+    parameters: Sequence[str],
+    find_track: Callable[[str], Track | None],
+    draw: Callable[[str], HttpResponse],
+) -> HttpResponse:
+    """Return the cached page of a track for anonymous visitors; `draw` renders it if it is not
+    cached or out of date. It may depend on these parameters of the address only.
+    """
+    if not settings.PAGES_KEPT_SECONDS:
+        return draw(slug)
+    key = _page_key(request, parameters)
+    page, stamps = _read_cached_page(key, slug)
+    if page is None or page.stamps != stamps:
+        track = find_track(slug)
+        if track is None:
+            return draw(slug)
+        stamps = stamps_of(track.pk)  # before anything of it is read
+        page = _CachedPage.of(draw(track.slug), track.pk, stamps)
+        cache.set(key, page, timeout=settings.PAGES_KEPT_SECONDS)
+        _TRACKS[slug] = track.pk
+    return page.answer(request)
+
+
+def _read_cached_page(key: str, slug: str) -> tuple[_CachedPage | None, tuple[str, ...]]:
+    """Return the cached page and the current stamps of its track. One request to Redis is enough if
+    this process knows the track of the address.
+    """
+    guess = _TRACKS.get(slug)
+    page, stamps = (cache.get(key), ()) if guess is None else cached_with_stamps(key, guess)
+    if page is None:
+        return None, ()
+    if page.track != guess:
+        _TRACKS[slug] = page.track
+        stamps = stamps_of(page.track)
+    return page, stamps
+
+
+@dataclass(frozen=True)
+class _CachedPage:
+    """A compressed page of a track for anonymous visitors. It is valid while the stamps of the
+    track are unchanged; everything else on it (open questions, team names, money) is at most
+    PAGES_KEPT_SECONDS old.
+    """
+
+    track: int
+    stamps: tuple[str, ...]
+    etag: str
+    packed: bytes
+
+    @classmethod
+    def of(cls, drawn: HttpResponse, track: int, stamps: tuple[str, ...]) -> _CachedPage:
+        """Return the page that was rendered under these stamps."""
+        etag = f'W/"{sha256(drawn.content).hexdigest()[:32]}"'
+        return cls(track, stamps, etag, gzip.compress(drawn.content, 6))
+
+    def answer(self, request: HttpRequest) -> HttpResponse:
+        """Return the response, uncompressed for the rare client without gzip."""
+        headers = {"ETag": self.etag}
+        if ACCEPTS_GZIP.search(request.headers.get("Accept-Encoding", "")):
+            headers["Content-Encoding"] = "gzip"
+            answer = HttpResponse(self.packed, headers=headers)
+        else:
+            answer = HttpResponse(gzip.decompress(self.packed), headers=headers)
+        patch_vary_headers(answer, ["Accept-Encoding"])
+        return answer
+
+
+def _page_key(request: HttpRequest, parameters: Sequence[str]) -> str:
+    """Return the cache key of a page: its address with these parameters only, so that nobody can
+    fill the cache.
+    """
+    asked = [(name, request.GET[name][:20]) for name in parameters if name in request.GET]
+    parts = [settings.VERSION, request.build_absolute_uri(request.path), asked]
+    return f"page:{sha256(repr(parts).encode()).hexdigest()}"

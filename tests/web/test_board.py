@@ -219,7 +219,7 @@ def test_readers_who_are_nobody_in_particular_share_a_page(
     with CaptureQueriesContext(connection) as asked, monkeypatch.context() as patch:
         patch.setattr(gzip, "compress", None)  # what is shared was compressed once
         # Redis is asked once, for all of it
-        patch.setattr("kbpo.web.public.board.cache", None)
+        patch.setattr("kbpo.web.kept.cache", None)
         second = Client().get(address, {"made": "up"}, headers=packs)
         again = Client().get(address, headers=packs | {"If-None-Match": second["ETag"]})
         empty = Client(headers={"Cookie": "sessionid="}).get(address, headers=packs)

@@ -18,7 +18,7 @@ from kbpo.evaluation.run import evaluate
 from kbpo.evaluation.store import drop_details_since
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
-from kbpo.web.public.board_view import bibtex
+from kbpo.web.public.board_files import bibtex
 from scoring.report import Details
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay

@@ -31,7 +31,8 @@ from kbpo.web.api.view import (
 )
 from kbpo.web.expensive import expensive
 from kbpo.web.http import public_track
-from kbpo.web.public.board_view import NoView, View, board_as_json, board_for_view, parse_view
+from kbpo.web.public.board_files import board_as_json
+from kbpo.web.public.board_view import NoView, View, board_for_view, parse_view
 from kbpo.web.public.compare import differences_table, overlap_parts, permalink
 from kbpo.web.public.metrics import FIGURES, metric_table, worth_under
 

@@ -24,7 +24,7 @@ from kbpo.web.api.view import PublicView, Refused
 from kbpo.web.desk.judgments import judgment_file
 from kbpo.web.expensive import export
 from kbpo.web.http import public_track
-from kbpo.web.public.board_view import track_as_json
+from kbpo.web.public.board_files import track_as_json
 from kbpo.web.public.documents import NOT_DOWNLOADABLE
 from kbpo.web.public.track import MENTIONS_FILE_NAME, documents_file_name
 from kbpo.web.table import start_iterating

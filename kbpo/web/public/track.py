@@ -25,7 +25,7 @@ from kbpo.web.components import drawing
 from kbpo.web.components.figures import DASH
 from kbpo.web.http import in_snapshot, public_track
 from kbpo.web.judging.lessons import first_example
-from kbpo.web.public.board import bar_kind, rank_text
+from kbpo.web.public.board_rows import bar_kind, rank_text
 from kbpo.web.public.documents import may_read
 from kbpo.web.public.prose import install_command
 

@@ -22,7 +22,7 @@ from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
 from kbpo.web.components.drawing import Interval
-from kbpo.web.public.board_view import bibtex
+from kbpo.web.public.board_files import bibtex
 from scoring.report import Figure
 from scoring.score import Key
 from scoring.words import figure_text

@@ -1,0 +1,268 @@
+"""The leaderboard as CSV and JSON, and how to cite it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import escape
+
+from kbpo.accounts.models import Team
+from kbpo.evaluation.judges import judges_of
+from kbpo.evaluation.leaderboard import Board, Row
+from kbpo.evaluation.models import Evaluation
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+from kbpo.tracks.recall import recall_of
+from kbpo.tracks.registry import kind_of
+from kbpo.web.public.judges import judges_as_json as judges_json
+from kbpo.web.public.judges import reliability_for_board
+from scoring.report import ENDS, Figure, as_dict
+
+REPORTED = (
+    "scope",
+    "documents",
+    "of_documents",
+    "misses",
+    "targets",
+    "labels",
+    "expert",
+    "late_scorers",
+    "model",
+    "version",
+)
+"""What is told of an evaluation's report: nothing that speaks of single systems, for some are
+not public"""
+
+
+def board_table(shown: Board) -> tuple[list[str], list[list[Any]]]:
+    """Return the header and the rows of the CSV file, one row for each system."""
+    blank = Row(Submission(track=shown.track, team=Team()), "")
+    rows = [list(_csv_record(shown, row).values()) for row in shown.rows]
+    return list(_csv_record(shown, blank)), rows
+
+
+def _csv_record(shown: Board, row: Row) -> dict[str, Any]:
+    kind, submission = kind_of(shown.track), row.submission
+    best, worst = row.rank or (None, None)
+    record: dict[str, Any] = {
+        "team": submission.public_team,
+        "system": submission.public_name,
+        "rank_best": best,
+        "rank_worst": worst,
+        "labels": row.n_labels,
+        **_judges_as_json(shown, row),
+        "note": row.note,
+    }
+    if recall_of(shown.track) is not None:
+        record["documents"] = row.n_documents
+    for column in kind.measures.columns:
+        record |= _figure_cells(column.name, row.figure(column.name))
+    for criterion in kind.measures.criteria_beside(shown.criterion):
+        drawn, beside = kind.measures.headline(criterion.name), row.beside.get(criterion.name)
+        figure = beside.figure(kind.measures.column_of(drawn).name) if beside is not None else None
+        record |= _figure_cells(f"beside_{criterion.name}", figure)
+    for column in kind.measures.columns:
+        if any(column.name in other.bootstrap for other in shown.rows):
+            low, high = row.bootstrap.get(column.name, (None, None))
+            record |= {
+                f"{column.name}_bootstrap_low80": low,
+                f"{column.name}_bootstrap_high80": high,
+            }
+    if any(other.saved is not None for other in shown.rows):
+        record["saved"] = row.saved
+    if shown.population:
+        record["population"] = shown.population
+    links = submission.public_links
+    record |= {"submission": submission.pk, "role": submission.role}
+    return record | {"paper": links.get("Paper"), "code": links.get("Code")}
+
+
+def _figure_cells(name: str, figure: Figure | None) -> dict[str, float | None]:
+    cells = (figure or Figure()).cells()
+    return {f"{name}_{end}": cell for end, cell in zip(ENDS, cells, strict=True)}
+
+
+def board_as_json(shown: Board) -> dict[str, Any]:
+    """Return a board as JSON: the same figures as on the page, unrounded."""
+    kind = kind_of(shown.track)
+    return {
+        "track": track_as_json(shown.track),
+        "evaluation": _evaluation_as_json(shown),
+        "distribution": shown.distribution,
+        "criterion": shown.criterion,
+        "population": shown.population,
+        "level": shown.level,
+        "columns": [
+            {
+                "name": column.name,
+                "label": kind.measures.printed(column.quantity, shown.criterion).label,
+            }
+            for column in kind.measures.columns
+            if column.place in ("first", "second")
+            and kind.measures.quantity(column.quantity).of(shown.criterion)
+        ],
+        "systems": [
+            {
+                "submission": row.submission.pk,
+                "team": row.submission.public_team,
+                "name": row.submission.public_name,
+                "description": row.submission.public_description,
+                "paper": row.submission.public_links.get("Paper"),
+                "code": row.submission.public_links.get("Code"),
+                "role": row.submission.role,
+                "rank": row.rank,
+                "saved": row.saved,
+                "judges": _judges_as_json(shown, row),
+                **{
+                    column.name: _figure_as_json(row, column.name)
+                    for column in kind.measures.columns
+                },
+            }
+            for row in shown.rows
+        ],
+        "cannot_be_told_apart": [
+            [shown.rows[index].submission.pk for index in group] for group in shown.groups
+        ],
+        "strengths": _strengths_as_json(shown),
+        "being_judged": [
+            {"team": submission.public_team, "name": submission.public_name}
+            for submission in shown.being_judged
+        ],
+    }
+
+
+def _judges_as_json(shown: Board, row: Row) -> dict[str, Any]:
+    """Return the quality of the judgments of a system: number of answers and their agreement,
+    difference of ratings, Fleiss’ κ of the track, errors on known questions, and the number of
+    judgments that experts checked.
+    """
+    judges = judges_of(shown.evaluation, row.submission)
+    return judges_json(judges, reliability_for_board(shown)) | {"checked": row.n_checked}
+
+
+def _evaluation_as_json(shown: Board) -> dict[str, Any] | None:
+    row = shown.evaluation
+    if row is None:
+        return None
+    return {
+        "number": row.number,
+        "made_at": row.made_at,
+        "page": reverse("evaluation", args=[row.track.slug, row.number]),
+        "judges": judges_json(judges_of(row), reliability_for_board(shown)),
+    } | {name: as_dict(getattr(row.report, name)) for name in REPORTED}
+
+
+def _figure_as_json(row: Row, column: str) -> dict[str, Any] | None:
+    """Return a figure as JSON, with its published 80 % interval if there is one."""
+    figure, ends = row.figure(column), row.bootstrap.get(column)
+    if figure is None:
+        return None
+    return figure.as_json() | ({"bootstrap": ends} if ends is not None else {})
+
+
+def board_strengths(shown: Board) -> dict[str, Any]:
+    """Return the strengths of an evaluation under the board's criterion, with their systems; empty
+    unless systems are compared in pairs.
+    """
+    stored = shown.report.strengths.get(shown.criterion)
+    if stored is None:
+        return {}
+    standing = {row.submission.pk: row.submission for row in shown.rows}
+    rows = [
+        as_dict(strength) | {"submission": standing[strength.system]}
+        for strength in stored.rows
+        if strength.system in standing
+    ]
+    told: dict[str, Any] = as_dict(stored)
+    return told | {"rows": rows}
+
+
+def _strengths_as_json(shown: Board) -> dict[str, Any] | None:
+    """Return the strengths of systems that are compared in pairs; None if they are judged one by
+    one.
+    """
+    strengths = board_strengths(shown)
+    for row in strengths.get("rows", ()):
+        del row["submission"]
+    return strengths or None
+
+
+def track_as_json(row: Track) -> dict[str, Any]:
+    """Return the public data of a track. Under a criterion whose `single` is “mean” people rate:
+    nothing is right or wrong.
+    """
+    kind = kind_of(row)
+    criteria = kind.measures.criteria
+    of_criterion = ("name", "label", "single", "higher_is_better")
+    keys = (
+        "slug",
+        "name",
+        "status",
+        "kind",
+        "design",
+        "distribution",
+        "criterion",
+        "distributions",
+        "scope",
+        "description",
+    )
+    return {key: getattr(row, key) for key in keys} | {
+        "target_half_width": str(row.target_half_width),
+        "confidence_level": str(row.confidence_level),
+        "criteria": [
+            {key: getattr(criterion, key) for key in of_criterion} for criterion in criteria
+        ],
+    }
+
+
+SERVICE = "KBP Online"
+_IN_LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+}
+
+
+def bibtex(
+    key: str, title: str, author: str, evaluation: Evaluation, url: str, figure: str = ""
+) -> str:
+    """Return a BibTeX entry with the evaluation, its day and its address, and the cited figure if
+    one is given.
+    """
+    made = evaluation.made_at
+    note = f"Evaluation {evaluation.number} of {made:%Y-%m-%d}"
+    fields = {
+        "title": f"{{{_latex(title)}}}",
+        "author": f"{{{_latex(author or SERVICE)}}}",
+        "howpublished": _latex(SERVICE),
+        "year": f"{made:%Y}",
+        "note": _latex(f"{note}: {figure}" if figure else note),
+        "url": url,
+    }
+    lines = [f"  {name:<12} = {{{value}}}" for name, value in fields.items()]
+    return f"@misc{{{key},\n" + ",\n".join(lines) + "\n}"
+
+
+def _latex(text: str) -> str:
+    """Return a text with LaTeX's special characters escaped."""
+    return "".join(_IN_LATEX.get(letter, letter) for letter in text)
+
+
+def cite_board(request: HttpRequest, shown: Board) -> dict[str, str]:
+    """Return the citation of a board and its frame; empty before the first evaluation."""
+    if shown.evaluation is None:
+        return {}
+    slug, evaluation = shown.track.slug, shown.evaluation
+    permalink = request.build_absolute_uri(reverse("evaluation", args=[slug, evaluation.number]))
+    frame = request.build_absolute_uri(reverse("board-embed", args=[slug]))
+    title = f"Leaderboard of {shown.track.name}"
+    return {
+        "permalink": permalink,
+        "bibtex": bibtex(f"{slug}-{evaluation.number}", title, "", evaluation, permalink),
+        "embed": (
+            f'<iframe src="{escape(frame)}" title="{escape(title)}" width="640" height="420">'
+            "</iframe>"
+        ),
+    }
