@@ -18,7 +18,6 @@ Lines = Iterator[tuple[int, str]]
 DELIMITERS = "\t,;"
 LONGEST_RECORD = 4_000_000
 """Greatest number of characters of a row, more than the longest output"""
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _R_QUOTE = re.compile(r'\\"(?!\t|$)')
 NAMED = 5  # ids that a message names
 NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -263,8 +262,10 @@ def number_of(value: object) -> float | None:
     """Return a cell or a JSON value as a finite number; None if it is none."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
-    if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
-        return None  # `1_5` and digits of other scripts, which Python would read
+    if isinstance(value, str):
+        value = value.strip()
+        if "_" in value or not value.isascii():
+            return None  # `1_5` and digits of other scripts, which Python would read
     try:
         number = float(value)
     except (ValueError, OverflowError):
