@@ -67,16 +67,6 @@ def _sequences(database: str) -> list[str]:
 
 
 @pytest.fixture(autouse=True)
-def _no_nudges(settings: Any) -> None:
-    """No step asks for the next one: a test runs the steps itself.
-    Nor is a board kept for others.
-    """
-    settings.NUDGES = False
-    settings.ARRAYS_ROOT = None  # rows of one test have the numbers of another's
-    settings.PAGES_KEPT_SECONDS = 0
-
-
-@pytest.fixture(autouse=True)
 def _own_cache(settings: Any) -> None:
     """The cache is empty: it outlives the rows of other tests and runs, whose primary keys come
     again here.

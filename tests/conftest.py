@@ -8,12 +8,13 @@ button).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.test import override_settings
 
 from kbpo.accounts.models import Team, User
 from kbpo.corpus.models import Corpus, Document, Predicate
@@ -109,23 +110,27 @@ class Toy:
         return at, at + len(text)
 
 
-@pytest.fixture(autouse=True)
-def quick_settings(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test waits for a password to be hashed slowly, which takes a third of a second each; nor
-    for each of its clients to look through all static files, of which it may ask for one; nor a
-    second at the desk for Celery's workers, who are not there or answer at once.
+@pytest.fixture(scope="session", autouse=True)
+def quick_settings() -> Iterator[None]:
+    """No test waits for a slow password hash (a third of a second each), nor for its clients to
+    look through all static files, nor a second at the desk for Celery's workers. No step asks for
+    the next one: a test runs the steps itself. Boards and arrays are not cached: rows of one test
+    have the primary keys of another's. Toy runs predict a handful; that a shared track refuses
+    fewer than 100 is tested where plans are.
     """
-    monkeypatch.setattr("kbpo.web.desk.health.PATIENCE", 0.02)
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-    settings.WHITENOISE_AUTOREFRESH = True
-
-
-@pytest.fixture(autouse=True)
-def few_are_enough(settings: Any) -> None:
-    """Toy runs predict a handful; that a shared track refuses fewer than 100 is tested where plans
-    are.
-    """
-    settings.FEWEST_PREDICTIONS = 1
+    with (
+        override_settings(
+            PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
+            WHITENOISE_AUTOREFRESH=True,
+            NUDGES=False,
+            ARRAYS_ROOT=None,
+            PAGES_KEPT_SECONDS=0,
+            FEWEST_PREDICTIONS=1,
+        ),
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr("kbpo.web.desk.health.PATIENCE", 0.02)
+        yield
 
 
 @pytest.fixture
