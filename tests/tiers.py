@@ -42,6 +42,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
+    if config.option.tier == "check" and config.args_source == config.ArgsSource.TESTPATHS:
+        config.args = [str(TESTS / "check")]  # other folders need not be imported
     if config.option.tier == "soak" and not config.option.seed:
         given = getattr(config, "workerinput", {}).get("seed")
         config.option.seed = given or secrets.token_hex(4)
