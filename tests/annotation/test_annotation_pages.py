@@ -28,15 +28,6 @@ tutorial:
 """
 
 
-def test_only_annotators_may_judge(published: Submission, client: Client) -> None:
-    assert client.get("/annotate/")["Location"].startswith("/login/")
-    client.force_login(User.objects.create(username="rosa", is_researcher=True))
-    response = client.get("/annotate/next/")
-    assert response.status_code == 403
-    assert "These pages are for annotators." in response.content.decode()
-    assert Assignment.objects.count() == 0
-
-
 def test_nobody_reads_drafts_or_answers_what_was_leased_to_another(
     published: Submission, clients: list[Client]
 ) -> None:

@@ -73,12 +73,6 @@ def test_an_admin_reads_an_answer_beside_the_others_and_in_the_text(
     assert desk.get("/desk/answers/999999/").status_code == 404
 
 
-def test_nobody_else_reads_it(judged: Assignment, clients: list[Client]) -> None:
-    for client in (clients[0], Client()):
-        assert client.get(f"/desk/answers/{judged.pk}/").status_code in (302, 403, 404)
-        assert client.get(f"/annotate/answers/{judged.pk}/").status_code in (302, 403, 404)
-
-
 def test_who_gave_an_answer_reads_it_and_nothing_of_the_others(
     judged: Assignment, clients: list[Client]
 ) -> None:

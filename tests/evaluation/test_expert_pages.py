@@ -128,22 +128,6 @@ def _body(page: str) -> str:
     return re.sub(r'name="csrfmiddlewaretoken" value="\w+"', "", page)
 
 
-def test_only_admins_check_and_draw(crowd: Crowd, admin: Client, toy: Toy) -> None:
-    crowd.draw(25)
-    address = opened(admin)
-    for name in ("Ada", "Rosa"):
-        client = Client()
-        client.force_login(toy.users[name])
-        assert client.get(DESK).status_code == 403
-        assert client.post(DESK, {"verb": "end"}).status_code == 403
-        for path in (NEXT, address, f"{address}document/"):
-            assert client.get(path).status_code == 403
-        assert client.post(address, ANSWER).status_code == 403
-        assert client.post(f"{address}draft/", ANSWER).status_code == 403
-    assert Client().get(address).status_code == 302
-    assert not ExpertCheck.objects.filter(answered_at__isnull=False).exists()
-
-
 def test_whoever_answered_as_one_of_the_crowd_does_not_check_it(
     crowd: Crowd, admin: Client, monkeypatch: Any
 ) -> None:

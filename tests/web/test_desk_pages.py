@@ -42,30 +42,6 @@ pytestmark = pytest.mark.django_db
 EVIDENCE = "Everything was answered within one second."
 
 
-def pages(row: Submission) -> list[str]:
-    worker = Worker.objects.get(user__username="ada")
-    answer = Assignment.objects.filter(worker=worker)[0]
-    question = Question.objects.filter(status="settled")[0]
-    return [
-        reverse("desk"),
-        reverse("desk-workers"),
-        reverse("desk-worker", args=[worker.handle]),
-        reverse("desk-answer", args=[answer.pk]) + "?refuse",
-        reverse("desk-batch", args=[row.purpose]),
-        reverse("desk-track-quality", args=["toy"]),
-        reverse("desk-gold", args=["toy"]),
-        reverse("desk-log"),
-        reverse("desk-log") + "?format=csv",
-        reverse("gold_make", args=[question.pk]),
-    ]
-
-
-def test_only_admins_see_them(judged: Submission, as_user: As) -> None:
-    for address in pages(judged):
-        found = {who: as_user(who).get(address).status_code for who in ("Admin", "Rosa", "Ada", "")}
-        assert found == {"Admin": 200, "Rosa": 403, "Ada": 403, "": 302}, address
-
-
 def test_the_desk_asks_for_a_decision_where_signals_leave_nobody_out(
     judged: Submission, as_user: As
 ) -> None:

@@ -100,14 +100,6 @@ def test_a_bad_order_is_refused_in_a_sentence(
     assert not DocumentSample.objects.exists()
 
 
-@pytest.mark.parametrize("said", ["", "?format=csv"])
-def test_the_page_is_the_admins(world: World, said: str) -> None:
-    client = Client()
-    client.force_login(world.toy.users["Rosa"])
-    address = reverse("desk-reading", args=["world"]) + said
-    assert client.get(address).status_code == 403 and Client().get(address).status_code == 302
-
-
 def test_the_board_and_the_submission_tell_what_annotators_miss(
     world: World, admin: Client, toy: Toy
 ) -> None:

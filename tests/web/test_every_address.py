@@ -46,7 +46,6 @@ OF_QUESTIONS = ("annotate/gold/", "annotate/preview/")
 OF_ANSWERS = "desk/answers/"
 
 
-@pytest.mark.soak
 @pytest.mark.usefixtures("_own_cache")
 def test_every_address_answers_the_same_people_as_before(judged: Submission, toy: Toy) -> None:
     lines = []
@@ -202,7 +201,6 @@ def _answer(client: Client, method: str, address: str) -> str:
     return str(answer.status_code)
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize("kind", ["generation", "answers"])
 def test_no_address_of_a_track_of_texts_fails_nor_is_one_offered_that_is_not_there(
     toy: Toy, kind: str

@@ -142,17 +142,6 @@ def test_a_link_that_ran_out_does_not_work(toy: Toy, change: dict[str, object]) 
     assert Client().get(reverse("join", args=["nonsense"])).status_code == 410
 
 
-def test_a_team_is_seen_by_its_members_alone(toy: Toy, as_user: As) -> None:
-    address = reverse("team", args=["patterns"])
-    statuses = {
-        name: as_user(name).get(address).status_code for name in ("Rosa", "Admin", "Tim", "Ada", "")
-    }
-    assert statuses == {"Rosa": 200, "Admin": 200, "Tim": 404, "Ada": 404, "": 302}
-    for action in ("invite", "take-back"):
-        assert as_user("Tim").post(address, {"action": action, "pk": 1}).status_code == 404
-    assert not Invitation.objects.exists()
-
-
 def test_a_link_can_be_taken_back_by_the_team(toy: Toy, as_user: As) -> None:
     rosa = as_user("Rosa")
     rosa.post(reverse("team", args=["patterns"]), {"action": "invite"})

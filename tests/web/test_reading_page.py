@@ -19,12 +19,6 @@ PAGE = "/desk/tracks/toy/reading/"
 pytestmark = pytest.mark.django_db
 
 
-def test_only_admins_see_it(toy: Toy) -> None:
-    client = Client()
-    client.force_login(toy.users["Rosa"])
-    assert client.get(PAGE).status_code == 403
-
-
 def test_the_price_stands_there_before_anything_is_spent(toy: Toy, admin: Client) -> None:
     plan = plan_documents(toy.track, 2)
     page = admin.get(PAGE, {"n": 2, "token": "0.75", "pair": "5"}).content.decode()

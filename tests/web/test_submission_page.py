@@ -64,19 +64,6 @@ def sees(client: Client, row: Submission) -> bool:
     return told
 
 
-@pytest.mark.parametrize("name", [*OPEN, *OWN])
-def test_a_submission_that_is_judged_is_its_teams_alone(
-    name: str, as_user: As, draft: Draft
-) -> None:
-    row = judging(confirm(as_user("Rosa"), draft()))
-    address = at(name, row.pk)
-    statuses = {
-        who: as_user(who).get(address).status_code for who in ("Rosa", "Admin", "Tim", "Ada", "")
-    }
-    login = 302 if name == "submission-edit" else 404
-    assert statuses == {"Rosa": 200, "Admin": 200, "Tim": 404, "Ada": 404, "": login}
-
-
 @pytest.mark.parametrize("name", OPEN)
 def test_a_scored_one_is_everybodys(name: str, as_user: As, draft: Draft, toy: Toy) -> None:
     row = scored(toy, confirm(as_user("Rosa"), draft()))
@@ -99,15 +86,6 @@ def test_a_scored_one_is_everybodys(name: str, as_user: As, draft: Draft, toy: T
 def test_a_scored_ones_file_stays_its_teams(name: str, as_user: As, draft: Draft, toy: Toy) -> None:
     row = scored(toy, confirm(as_user("Rosa"), draft()))
     assert as_user("Tim").get(at(name, row.pk)).status_code == 404
-
-
-@pytest.mark.parametrize("name", ["submission", "submission-edit"])
-@pytest.mark.parametrize("action", ["withdraw", "retry"])
-def test_another_team_cannot_change_it(name: str, action: str, as_user: As, draft: Draft) -> None:
-    row, said = confirm(as_user("Rosa"), draft()), {"name": "theirs", "action": action}
-    assert as_user("Tim").post(reverse(name, args=[row.pk]), said).status_code == 404
-    row.refresh_from_db()
-    assert (row.status, row.name) == ("confirmed", "run")
 
 
 def test_judgments_of_an_open_shared_track_are_seen_by_admins_alone(

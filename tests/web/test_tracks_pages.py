@@ -24,16 +24,6 @@ from tests.conftest import Toy
 As = Callable[[str], Client]
 Draft = Callable[..., Submission]
 pytestmark = pytest.mark.django_db
-PAGES = [
-    ("desk", []),
-    ("desk-people", []),
-    ("desk-tracks", []),
-    ("desk-track-new", []),
-    ("desk-track", ["toy"]),
-]
-VERBS = [
-    ("desk", []), ("desk-people", []), ("desk-track-new", []), ("desk-track", ["toy"]),
-]  # fmt: skip
 NEW = {
     "corpus": "toy", "name": "Second", "kind": "kbp", "distribution": "relation",
     "criterion": "correct",
@@ -42,30 +32,6 @@ NEW = {
     "budget": "100.00", "team": "20.00", "reward": "0.10", "seconds": "30",
     "why": "For the second season.",
 }  # fmt: skip
-
-
-@pytest.mark.parametrize(("name", "args"), PAGES)
-def test_only_admins_see_the_pages(name: str, args: list[object], toy: Toy, as_user: As) -> None:
-    statuses = {
-        who: as_user(who).get(reverse(name, args=args)).status_code
-        for who in ("Admin", "Rosa", "Ada", "")
-    }
-    assert statuses == {"Admin": 200, "Rosa": 403, "Ada": 403, "": 302}
-
-
-@pytest.mark.parametrize(("name", "args"), VERBS)
-def test_only_admins_act(name: str, args: list[object], toy: Toy, as_user: As) -> None:
-    said = {
-        "role": "annotator",
-        "word": "stop",
-        "why": "x",
-        "verb": "freeze",
-        "action": "stop",
-    } | NEW
-    assert as_user("Rosa").post(reverse(name, args=args), said).status_code == 403
-    assert as_user("").post(reverse(name, args=args), said).status_code == 302
-    assert not Invitation.objects.exists() and not halts.current_halts()
-    assert list(Track.objects.values_list("status", flat=True)) == ["open"]
 
 
 def test_a_quiet_desk_says_so_and_a_late_row_is_named(as_user: As, draft: Draft) -> None:

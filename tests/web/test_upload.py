@@ -204,26 +204,6 @@ def test_a_draft_can_be_discarded_and_a_confirmed_one_cannot(
     assert b"jsonl</a>" not in rosa.get(reverse("submit")).content
 
 
-@pytest.mark.parametrize(
-    "page", ["upload-check", "upload-describe", "upload-confirm", "upload-file"]
-)
-def test_nobody_but_its_team_sees_a_draft(page: str, as_user: As, draft: Draft) -> None:
-    address = reverse(page, args=[draft().pk])
-    assert as_user("Rosa").get(address).status_code == 200
-    assert as_user("Admin").get(address).status_code == 200
-    assert as_user("Tim").get(address).status_code == 404
-    assert as_user("Ada").get(address).status_code == 403
-    assert as_user("").get(address).status_code == 302
-
-
-@pytest.mark.parametrize("page", ["upload-confirm", "upload-check", "upload-describe"])
-def test_another_team_cannot_act_on_a_draft(page: str, as_user: As, draft: Draft) -> None:
-    row, said = draft(), {"name": "mine", "action": "discard"}
-    assert as_user("Tim").post(reverse(page, args=[row.pk]), said).status_code == 404
-    row.refresh_from_db()
-    assert (row.status, row.name) == ("planned", "run") and not Ledger.objects.exists()
-
-
 def test_a_track_that_takes_nothing_is_not_offered(toy: Toy, as_user: As, draft: Draft) -> None:
     row = draft()
     Track.objects.update(status="frozen")

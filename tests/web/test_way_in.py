@@ -127,15 +127,6 @@ def test_whoever_is_declined_reads_why(client: Client, as_user: As, toy: Toy) ->
     assert "The track is full." in mail.outbox[0].body and not Invitation.objects.exists()
 
 
-def test_nobody_but_admins_answers(client: Client, as_user: As, toy: Toy) -> None:
-    client.post(reverse("ask"), NEW)
-    address = reverse("desk-people")
-    form = {"action": "answer", "pk": AccountRequest.objects.get().pk}
-    assert as_user("Rosa").post(address, form | {"verdict": "accept"}).status_code == 403
-    assert client.post(address, form | {"verdict": "accept"}).status_code == 302
-    assert AccountRequest.objects.get().decided_at is None
-
-
 @pytest.mark.parametrize(
     "wrong", [{"email": "nobody"}, {"name": ""}, {"team": "???"}, {"name": "a\x00b"}]
 )
