@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 5.0
-"""Seconds for which nobody asks a Redis that did not answer"""
+"""Seconds for which Redis is not contacted after it did not answer"""
 
 
 class KeptClient(RedisCacheClient):
@@ -45,21 +45,21 @@ class KeptClient(RedisCacheClient):
 
 
 class ForgivingCache(RedisCache):
-    """A Redis cache that behaves as empty while Redis is away."""
+    """A Redis cache that behaves as empty while Redis cannot be reached."""
 
     away_until = 0.0
-    """Of this process, on its monotonic clock"""
+    """Time on this process's monotonic clock until which Redis is not contacted"""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._class = KeptClient
 
     def get(self, key: str, default: Any = None, version: int | None = None) -> Any:
-        """Return the cached value; the default without one or while Redis is away."""
+        """Return the cached value; the default if it is missing or Redis cannot be reached."""
         return self._ask(super().get, key, default, version, instead=default)
 
     def get_many(self, keys: Any, version: int | None = None) -> dict[str, Any]:
-        """Return the cached values; none while Redis is away."""
+        """Return the cached values; none while Redis cannot be reached."""
         return dict(self._ask(super().get_many, keys, version, instead={}))
 
     def set(self, key: str, value: Any, *args: Any, **kwargs: Any) -> None:
@@ -67,15 +67,17 @@ class ForgivingCache(RedisCache):
         self._ask(super().set, key, value, *args, **kwargs)
 
     def add(self, key: str, value: Any, *args: Any, **kwargs: Any) -> bool:
-        """Return whether the key was new; raises while Redis is away."""
+        """Store the value if the key is new, and return whether it was; raises while Redis cannot
+        be reached.
+        """
         return bool(self._insist(super().add, key, value, *args, **kwargs))
 
     def delete(self, key: str, version: int | None = None) -> bool:
-        """Return whether the key existed; raises while Redis is away."""
+        """Delete the key, and return whether it existed; raises while Redis cannot be reached."""
         return bool(self._insist(super().delete, key, version))
 
     def has_key(self, key: str, version: int | None = None) -> bool:
-        """Return whether the key exists; raises while Redis is away."""
+        """Return whether the key exists; raises while Redis cannot be reached."""
         return bool(self._insist(super().has_key, key, version))
 
     def _ask(self, call: Callable[..., Any], *args: Any, instead: Any = None, **kwargs: Any) -> Any:
@@ -96,7 +98,7 @@ class ForgivingCache(RedisCache):
 
 
 CSRF_PLACEHOLDER = "token-of-whoever-reads-this"
-"""Stands in kept forms where each reader's own token against forged forms goes"""
+"""Placeholder in cached forms for each reader's own CSRF token"""
 
 
 def row_values(*rows: Model) -> list[Any]:

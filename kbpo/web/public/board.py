@@ -56,7 +56,7 @@ from kbpo.web.table import csv_response
 
 EMBEDDED_ROWS = 10
 ROWS_AT_FIRST = 14
-"""Rows that are shown before 'Show the others'."""
+"""Number of rows that are shown before 'Show the others'"""
 
 
 @gzip_page
@@ -64,7 +64,7 @@ ROWS_AT_FIRST = 14
 @vary_on_cookie
 @conditional_page
 def show_board(request: HttpRequest, slug: str = "", number: int | None = None) -> HttpResponse:
-    """Show the board of a track, or of the busiest track without a slug; with a number, the board
+    """Return the board of a track, or of the busiest track without a slug; with a number, the board
     of that evaluation.
 
     The page has an ETag, and anonymous visitors share a cached copy.
@@ -174,7 +174,7 @@ def board_csv(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def list_evaluations(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the public evaluations of a track and its withdrawn runs."""
+    """Return the public evaluations of a track and its withdrawn runs."""
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
     listed = track.evaluations.listed().order_by("-number")
     page = Paginator(listed, 50).get_page(request.GET.get("page"))
@@ -199,7 +199,7 @@ def withdrawn_runs(track: Track) -> QuerySet[Submission]:
 @xframe_options_exempt
 @cache_control(public=True, max_age=300)
 def embedded_board(request: HttpRequest, slug: str) -> HttpResponse:
-    """Return the first rows of the board for a frame on any other site, the same for everybody."""
+    """Return the first rows of the board for a frame on another site; the same for all visitors."""
     response = cached_page(
         request, slug, SWITCHES, find_track, lambda slug: _draw_embedded(request, slug)
     )

@@ -32,8 +32,8 @@ REPORTED = (
     "model",
     "version",
 )
-"""What is told of an evaluation's report: nothing that speaks of single systems, for some are
-not public"""
+"""Published fields of an evaluation's report; none about single systems, since some are not
+public"""
 
 
 def board_table(shown: Board) -> tuple[list[str], list[list[Any]]]:

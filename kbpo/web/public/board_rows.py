@@ -27,16 +27,14 @@ from scoring.report import Figure
 from scoring.saved import UNAIDED
 
 SAYS_NOTHING = 0.5
-"""Width from which an interval small under a figure is not printed, as a share of the range: of
-two people who rate, say, nobody knows how much people differ."""
+"""Share of the range from which on a small interval below a figure is not printed, as it is
+uninformative, e.g. annotator noise from two people"""
 
 
 def column_head(
     kind: Kind, column: Column, view: View, address: str, rows: Sequence[Row]
 ) -> dict[str, Any]:
-    """Return the header of a plotted column; `has` tells whether the criterion has this
-    quantity.
-    """
+    """Return the header of a plotted column; `has` is whether the criterion has this quantity."""
     quantity = kind.measures.printed(column.quantity, view.criterion)
     ticks = 5 if column.place == "first" else 3
     return {
@@ -116,9 +114,8 @@ def row_cells(
 
 
 def _figure_cell(shown: Board, row: Row, head: dict[str, Any], view: View) -> dict[str, Any]:
-    """Return one plotted figure with the notes beneath it (corrected figures) and
-    the interval from people alone if metrics narrow it. For another criterion only the figure is
-    returned.
+    """Return one plotted figure with its notes (corrected figures) and the interval from people
+    alone, if metrics narrow it. For another criterion only the figure is returned.
     """
     kind, criterion = kind_of(shown.track), head.get("criterion", view.criterion)
     is_own = criterion == view.criterion
@@ -181,7 +178,7 @@ def has_published(kind: Kind, rows: Iterable[Row]) -> bool:
 
 def bar_kind(row: Row, past: bool, figure: Figure | None = None) -> str:
     """Return the style of a row's bars: outlined while judging continues, grey if the figure (else
-    the mean) has few judgments.
+    the mean) is based on few judgments.
     """
     mean = row.figure(row.mean)
     if (mean and mean.kind != "final") if past else row.submission.status != "scored":
@@ -252,7 +249,7 @@ def plot_sentence(rows: Sequence[Row]) -> str:
 
 
 def board_facts(track: Track, shown: Board) -> dict[str, Any]:
-    """Return the four facts beside the board: systems and teams, inputs (and those read in full),
+    """Return the four facts next to the board: systems and teams, inputs (and those read in full),
     judgments, and money spent. Judgments of the texts are shared by all tracks of the corpus;
     `judged_elsewhere` counts those that were ordered on other tracks only.
     """

@@ -29,7 +29,7 @@ SWITCHES = (
     *("distribution", "criterion", "population", "level"),
     *("sort", "helped", "all", "evaluation"),
 )
-"""What an address of a board may say"""
+"""Parameters in the address of a board"""
 PEOPLE, ALL = "0", "all"
 
 
@@ -43,13 +43,13 @@ class View:
     sort: str
     all: bool
     helped: str = ALL
-    """What makes the first column: `PEOPLE` alone, or `ALL` metrics and judges with them"""
+    """The source of the first column: `PEOPLE` alone, or `ALL` metrics and judges too"""
     unsaid: str = ALL
-    """What narrows it where the URL does not say"""
+    """Default of `helped`, if the address does not state it"""
     number: int | None = None
-    """The evaluation whose board is asked for"""
+    """Number of the evaluation whose board is selected"""
     population: str = ""
-    """What numbers are about; empty: what there is, of a kind that has nothing else"""
+    """Population of the numbers; empty for kinds with a single population"""
 
     def url(self, address: str, **changes: str) -> str:
         """Return the address with the switches of this view, after some changes."""
