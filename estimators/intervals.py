@@ -19,7 +19,7 @@ LEAST = 1e-100
 """Smallest number of judgments for which an interval is computed: with fewer it is [0, 1] anyway,
 and the square of 1/n overflows
 """
-MODEL_LABELS = 2  # right labels out of n that the model may claim although none was found
+MODEL_LABELS = 2  # right labels out of n that the model may expect although none was found
 
 
 class ConfidenceInterval(NamedTuple):
@@ -175,7 +175,7 @@ def score_interval(
     lowest = np.minimum(lowest, 1 - half_label)
     centre = np.clip(np.nan_to_num(estimate), lowest, 1 - half_label)
     has_variance = (total > 0) & np.isfinite(total)
-    with np.errstate(over="ignore"):  # of a variance of next to nothing: as many as one likes
+    with np.errstate(over="ignore"):  # a variance of almost 0: arbitrarily many
         effective = np.where(
             has_variance, centre * (1 - centre) / np.where(has_variance, total, 1.0), np.inf
         )

@@ -17,8 +17,8 @@ from estimators import checks
 from estimators.checks import BoolArray, FloatArray, IntArray
 
 CELLS = 4_000_000  # replicates × pairs held in memory at once
-ROUNDING = 1e-12  # a variance of a difference below this share of the largest variance is none
-DECIMALS = 12  # of a score: what lies beyond is rounding
+ROUNDING = 1e-12  # a variance of a difference below this share of the largest is treated as 0
+DECIMALS = 12  # relative to a score: smaller differences are rounding errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,8 +164,8 @@ def _draws(spread: FloatArray, repeats: int, df: float, rng: np.random.Generator
     """
     eigenvalues, vectors = np.linalg.eigh(spread)
     real = eigenvalues > ROUNDING * eigenvalues.max(initial=0.0)
-    # The one symmetric root: eigenvectors themselves, of which each processor gives others, would
-    # lend the draws their signs and order.
+    # The symmetric root is unique. Eigenvectors are not: processors differ, which would
+    # change the draws.
     root = (vectors * np.sqrt(np.where(real, eigenvalues, 0.0))) @ vectors.T
     draws: FloatArray = rng.standard_normal((repeats, spread.shape[0])) @ root
     return draws if np.isinf(df) else draws / np.sqrt(rng.chisquare(df, (repeats, 1)) / df)

@@ -23,7 +23,7 @@ from estimators.recall import Recall, Totals, from_totals
 from estimators.sums import by_code
 
 LEAST_DOUBT = (
-    0.01  # even the surest crowd is checked now and then, or its errors there could never be seen
+    0.01  # even certain judgments are checked sometimes, or errors in them would never be found
 )
 
 
@@ -176,7 +176,7 @@ def corrected(
     )
     influence = np.concatenate([z, by_code(np.sqrt(chance)[:, None] * second, code, n_targets)])
     value = np.asarray(estimate.value) + second.sum(axis=0)
-    # What all labels agree on, unless an expert said otherwise.
+    # Unanimous labels, unless an expert disagreed.
     agreed = np.where(np.all(second == 0, axis=0), estimate.agreed, np.nan)
     if not single:
         return replace(

@@ -19,11 +19,11 @@ from estimators import checks
 from estimators.checks import BoolArray, FloatArray, IntArray
 from estimators.sums import by_code
 
-PRECISION = 1e-12  # of λ, relative
+PRECISION = 1e-12  # relative tolerance of λ
 PROGRESS = 0.995  # every stage plans for at most this share of the plan before
-TOGETHER_ROUNDS = 300  # in which multipliers of several systems settle
-CLOSE = 1e-4  # to the goals, relative, is settled
-LEFT_OVER = 1e-3  # of its first λ is nothing, for a system whose goal others meet
+TOGETHER_ROUNDS = 300  # iterations for the multipliers of several systems
+CLOSE = 1e-4  # relative distance to the goals that counts as converged
+LEFT_OVER = 1e-3  # share of the first λ below which it is 0, if other systems meet the goal
 
 
 def uniforms(keys: Iterable[str | bytes | int], *, key: bytes) -> FloatArray:
@@ -283,7 +283,7 @@ def multipliers_together(
     multipliers = by_itself
     for _ in range(TOGETHER_ROUNDS):
         now = variances(multipliers)
-        with np.errstate(over="ignore"):  # of a goal of next to nothing: far off
+        with np.errstate(over="ignore"):  # a goal of almost 0: far away
             off = now / wanted - 1
         if not np.any((off > CLOSE) | ((off < -CLOSE) & (multipliers > LEFT_OVER * by_itself))):
             break

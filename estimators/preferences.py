@@ -355,7 +355,7 @@ def _derivatives(
     """Return each judgment's score (n, d) and the information (d, d)."""
     chances, happened = _parts(judged, theta, has_ties)
     n, m, rows = judged.outcome.size, judged.m, np.arange(judged.outcome.size)
-    lead = np.array([0.5, 0.0, -0.5])  # what θ_left − θ_right has to do with each outcome
+    lead = np.array([0.5, 0.0, -0.5])  # sign of θ_left − θ_right for each outcome
     score = np.zeros((n, theta.size))
     pull = (happened - chances) @ lead
     score[rows, judged.left] = pull

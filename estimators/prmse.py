@@ -27,9 +27,9 @@ ENOUGH, ENOUGH_AGREEING, AGREEING = (
     500,
     0.65,
 )  # double-scored responses; correlation of raters
-FEWEST = 30  # shared responses; with fewer, two raters are not held against each other
+FEWEST = 30  # shared responses; with fewer, two raters are not compared
 SIGNIFICANT = 3.0  # standard errors
-OTHER_SPREAD = 1.5  # one rater's variance over another's that is worth a word
+OTHER_SPREAD = 1.5  # ratio of raters' variances from which on there is a warning
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,18 +35,16 @@ from estimators.checks import FloatArray, IntArray
 from estimators.features import Matrix
 from estimators.sums import by_code
 
-SCALES = np.array(
-    [1e-8, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0]
-)  # shares of the noise that are tried
-FIRST = (4, 2, 3, 3)  # where the search begins: places in SCALES
+SCALES = np.array([1e-8, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0])  # candidate shares of the noise
+FIRST = (4, 2, 3, 3)  # start of the search: indices in SCALES
 COMPONENTS = 5  # directions of the metrics in which systems may differ
-FREE = 1e4  # prior variance of a system's mean: none to speak of
-FEWEST = 10  # ratings; below, the guess is a mean
-LENT = 5.0  # ratings for which what holds of all systems counts in each
-COMMON = 50.0  # ratings for which the trust in guesses of all systems counts in each
-SURE = 2.0  # standard errors by which guesses must help before any is trusted
-LEAST = 0.1  # weight of a metric that seems to say nothing, over that of the one that says most
-WARY = 4.0  # what it costs to believe that an input's ratings go together, with little to show it
+FREE = 1e4  # prior variance of a system's mean: uninformative
+FEWEST = 10  # ratings, with fewer the guess is a mean
+LENT = 5.0  # prior weight, in ratings, of all systems in the fit of each
+COMMON = 50.0  # prior weight, in ratings, of all systems in the shrinkage of each
+SURE = 2.0  # standard errors by which guesses must help before they are used
+LEAST = 0.1  # weight of the least informative metric over that of the most informative one
+WARY = 4.0  # penalty on correlation of an input's ratings without evidence
 FLAT = 1e-12
 
 
@@ -165,7 +163,7 @@ def fit_ratings(
         learn = np.flatnonzero(~np.isnan(y) & (folds != k))
         here = np.flatnonzero(folds == k)
         if learn.size and here.size:
-            # Not where another fold's search ended: that has seen the ratings of this one.
+            # Not from the end of another fold's search, which used the ratings of this one.
             fit = _learn(outputs, y, learn, places[k], search)
             scales[k] = SCALES[list(fit.places)]
             trust[k] = fit.trust

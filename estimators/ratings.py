@@ -26,12 +26,12 @@ from estimators.estimate import Estimate
 from estimators.sums import by_code
 
 HALF = 0.5  # π of the rows that stand for judges' noise: (1 − ½)(√2 z)² = z²
-WIDEST = 0.25  # the most that ratings between 0 and 1 can vary
-LENT = 5.0  # ratings for which what holds of all systems counts in each
+WIDEST = 0.25  # the largest variance of ratings between 0 and 1
+LENT = 5.0  # prior weight, in ratings, of all systems in each
 SUPPOSED = 6.0  # degrees of freedom for which σ_a² of all systems counts in that of each
 EVENNESS = 10.0  # squared coefficient of variation from which T counts as one whole pair
 FEWEST_PAIRS = 20  # second opinions drawn at random, below which σ_a² is not separable
-TELLING = 1.1  # a width that grows by more than a tenth is worth printing
+TELLING = 1.1  # a width that grows by more than a tenth is printed
 
 
 def rating_design(
@@ -177,7 +177,7 @@ def with_rating_noise(
     degrees = np.minimum(np.maximum(np.asarray(estimate.n) - 1, 0), freedom)
     noise_left = (terms**2).sum(axis=0)
     variance = np.asarray(estimate.variance) + noise_left
-    # What people differ by stays, however sure the model is of what they think on average.
+    # Annotator noise remains, however certain the model is of the mean.
     anticipated = np.asarray(estimate.anticipated) + noise_left
     if not single:
         return replace(

@@ -172,7 +172,7 @@ def required_samples(
     enough = target_variance * (1 + TARGET_TOLERANCE)
     start = low
     while start <= high:
-        # The least size first, by itself: it is often enough, where others' labels do.
+        # The smallest size is tried first: others' labels are often enough.
         sizes = np.arange(
             start, start + 1 if start == low else min(start + SIZES_AT_A_TIME, high + 1)
         )

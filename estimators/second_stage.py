@@ -161,7 +161,7 @@ def systematic(pi: ArrayLike, rng: np.random.Generator) -> IntArray:
     drawn: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
     if left > 0:
         ends = np.cumsum(chance[order])
-        ends *= left / ends[-1]  # rounding must not cost a unit
+        ends *= left / ends[-1]  # rounding must not lose a unit
         drawn_places = np.searchsorted(ends, rng.random() + np.arange(left), side="right")
         drawn = order[np.minimum(drawn_places, order.size - 1)]
     return rng.permutation(np.concatenate([certain, drawn]).astype(np.int64))

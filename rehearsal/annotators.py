@@ -161,7 +161,7 @@ class Crowd:
                     self.work_done.errors.append(str(refused))
                     self.work_done.refused.append(worker.login[0])
                 break
-            except Exception as error:  # told to whoever runs the crowd; the other workers go on
+            except Exception as error:  # reported by the crowd; the other workers continue
                 self.note(worker, error)
                 worker.forget()
                 has_answered = False
@@ -170,7 +170,7 @@ class Crowd:
             if has_answered:
                 wait = poll
             else:
-                # Whoever found nothing does not look again at once: their home costs the site most.
+                # A worker without work waits, as the home page is the most expensive one.
                 stop.wait(wait)
                 wait = min(2 * wait, LONGEST_WAIT * poll)
         worker.browser.close()
@@ -299,7 +299,7 @@ class Worker:
                 form = page.form("consent")
                 page = self.browser.submit(form, form.form_values() | {"agree": ["yes"]})
             elif page.has_form("begin") and self.kind and self.kind not in page.path:
-                # Of another kind, of which there is more just now: this worker never wants it.
+                # A kind that this worker never wants, of which there is more just now.
                 page = self.browser.get(f"/annotate/tutorial/{self.kind}/")
             elif page.has_form("begin") and self._teaches_unknown_kind(page):
                 break

@@ -316,7 +316,7 @@ class Demo:
                 self.submit_all(simulated)
                 for text, uploaded in zip(self.study.texts, runs, strict=True):
                     self._wait_until_scored(uploaded)
-                    if not text.owner:  # one track shows what opens at the end
+                    if not text.owner:  # one track shows what becomes public at the end
                         close_track(Track.objects.get(slug=slugify(text.name)))
         if self.study.for_people:
             self.say("The simulated annotators have left; what follows is for people")
@@ -499,7 +499,7 @@ class Demo:
         log = self.directory / "log"
         log.mkdir(parents=True, exist_ok=True)
         environment = os.environ | {
-            "MALLOC_ARENA_MAX": "2",  # each thread of the worker would keep what it once needed
+            "MALLOC_ARENA_MAX": "2",  # each thread of the worker would keep its memory
             "TICK_SECONDS": "2",  # each takes six thousandths of a second where nothing happens
             "DEBOUNCE_SECONDS": "3",  # as often as a page that is watched looks again
             "FEWEST_PREDICTIONS": "10",  # the corpus of the demo is small

@@ -217,7 +217,7 @@ def missed_share(data: Data) -> Misses | None:
         return None
     value = min(1.0, float(share.value))
     inside = min(max(value, 0.5 / share.n), 1 - 0.5 / share.n)
-    anticipated = inside * (1 - inside) / share.n  # where all agree none is seen
+    anticipated = inside * (1 - inside) / share.n  # unanimous answers show none
     share = replace(share, value=value, anticipated=anticipated)
     (low80, high80), (low95, high95) = (
         share.confidence_interval(level, method="wilson") for level in (0.80, 0.95)

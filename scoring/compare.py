@@ -119,7 +119,7 @@ def covariance_of(estimate: Estimate, design: Design, columns: Ids) -> Floats:
     covered = np.atleast_2d(design.covariance(np.nan_to_num(estimate.influence[:, columns])))
     realised = np.diagonal(covered).copy()
     floor = np.broadcast_to(estimate.anticipated, np.shape(estimate.value))[columns]
-    floor = np.where(np.isfinite(floor), floor, 1.0)  # where nothing is known anything may be true
+    floor = np.where(np.isfinite(floor), floor, 1.0)  # without data anything may be true
     informative = realised > ROUNDING * floor
     scale = np.sqrt(
         np.divide(

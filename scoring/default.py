@@ -120,7 +120,7 @@ class Centred:
         """Return (u,) the probability that each instance is in a sample and its question was
         answered.
         """
-        for other in self._siblings.values():  # where all was answered, they are the same
+        for other in self._siblings.values():  # if all was answered, they are equal
             if "pi" in other.__dict__ and np.array_equal(other.answered, self.answered):
                 return other.pi
         return np.asarray((self.data.inclusion.asked * self.answered)[self.data.pool.target])
@@ -179,7 +179,7 @@ class Centred:
             rows, p = self.data.pool.of(kind, column)
             judged = self.judged_of(column)
             if not 0 < np.count_nonzero(p) <= np.count_nonzero(judged):
-                continue  # of most systems far more is predicted than judged
+                continue  # most systems have far more predictions than judgments
             if not np.isin(rows[p > 0], self.row[judged]).all():
                 continue
             weight = spread(rows, p, self.row) * judged
@@ -279,7 +279,7 @@ class Centred:
             pool_weight=self.pool_weight(unit),
             inclusion=data.documents.inclusion,
         )
-        # What predicts nothing in the scope finds nothing, without a guess and without a judgment.
+        # A system without predictions in the scope has recall 0, without guess or judgment.
         has_recall = (np.asarray(estimated.totals.systems.n) > 0) | (total == 0)
         known = blank_unjudged(estimated.recall, has_recall)
         return replace(estimated, recall=cap_recall(known, share.uncounted))

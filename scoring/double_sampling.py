@@ -327,8 +327,8 @@ class Corrected:
             judged &= ~np.isnan(self.crowd(criterion)[:, column])
         e = self.chance[target]
         used = e > 0
-        # The checks tell how people err here. How those err who rated elsewhere, and what they
-        # differ by, is in none of them until a round could draw their ratings, too.
+        # The checks measure errors of people here. Errors of imported raters, and their
+        # disagreement, are not included until a round could draw their ratings.
         late = self.checks.imported[self._check_positions][target]
         if not self.checks.since[column] or np.any(late & judged):
             return None

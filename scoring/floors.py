@@ -59,7 +59,7 @@ class Floors:
             return with_missed.recall
         own, taken = self._parts(with_missed, "fact")
         widened = self._with_variance(criterion, with_missed.recall, own, taken, with_missed)
-        # The share rests on judged targets too; of its own errors the model knows nothing.
+        # The share uses judged targets too; the model does not know its own errors.
         n = recall.totals.pool.influence.size
         by_share = (
             np.asarray(with_missed.totals.systems.value)
@@ -122,7 +122,7 @@ class Floors:
             judged_there = np.zeros(weight.size, dtype=np.bool_)
             judged_there[arranged.row[arranged.judged_of(column)]] = True
             judged_there = judged & (judged_there | (moved == 0))
-            each = np.nan_to_num(np.abs(moved - taken[column] * weight))  # of no number no step
+            each = np.nan_to_num(np.abs(moved - taken[column] * weight))  # no step without a number
             steps[column] = half_step(each, judged_there)
         return steps
 

@@ -113,7 +113,7 @@ def response_rate(stratum: Ids, target: Ids, known: Bools) -> Floats:
     share = np.divide(answered, n, out=np.ones(n.size), where=n > 0)
     if answered[few].sum() > 0:
         share[few] = answered[few].sum() / n[few].sum()
-    else:  # nothing there was answered: all others have to stand for it
+    else:  # nothing there was answered: all others represent it
         share[few] = known.mean()
     if (share == share[0]).all():  # one number, not one for each of millions of targets
         return np.broadcast_to(share[0], stratum.shape)

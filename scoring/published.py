@@ -57,7 +57,7 @@ def bootstrapped(
         labelled, terms = _terms(data, draws, criterion, method)
         parts.setdefault(labelled.tobytes(), []).append(((criterion, method), terms))
     ends = {}
-    for mask, of_mask in parts.items():  # those that rest on the same draws, by the same resamples
+    for mask, of_mask in parts.items():  # estimates from the same draws use the same resamples
         owner = draws.owner[np.frombuffer(mask, dtype=np.bool_)]
         low = high = np.full(m * len(of_mask), np.nan)
         if owner.size:

@@ -79,7 +79,7 @@ def add_judge_effects(
         p = data.pool.p[kind][under.row].toarray()
         effect = judge_effect(residual, judge, row)
         if effect.n_judges < FEWEST_JUDGES:
-            continue  # the number is about these judges alone
+            continue  # the number holds for these judges only
         crossed_of[quantity, criterion, kind] = with_judges(
             estimate, p, under.row_pi, judge, row, effect, count=noise.count[under.at]
         ).estimate

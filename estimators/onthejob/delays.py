@@ -77,7 +77,7 @@ class Empirical(Delays):
         return np.asarray(self._sorted[np.minimum((share * n).astype(np.int64), n - 1)])
 
     def draw(self, uniform: float, elapsed: float = 0.0) -> float:
-        # A delay that is reached this instant has not passed: allow for rounding of time.
+        # A delay that ends now has not passed yet: allow for rounding of time.
         first = int(self._sorted.searchsorted(elapsed - 1e-9)) if elapsed > 0 else 0
         left = self._sorted.size - first
         if not left:
