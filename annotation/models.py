@@ -68,8 +68,8 @@ class Halt(models.Model):
     """
 
     class Scope(models.TextChoices):
-        PUBLISHING = "publishing"  # nothing new is put up; what is up goes on
-        ALL = "all"  # nothing is offered to anybody; work in hand may be finished
+        PUBLISHING = "publishing"  # nothing new is published; published questions continue
+        ALL = "all"  # nothing is offered; started work may be finished
 
     track = models.ForeignKey(Track, null=True, on_delete=models.CASCADE, related_name="halts")
     payer_kind = models.CharField(
@@ -119,11 +119,11 @@ class Question(Moving):
         SETTLED = "settled"  # its labels are written
         UNANSWERED = "unanswered"  # nobody answered; the label says so
         CANCELLED = "cancelled"
-        GOLD = "gold"  # its answer is known; it is mixed in among the others and makes no label
+        GOLD = "gold"  # a gold question: mixed with the others, makes no label
 
     class EndedBy(models.TextChoices):
         STOP = "stop"  # its batch was stopped
-        TAKE_DOWN = "take_down"  # its money was gone before its HIT could be put up again
+        TAKE_DOWN = "take_down"  # there was no money to publish its HIT again
 
     DEADLINES = {
         "waiting": (
@@ -349,7 +349,7 @@ class Assignment(Moving):
 
     class ReturnedBy(models.TextChoices):
         WORKER = "worker"  # given back: it is not offered to them again
-        STOPPED = "stopped"  # they stopped: it is open to all, and first to them when they go on
+        STOPPED = "stopped"  # stopped by the worker: open to all, first to that worker
         LEASE = "lease"  # nobody worked on it until the lease ran out
         PLATFORM = "platform"  # the platform gave it to somebody else
 
@@ -518,10 +518,10 @@ class Payment(Moving):
         PAID = "paid"
         UNKNOWN = "unknown"
         FAILED = "failed"
-        WITHHELD = (  # the answer was rejected; the money stays set aside in case that is undone
+        WITHHELD = (  # the answer was rejected; the money stays reserved in case that is undone
             "withheld"
         )
-        WAIVED = "waived"  # its worker gave it up when they left
+        WAIVED = "waived"  # waived by its worker, who left
 
     asked_before: bool = False
     """Whether an earlier call may have reached the platform; set while the payment is sent"""
@@ -698,11 +698,11 @@ class Bonus(Moving):
     class Status(models.TextChoices):
         OWED = "owed"
         SENT = "sent"  # intent: the platform is being called
-        UNKNOWN = "unknown"  # its books are asked before anything is repeated
+        UNKNOWN = "unknown"  # looked up on the platform before anything is repeated
         STOPPED = (  # a compensation that an admin's stop took down: owed again when it is lifted
             "stopped"
         )
-        WITHHELD = "withheld"  # what it is earned by was rejected; owed again if that is undone
+        WITHHELD = "withheld"  # its answer was rejected; owed again if that is undone
         PAID = "paid"
         FAILED = "failed"
 

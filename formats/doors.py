@@ -217,7 +217,7 @@ def sniff(lines: Iterator[str]) -> Door | None:
         if _MENTION_LEVEL.match(line):
             return "mention_level"
         if line.count("\t") >= 2:
-            return "tac_kb"  # a broken line among entity lines, most likely
+            return "tac_kb"  # probably a broken line among entity lines
     return None
 
 

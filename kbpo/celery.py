@@ -79,7 +79,7 @@ PIPELINE: dict[str, str] = {
     "release":   "kbpo.releases.make.tick",
     # 9d ledger, payments, answers held together
     "books":     "annotation.budget.check_books.tick",
-    # rows beyond their deadline are given up, in words
+    # rows beyond their deadline fail, with a reason
     "reap":      "kbpo.queue.reap",
 }  # fmt: skip
 
@@ -152,9 +152,9 @@ def _look(names: Sequence[str]) -> int:
     for name in names:
         try:
             moved += run(name)
-        except Exception:  # a bug of one step keeps no other waiting; the clock comes round again
+        except Exception:  # a bug in one step must not block the others; the next tick retries
             log.exception("%s failed", PIPELINE[name])
-            close_old_connections()  # those that broke
+            close_old_connections()  # steps that failed
     return moved
 
 

@@ -56,7 +56,7 @@ class Prepared:
         """Prepare the statement in the session, where it survives a rollback."""
         known = _KNOWN.setdefault(opened, set())
         if self.name not in known:
-            # Past Django: a page's number of statements is the same whatever its session knows.
+            # Bypasses Django, so that a page's number of statements does not depend on the session.
             with connection.wrap_database_errors, opened.cursor() as cursor:
                 cursor.execute(f"PREPARE {self.name} AS {self.sql}")
             known.add(self.name)

@@ -16,7 +16,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from kbpo import embedded, environment
 
-# Before numpy is there. Sums over some thousand labels are too short to be shared out: threads of
+# Before numpy is imported. Sums over some thousand labels are too short for threads: threads of
 # its library that wait for one another took more than half of a scoring's processor time.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -103,7 +103,7 @@ if not LOCAL and not REDIS_URL:
 DATABASES = {"default": environment.database(DATABASE_URL or embedded.database_url())}
 DATABASES["default"]["CONN_MAX_AGE"] = 60
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
-# Nobody waits for ever. Somebody looks at a page that waits; a worker comes round again.
+# Timeouts of the database: short for pages, longer for workers, which retry.
 ANSWERS_REQUESTS = bool(os.environ.get("KBPO_ANSWERS_REQUESTS"))  # set by kbpo.wsgi
 # Seconds for which a page waits for a lock, and for a statement, before it is a 503; workers wait a
 # minute for a lock. A transaction whose process asks nothing for so long is ended.
@@ -224,7 +224,7 @@ STORAGES = {
 WHITENOISE_USE_FINDERS = LOCAL
 MEDIA_ROOT = environment.path("MEDIA_ROOT", VAR / "media", "Where uploads are kept")
 FILE_UPLOAD_PERMISSIONS = 0o600
-# What was read of predictions, as arrays: a copy, made anew where it is lost (kbpo/corpus/kept.py).
+# Predictions as arrays: a cache, rebuilt if it is lost (kbpo/corpus/cache.py).
 ARRAYS_ROOT: Path | None = VAR / "arrays"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
 CACHES: dict[str, dict[str, Any]] = {
@@ -274,7 +274,7 @@ CELERY_BEAT_SCHEDULE_FILENAME = str(VAR / "beat-schedule")
 TICK_SECONDS = environment.decimal(
     "TICK_SECONDS", Decimal("5"), "Seconds between two rounds of the clock", minimum=Decimal("0.2")
 )
-# Who wrote something asks for the next step over Redis; else that waits for the clock.
+# Writers trigger the next step over Redis; without Redis it waits for the clock.
 NUDGES = bool(REDIS_URL)
 DEBOUNCE_SECONDS = environment.decimal(
     "DEBOUNCE_SECONDS",
@@ -290,7 +290,7 @@ FEWEST_PREDICTIONS = environment.integer(
     minimum=1,
 )
 
-# Seconds that a page is kept for its next readers before it is drawn anew; 0: never
+# Seconds for which a page is cached; 0: not at all
 PAGES_KEPT_SECONDS = 60
 
 # -- The API
@@ -311,7 +311,7 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "KBP Online",
     "VERSION": VERSION,
     "SERVE_INCLUDE_SCHEMA": False,
-    "COMPONENT_SPLIT_REQUEST": True,  # a file that is sent is bytes, not an address
+    "COMPONENT_SPLIT_REQUEST": True,  # an uploaded file is bytes, not a URL
     "ENUM_NAME_OVERRIDES": {"NoticeEnum": "kbpo.accounts.models.EVENTS"},
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
@@ -326,17 +326,17 @@ UPLOAD_LIMIT_MB = environment.integer(
 )
 # Largest upload when unpacked, in megabytes
 UNPACKED_LIMIT_MB = 4096
-# Most relations in one upload
+# Relations that an upload may have
 RELATION_LIMIT = 2_000_000
 
-# Most uploads of a team that wait to be confirmed
+# Unconfirmed uploads that a team may have
 TEAM_DRAFTS = 30
-# Most that a team uploads in a day, in megabytes
+# Megabytes that a team may upload in a day
 TEAM_DAY_MB = 4096
-# Most files that a team uploads in a day
+# Files that a team may upload in a day
 TEAM_DAY_UPLOADS = 200
-# Once what a team uploaded in a day predicts so much, it waits for the next: what is predicted is
-# kept, for others may predict it too
+# A team that has uploaded so many predictions in a day waits for the next: predictions are
+# kept, since others may share them
 TEAM_DAY_ITEMS = 20_000_000
 
 # -- The pool of our own annotators

@@ -35,7 +35,7 @@ def main() -> None:
             try:
                 close_old_connections()
                 has_news = is_due()
-            except Exception:  # the database may be away; the clock comes round again
+            except Exception:  # the database may be down; the next tick retries
                 log.exception("Could not look for work that is due")
                 continue
             if has_news:

@@ -51,7 +51,7 @@ def accrue(assignments: Sequence[Assignment]) -> list[Assignment]:
         groups = []
         for answer in of_track:
             bills = _charges(answer, hits[answer.hit_id], questions[answer.hit_id])
-            for question, bonus in bonuses.get(answer.pk, ()):  # at most what was promised for it
+            for question, bonus in bonuses.get(answer.pk, ()):  # at most the promised amount
                 cost = min(bonus.amount + bonus.fee, question.extra_price)
                 why = f"{question}: {bonus.why}"
                 bills.append(Bill(question.payer, cost, bonus.token, why))

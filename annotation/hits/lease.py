@@ -215,7 +215,7 @@ def lease_next(worker: Worker) -> Assignment | None:
         if (left := _resume(worker, pk)) is not None:
             return left
     turns = 0
-    while turn.again and turns < 20:  # once around for each time that somebody else was quicker
+    while turn.again and turns < 20:  # one attempt for each time that another worker was faster
         turn = _attempt(worker, skip_locked=bool(turn.begun))
         turns += 1
     return turn.assignment

@@ -120,7 +120,7 @@ def _platform_worker(identifier: str) -> Worker:
     return workers[0]
 
 
-@transaction.atomic  # who is refused leaves no worker behind
+@transaction.atomic  # no worker is created for a refused request
 def grant_to(
     said: str,
     track: Track,

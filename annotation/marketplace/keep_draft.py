@@ -53,7 +53,7 @@ def keep_draft(
     """
     worker_exists = Worker.objects.filter(handle=handle).exists()
     if not worker_exists and _is_full(hit) and not _make_room(hit):
-        return Kept(answer or {})  # before anybody is written down
+        return Kept(answer or {})  # before the worker is stored
     lease = timedelta(seconds=hit_advert(hit).lease_seconds)
     worker, _ = Worker.objects.get_or_create(handle=handle, defaults={"platform": hit.platform})
     if external_id:
@@ -107,7 +107,7 @@ def _make_room(hit: HIT) -> bool:
     for pk, worker_pk in list(strangers.values_list("pk", "worker")[:5]):
         worker = workers.filter(pk=worker_pk).first()
         row = strangers.select_for_update(of=("self",), skip_locked=True).filter(pk=pk).first()
-        if worker is None or row is None:  # they are at it just now
+        if worker is None or row is None:  # it is being answered now
             continue
         if row.draft:
             row.move("returned", returned_by=Assignment.ReturnedBy.LEASE)

@@ -202,7 +202,7 @@ def _compare(platform: Platform, hits: list[HIT], seen: list[Seen]) -> int:
                 )
         except (PlatformDown, UnknownOutcome) as trouble:
             books.note_error(hit.platform, str(trouble))
-            break  # it will not be better for the next one; the clock comes round again
+            break  # the next call would fail too; the next tick retries
         except Exception as error:
             log.exception("HIT %s could not be looked after", hit.pk)
             HIT.objects.filter(pk=hit.pk).update(
@@ -367,7 +367,7 @@ def _import_answer(hit: HIT, answer: dict[str, Any], status: str) -> int:
     key = {"hit": hit, "worker": worker, "external_id": answer["external_id"]}
     row = Assignment.objects.select_for_update(of=("self",)).filter(**key).first()
     if row is not None and row.status not in ("leased", "returned"):
-        return 0  # somebody else took it in meanwhile
+        return 0  # stored by another process meanwhile
     # Leases that the platform ended without notice: others of this worker, and those of other
     # workers to this assignment
     leased = hit.assignments.filter(status="leased").exclude(pk=row.pk if row else 0)
@@ -385,7 +385,7 @@ def _import_answer(hit: HIT, answer: dict[str, Any], status: str) -> int:
     sent = answer["submitted_at"]
     seconds = (sent - answer["accepted_at"]).total_seconds()
     fields: dict[str, str] = answer["fields"]
-    # What our page did not compose is stored unchanged, and cannot be used.
+    # Answers not composed by our page are stored unchanged, and cannot be used.
     raw: dict[str, Any] = {UNPROVEN: fields}
     if is_signed(fields.get("proof", ""), hit.pk, answer["external_id"], handle):
         raw = dict(read_json(fields.get("answer", "")))
@@ -418,7 +418,7 @@ def finish_under_answered(platform: Platform | None, hit: HIT) -> int:
     except Refused:
         HIT.objects.filter(pk=hit.pk).update(max_assignments=hit.max_assignments)
         return _close_published_questions(hit)
-    # Its siblings wait for it.
+    # Other HITs wait for its lock.
     HIT.objects.filter(pk=hit.pk).update(checked_at=None, platform_status="open")
     return 1
 

@@ -44,7 +44,7 @@ class Offer(StrEnum):
 
     PAID = "paid"
     WAITS = "waits"  # for its worker, who may take it, or has it in hand
-    NOBODY = "nobody"  # nobody has taken it, and nobody can any more
+    NOBODY = "nobody"  # not accepted, and no longer offered
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from kbpo.tracks.registry import kind_of
 
 T = TypeVar("T")
 
-LATEST = 2_000  # questions: what people do now, and no page that waits for what they did a year ago
+LATEST = 2_000  # the latest questions, so that the page is current and fast
 RESAMPLES = 300
 SEED = 20_180_321
 LEVELS = (0.80, 0.95)
@@ -173,7 +173,7 @@ def rows_of(questions: Sequence[int]) -> dict[str, list[Row]]:
             if worker not in people[question.pk]:
                 people[question.pk].append(worker)
             if question.staged and worker not in people[question.pk][:FIRST]:
-                continue  # whoever is asked since the first two differ is no random person
+                continue  # a third person, asked because two differ, is not a random one
             for unit, value in interface_of(question.interface).agreement_units(
                 question, response, measured=True
             ):

@@ -71,14 +71,14 @@ NAMES = {
     "gold": "Wrong on gold",
     "too_fast": "Too fast",
     "unread": "Faster than reading",
-    "short_edit": "Next to nothing mended",
+    "short_edit": "Almost nothing corrected",
 }
 WORDS = {
     "majority": "differ from what most of the others said",
     "gold": "to questions with a known answer are wrong",
     "too_fast": "took less than a sixth of the expected time",
     "unread": "to texts that were new to them came faster than anybody reads",
-    "short_edit": "that had to mend a text changed fewer than five characters",
+    "short_edit": "that had to correct a text changed fewer than five characters",
 }
 
 
@@ -275,8 +275,8 @@ def _compare_with_others(
     compared = {}
     for place, (answer, own) in enumerate(units_of.items()):
         if question.staged:
-            # A third person agrees with the majority whatever they say: the first two are held
-            # against what all said, themselves included.
+            # A third person always agrees with the majority, so the first two are compared
+            # with all answers, including their own.
             if place == FIRST:
                 break
             others = list(units_of.values())

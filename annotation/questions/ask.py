@@ -174,7 +174,7 @@ def new_questions(
     for draft in drafts:
         number, shown = rounds[draft.target_id, draft.interface]
         if number == 1 or not set(draft.shown) <= shown:
-            left.append(draft)  # of others all was asked before; that it was given up is an answer
+            left.append(draft)  # the others were asked before; an ended question counts as asked
     seconded = _second_opinions(track, left)
     for draft in left:
         number = rounds[draft.target_id, draft.interface][0]

@@ -225,7 +225,7 @@ def deliver_messages(platform: Platform) -> int:
         )
         try:
             platform.message(message.worker, message.subject, text)
-        except PlatformDown:  # nothing happened: it waits
+        except PlatformDown:  # nothing was sent: it waits
             Message.objects.filter(pk=pk).update(tried_at=None)
             break
         except UnknownOutcome:

@@ -57,7 +57,7 @@ WAITS_FOR_THEM = timedelta(days=14)
 """How long a worker gets the question that they started again, if nobody else took it"""
 LEFT = [Assignment.ReturnedBy.STOPPED.value, Assignment.ReturnedBy.LEASE.value]
 
-# By hand: it is asked with every question, and to compile it took longer than to run it.
+# Raw SQL: it runs for every question, and Django took longer to compile it than to run it.
 STANDING = Prepared(f"""
     SELECT w.excluded_at IS NOT NULL,
         EXISTS (

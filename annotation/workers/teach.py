@@ -221,7 +221,7 @@ def renew_promise(run: TutorialRun) -> TutorialRun:
     row = TutorialRun.objects.select_for_update(of=("self",)).get(pk=run.pk)
     if row.passed is None and row.promised <= 0:
         _reserve_reward(row)
-        if row.promised > 0:  # a promise waits for its fortnight from when it was made
+        if row.promised > 0:  # a promise lasts a fortnight from its creation
             row.started_at = clock.now()
             row.save(update_fields=["started_at"])
     return row

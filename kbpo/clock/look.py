@@ -35,7 +35,7 @@ def is_due() -> bool:
         changed_at = now
     elif timedelta(0) <= now - looked_at < min(LONGEST, (looked_at - changed_at) / QUARTER):
         return False
-    # Before the next line, and so early that no step beats: a look's own beat is no news to the
+    # Before the next line, and before any step: its own heartbeat is no news to the
     # next one.
     beat(EVERY / 2)
     cache.set(KEPT, (_stored(), changed_at, now), None)

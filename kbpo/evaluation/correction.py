@@ -161,7 +161,7 @@ def _doubt(arranged: Centred, data: Data, verdicts: Floats, majority: Floats) ->
     g = np.clip(data.g[arranged.criterion][arranged.row], 0.05, 0.95)
     c = np.nan_to_num(verdicts).max(axis=1)
     agrees = c * g + (1 - c) * (1 - g)
-    if data.noise:  # of what was rated under other criteria alone, the model knows nothing
+    if data.noise:  # the model has no guess for what was rated under other criteria only
         agrees[np.isnan(verdicts).all(axis=1)] = 0.5
     q = majority * agrees / (majority * agrees + (1 - majority) * (1 - agrees))
     doubt = np.zeros(arranged.targets[0].size)

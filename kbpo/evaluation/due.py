@@ -117,7 +117,7 @@ def state_of(track: Track, labels: list[int | None] | None = None) -> dict[str, 
     batches = SampleBatch.objects.filter(submission__track=track).aggregate(
         n=Count("pk"), last=Max("pk")
     )
-    # Scores of a shared track move at stage ends alone: one judgment must not be read off them.
+    # Scores of a shared track change only at the end of a stage: they reveal no single judgment.
     return ({} if track.hides_test else {"labels": labels}) | {
         "batches": [batches["n"], batches["last"]],
         "scores": _scored(track),

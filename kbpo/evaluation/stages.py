@@ -40,7 +40,7 @@ from scoring.words import figure_text
 
 def lock_judging(ended: Iterable[Submission]) -> list[Submission]:
     """Lock and return the submissions that are still being judged, in primary-key order."""
-    # Not their keys: a page may write a row that names one of them while this takes its seconds.
+    # Not their keys, so that pages can write rows that refer to them meanwhile.
     locked = Submission.objects.select_for_update(of=("self",), no_key=True).select_related("track")
     return list(
         locked.filter(pk__in=[submission.pk for submission in ended], status="judging").order_by(

@@ -282,7 +282,7 @@ def _by_system(asked: CriterionData, score: Floats, scored: NDArray[np.bool_]) -
         mine = scaled[np.flatnonzero(np.asarray(data.pool.member[:, [column]].toarray()).ravel())]
         number = data.systems[column]
         if np.isnan(mine).mean() > UNSCORED:
-            left_out.append(number)  # half of a system says nothing of it
+            left_out.append(number)  # half of a system's outputs is not representative
         else:
             alone[number] = float(np.nanmean(mine))
     kept = [column for column in columns if data.systems[column] in alone]

@@ -26,8 +26,8 @@ NOBODY = Q(pk__in=())
 class Outcome(Enum):
     STORED = "stored"
     ALREADY = "already"  # answered before: the first answer counts
-    LOST = "lost"  # somebody else has it now
-    NOT_YOURS = "not yours"  # they raised, judged or predict what is asked
+    LOST = "lost"  # assigned to another expert now
+    NOT_YOURS = "not yours"  # they raised it, judged it, or predict it
 
 
 def open_checks(track: Track) -> QuerySet[ExpertCheck]:

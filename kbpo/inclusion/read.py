@@ -59,7 +59,7 @@ class Thresholds:
         fixed = self.pool.fixed
         return cached_arrays(
             f"thresholds-{self.track.pk}",
-            # Their moments, too: after a restore another batch may have the number of a lost one.
+            # With their times: after a restore another batch may have the number of a lost one.
             (*fixed, batches) if fixed else None,
             lambda: {
                 "highest": thresholds_of([row[0] for row in batches], self.pool.target_id),

@@ -152,7 +152,7 @@ def _values(targets: list[int], rule: Rule, public: bool) -> dict[int, tuple[Val
     found = {}
     for target, group in groupby(rows, key=itemgetter(0)):
         said = current_statements(Statement(json.loads(row[1]), *row[2:]) for row in group)
-        # A mark that was taken back asked nobody.
+        # Nobody was asked because of a withdrawn mark.
         unanswered = any(
             not label.value and label.source != Label.Source.DOCUMENT for label in said
         )

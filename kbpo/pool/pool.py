@@ -38,7 +38,7 @@ def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[
         fixed or None,
         lambda: _predicted(kind, names, submissions),
     )
-    for name in ("column", "begin"):  # all tables have them together: nobody may sort one in place
+    for name in ("column", "begin"):  # shared by all tables: never sorted in place
         predicted[name].flags.writeable = False
     instance = predicted["instance_id"]
     shape = (instance.size, len(submissions))

@@ -173,7 +173,9 @@ def write_release(track: Track, directory: Path) -> Row:
 def _write(track: Track, place: Path) -> Row:
     check(track)
     evaluation = evaluate(track)
-    track.evaluations.filter(pk=evaluation.pk).update(stage_end=True)  # what is printed stays
+    track.evaluations.filter(pk=evaluation.pk).update(
+        stage_end=True
+    )  # printed figures do not change
     data = load_data(track)
     checks = checks_of(track, data)
     if not data.shown.any() and not data.judged.size:
@@ -422,7 +424,7 @@ class _Codes:
             belongs_to_worker(), worker__in=[pk for pk, _, _ in everybody]
         )
         self.versions = sorted(set(agreed.values_list("version", flat=True)))
-        # Whoever was erased had agreed that answers stay, linked to nobody.
+        # Erased workers agreed that their answers are kept without their identity.
         willing = set(agreed.values_list("worker", flat=True))
         erased = set(workers.filter(erased_at__isnull=False).values_list("pk", flat=True))
         kept = [worker for worker in everybody if worker[0] in willing | erased]
@@ -431,7 +433,7 @@ class _Codes:
             (platform_, handle): "" if pk in erased else f"w{number:03}"
             for number, (pk, platform_, handle) in enumerate(kept, 1)
         }
-        # Of all tracks: a text that is judged for one is judged for its sister tracks, too.
+        # Of all tracks on the corpus, as they share judgments of texts.
         unlinked = Worker.objects.filter(Q(erased_at__isnull=False) | Q(consents__isnull=True))
         self.unlinked = set(unlinked.values_list("handle", flat=True))
         """People whose ratings must not be linked to one person"""

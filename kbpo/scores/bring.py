@@ -186,7 +186,7 @@ def store_scores(
     far = next((instance for instance, value in scores if abs(value) > LARGEST), None)
     if far is not None:
         raise CannotTake(f"{OUTSIDE}, that of {far} does not. Nothing was stored.")
-    # Also what no run says any more: it was there when the judge was asked, and may be said again.
+    # Also predictions of no current run: the judge was asked about them, and they may return.
     asked = [instance for instance, _ in scores if instance < 1 << 63]
     here = Instance.objects.filter(pk__in=asked, target__corpus=track.corpus)
     existing = set(here.values_list("pk", flat=True))

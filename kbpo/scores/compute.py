@@ -84,7 +84,7 @@ def _compute_portion(row: Computing) -> None:
         row.move("wanted")
         return
     row.move("made")
-    # One that was given up has not been scored, and may be asked for again.
+    # A failed one has no scores, and may be requested again.
     unscored = Computing.objects.filter(submission__status__in=STORED).exclude(status="made")
     behind = Track.objects.filter(
         pk__in=unscored.values("submission__track"), corpus=submission.track.corpus_id

@@ -63,7 +63,7 @@ def _read(submission: Submission) -> None:
     counts |= _messages(report)
     counts["set_aside"] = max(
         counts["set_aside"], counts["errors"] - counts["file_errors"]
-    )  # of what is no relation line, nothing else tells
+    )  # other lines have no other record
     submission.move("read", read_at=clock.now(), counts=counts, door=door, run_id=run_id)
     nudge("plan")
 
@@ -74,7 +74,7 @@ def _check_day(submission: Submission) -> None:
     """
     yesterday = clock.now() - timedelta(days=1)
     if submission.received_at <= yesterday:
-        return  # it was taken long ago, and waited
+        return  # it was accepted long ago, and waited
     others = items_since(submission.team, yesterday, but=submission.pk)
     if others >= settings.TEAM_DAY_ITEMS:
         raise Unusable(

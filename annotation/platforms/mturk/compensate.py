@@ -175,7 +175,7 @@ def _make_hit(bonus: Bonus) -> str:
         )
     except Refused as no:
         if no.code in ("QualificationTypeDoesNotExist", "HITTypeDoesNotExist"):
-            kinds.forget(kind)  # it is made anew with the next try
+            kinds.forget(kind)  # created again on the next attempt
         if no.code != "HitAlreadyExists" or not (existing := existing_hit(no)):
             raise
         return existing

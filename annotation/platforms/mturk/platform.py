@@ -316,7 +316,7 @@ class MTurk(Platform):
         try:
             call("DisassociateQualificationFromWorker", QualificationTypeId=kind, WorkerId=who)
         except Refused as no:
-            if no.code != "InvalidQualificationState":  # they do not have it: that is what we want
+            if no.code != "InvalidQualificationState":  # already absent, as wanted
                 raise
 
     def requests(self) -> Iterator[Request]:

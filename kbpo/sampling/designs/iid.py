@@ -296,7 +296,7 @@ def _required(
             existing["overlap"],
             target_variance=target_variance(submission, half_width),
             bounds=(LEAST, DRAW_LIMIT),
-            # the published bound would have a system alone draw four times too much
+            # with the published bound the only system would draw four times too much
             own_term="largest_variance",
         )
     )

@@ -151,7 +151,7 @@ class Poisson(Design):
         if is_to_be_paid and not _questions_paid_for(submission):
             return "budget"
         if last.settings.get("why") == "budget":
-            # Answers may have cost less than was set aside for them: what is left asks on.
+            # Answers may have cost less than was reserved: the rest pays for more questions.
             goes_on = last.size and _questions_paid_for(submission) and done < STAGES
             return "" if goes_on else "budget" if left else "all"
         if done >= STAGES:

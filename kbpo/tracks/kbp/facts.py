@@ -178,7 +178,7 @@ def read_facts(
     names = _Names(
         _labelled_documents(corpus=track.corpus_id) & {*annotated, *predicted["documents"].tolist()}
     )
-    # Elsewhere nobody has said anything about names, and what systems claim stands.
+    # In other documents there are no judgments of names, so the systems' claims are used.
     touched = np.flatnonzero(np.isin(document, [*names.clusters, *annotated]))
     fact, size, predicting = predicted["fact"], predicted["size"], predicted["predicting"]
     untouched = int(fact.max(initial=-1)) + 1

@@ -195,7 +195,7 @@ def _mention(labels: Sequence[Statement]) -> Value:
     votes: Counter[str] = Counter()
     offered = {tuple(span) for label in of_mention for span in label.value.get(OFFERED, ())}
     asked = sum(max(1, label.n) for label in of_mention)
-    # Of a document's readers none of whom gave a title, none is a vote against one.
+    # If no reader of a document gave a title, none of them votes against one.
     says_of_title = {"titles", TITLED, "link"}
     of_title = sum(max(1, label.n) for label in of_mention if says_of_title & {*label.value})
     for label in of_mention:

@@ -282,7 +282,7 @@ class PreferenceTrack(TextTrack):
         self, instances: NDArray[np.int64], submissions: Sequence[int] = ()
     ) -> dict[str, Noise]:
         lowers = self._wrote(1, instances, submissions)
-        # Who prefers what raises one system and lowers the other: no judge has a level of his own.
+        # A preference raises one system and lowers the other, so judges have no level.
         return {
             criterion: replace(one, single=NOBODY, lowers=lowers)
             for criterion, one in super().noise(instances).items()

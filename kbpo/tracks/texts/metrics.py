@@ -93,7 +93,7 @@ def stemmed_words(text: str) -> tuple[str, ...]:
     )
 
 
-# Of these and other short words the rules would take too much.
+# The rules would cut too much from these and other short words.
 _IRREGULAR = {
     "skies": "sky", "sky": "sky", "dying": "die", "lying": "lie", "tying": "tie", "news": "news",
     "innings": "inning", "inning": "inning", "outings": "outing", "outing": "outing",
@@ -317,7 +317,7 @@ def _rouge_of(kind: str, part: str) -> Callable[[Scored], float]:
 def _vectors() -> WordLlama:
     import wordllama
 
-    # Its wheel has all it needs; it would look for half of it elsewhere, and then ask the network.
+    # Its wheel is complete; otherwise it would search elsewhere and on the network.
     directory = Path(wordllama.__file__).parent
     return wordllama.WordLlama.load(cache_dir=directory, disable_download=True)
 

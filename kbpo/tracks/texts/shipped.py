@@ -156,8 +156,8 @@ class AnswersTrack(TextTrack):
         }
 
     def shown_references(self, made_for: Input, text: str) -> Sequence[str]:
-        # Systems give the right name as people do: who gave it is not told by that. What a metric
-        # says of the references themselves is worth nothing, and told nowhere (`circular`).
+        # The right name from a system and from a person look alike. What a metric
+        # says of the references themselves is meaningless, and not reported (`circular`).
         return list(made_for.references)
 
 

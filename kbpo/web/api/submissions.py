@@ -378,7 +378,7 @@ class SubmissionDetail(APIView):
         Fields that are not sent are not changed. A run that was on the board cannot be private.
         """
         submission = find_run(request, pk, own=True)
-        form = EditForm(data=request.data, partial=True)  # else a form without a tick takes it off
+        form = EditForm(data=request.data, partial=True)  # so that missing fields are kept
         form.is_valid(raise_exception=True)
         submission = describe(submission, cast(User, request.user), **form.validated_data)
         return Response(own_run_as_json(submission))

@@ -102,7 +102,7 @@ def beat_age() -> timedelta | None:
 def has_redis() -> bool:
     """Return whether the cache responds: Redis, or its replacement on a single machine."""
     try:
-        cache.has_key("health")  # what is read is forgiven, what is asked like this is not
+        cache.has_key("health")  # cached reads tolerate a failing Redis, this call does not
     except Exception:
         return False
     return True

@@ -124,7 +124,7 @@ def show_tutorial_question(
         return render_question(request, lesson.question(number, run.attempt), None, context)
     raw = raw_fields(request.POST)
     try:
-        # What went back is promised anew; who was promised nothing asks for it where they go on.
+        # Returned money is promised again; without a promise it is requested on continuing.
         teach.store_tutorial_answer(
             run if run.promise_id is None else teach.renew_promise(run), number, raw
         )
