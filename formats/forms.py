@@ -205,7 +205,7 @@ class _Reader:
                 )
             questions.append(question)
         if questions and all(one.kind == "text" for one in questions):
-            sentence = "All are free text, which nothing is scored by. Add a rating or a choice."
+            sentence = "All are free text, which cannot be scored. Add a rating or a choice."
             self.wrong("consistency.form", node, "questions", sentence)
         kinds = {one.kind for one in questions} - {"text"}
         if "preference" in kinds and len(kinds) > 1:
@@ -232,7 +232,7 @@ class _Reader:
             keys.get("direction"), f"{path}, direction", ("higher", "lower"), "higher"
         )
         if kind != "text" and not required:
-            sentence = "Only free text may be left out: a score needs every answer. Take it away."
+            sentence = "Only free text may be left out: a score needs every answer. Remove it."
             self.wrong("consistency.form", keys["required"], f"{path}, required", sentence)
         answers: list[Answer] = []
         low, high = 0.0, 1.0
@@ -245,7 +245,7 @@ class _Reader:
         for key in ("range", "cues", "answers", "ties"):
             belongs = {"range": "rating", "cues": "rating", "answers": "choice"}
             if key in keys and kind and kind != belongs.get(key, "preference"):
-                sentence = f"A {kind} has no {key}. Take it away."
+                sentence = f"A {kind} has no {key}. Remove it."
                 self.wrong("consistency.form", keys[key], f"{path}, {key}", sentence)
         is_better = direction == "higher"
         return Question(name, kind, label, ask, required, is_better, low, high, tuple(answers))
@@ -278,7 +278,7 @@ class _Reader:
         cues = {}
         for key, value in node.value.items():
             if not re.fullmatch(r"-?\d{1,6}", key) or not low <= int(key) <= high:
-                sentence = f"{quoted(key)} is no step from {low} to {high}. Mend it."
+                sentence = f"{quoted(key)} is no step from {low} to {high}."
                 self.wrong("schema.form", value, path, sentence)
             else:
                 cues[int(key)] = self.text(value, f"{path}, {key}", 120)
@@ -307,7 +307,7 @@ class _Reader:
             answers.append(Answer(label, value, cue))
         values = [answer.value for answer in answers]
         if answers and min(values) == max(values):
-            sentence = "All answers have one value, so that nothing can be scored. Change one."
+            sentence = "All answers have the same value, so nothing can be scored. Change one."
             self.wrong("schema.form", keys["answers"], f"{path}, answers", sentence)
             return 0.0, 1.0, answers
         return min(values, default=0.0), max(values, default=1.0), answers
@@ -383,7 +383,7 @@ class _Reader:
             else:
                 right[question.name] = float(value)
         for name in node.value.keys() - {one.name for one in form.questions}:
-            sentence = f"There is no question {quoted(name)}. Mend the name."
+            sentence = f"There is no question {quoted(name)}."
             self.wrong("consistency.form", node.value[name], path, sentence)
         return right
 
@@ -391,7 +391,7 @@ class _Reader:
         self, node: Node, path: str, known: frozenset[str], needed: tuple[str, ...]
     ) -> dict[str, Node] | None:
         if not isinstance(node.value, dict):
-            sentence = f"Here stand keys with values; they are {', '.join(sorted(known))}."
+            sentence = f"Expected here: keys with values; they are {', '.join(sorted(known))}."
             self.wrong("schema.form", node, path, sentence)
             return None
         keys: dict[str, Node] = node.value
@@ -406,18 +406,16 @@ class _Reader:
     def items(self, node: Node, path: str) -> list[Node]:
         if isinstance(node.value, list):
             return node.value
-        self.wrong("schema.form", node, path, "Here stands a list: a line with “- ” for each.")
+        self.wrong("schema.form", node, path, "Expected here: a list, with a line “- ” for each.")
         return []
 
     def text(self, node: Node | None, path: str, most: int, default: str | None = None) -> str:
         if node is None:
-            return default or ""  # a missing one that is needed was told
+            return default or ""  # a missing required one was reported
         value = str(node.value) if isinstance(node.value, int | float) else node.value
         shown = clean(value).text if isinstance(value, str) else ""  # as outputs are shown
         if isinstance(node.value, bool) or not isinstance(value, str) or not shown:
-            self.wrong(
-                "schema.form", node, path, "Here stand words. Write some, in quotation marks."
-            )
+            self.wrong("schema.form", node, path, "Expected here: text in quotation marks.")
             return ""
         if len(shown) > most or _UNPRINTABLE.search(value):
             sentence = (
@@ -457,7 +455,7 @@ class _Reader:
             return default
         if isinstance(node.value, bool):
             return node.value
-        self.wrong("schema.form", node, path, "Here stands yes or no.")
+        self.wrong("schema.form", node, path, "Expected here: yes or no.")
         return default
 
     def number(
@@ -476,7 +474,7 @@ class _Reader:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or not low <= value <= high or (whole and int(value) != value):
             kind = "a whole number" if whole else "a number"
-            sentence = f"{quoted(str(value))} is not {kind} from {low:g} to {high:g}. Mend it."
+            sentence = f"{quoted(str(value))} is not {kind} from {low:g} to {high:g}."
             self.wrong("schema.form", node, path, sentence)
             return default
         return float(value)
@@ -493,7 +491,7 @@ class _Reader:
             or not amount.is_finite()
             or not Decimal("0.01") <= amount <= 100
         ):
-            sentence = f"{quoted(str(node.value))} is no price from 0.01 to 100 dollars. Mend it."
+            sentence = f"{quoted(str(node.value))} is no price from 0.01 to 100 dollars."
             self.wrong("schema.form", node, path, sentence)
             return default
         return amount.quantize(Decimal("0.01"))

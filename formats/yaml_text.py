@@ -80,7 +80,9 @@ def read_yaml(text: str) -> Node | None:
         mark = getattr(problem, "problem_mark", None)
         line = mark.line + 1 if mark is not None else 0
         said = getattr(problem, "problem", None) or " ".join(str(problem).split())
-        raise BadYaml(f"This is no YAML: {said}. Mend the line and try again.", line) from problem
+        raise BadYaml(
+            f"This is no YAML: {said}. Correct the line and try again.", line
+        ) from problem
 
 
 def _refused(yaml: Any, event: Any, depth: int) -> str:
@@ -92,5 +94,5 @@ def _refused(yaml: Any, event: Any, depth: int) -> str:
     if getattr(event, "tag", None):  # some end in an error that is no YAMLError
         return "Tags (!) are not read here. Write the value alone."
     if depth > DEEPEST:  # else a page may take hours to read
-        return f"Lists and keys are nested more than {DEEPEST} deep. Mend the brackets."
+        return f"Lists and keys are nested more than {DEEPEST} deep. Correct the brackets."
     return ""

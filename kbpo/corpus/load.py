@@ -52,7 +52,7 @@ DROPPED = re.compile(
     r" (?:(?:It|The line|The relation|The document) is dropped|The first document is kept)\.$"
 )
 """The end of a reader's sentence about a dropped line of a run"""
-NOTHING = "Nothing was loaded. Mend these lines or take them out, and send the file again."
+NOTHING = "Nothing was loaded. Correct or remove these lines, and send the file again."
 
 
 class CannotLoad(Exception):

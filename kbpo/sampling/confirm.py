@@ -87,7 +87,7 @@ def confirm(
         raise CannotConfirm(refusal)
     if row.counts.get("errors") and not (good_lines_only or row.good_lines_only):
         raise CannotConfirm(
-            "The file has errors. Say that its good lines are to be evaluated, or mend"
+            "The file has errors. Say that its good lines are to be evaluated, or correct"
             " the file first."
         )
     width = half_width or row.plan["chosen"]

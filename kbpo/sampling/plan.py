@@ -57,7 +57,7 @@ def make_distributions(submission: Submission) -> None:
     )
     if not n:
         raise OwnersFault(
-            "The file holds no relation that can be evaluated. Mend it and upload it again."
+            "The file holds no relation that can be evaluated. Correct it and upload it again."
         )
     normalisers = [
         SamplingDistribution(submission=submission, kind=kind, total=total, n=n)
@@ -191,7 +191,7 @@ def plan_orders() -> int:
         ignore_conflicts=True,
     )
     is_spent = Q(submission__status__in=("judging", "scored"), order__lte=F("submission__orders"))
-    # While a sample is judged, nobody knows how narrow its interval will be.
+    # While a sample is judged, its final interval is unknown.
     is_early = Q(
         submission__status="scored",
         submission__track__status="open",

@@ -118,6 +118,6 @@ def test_what_is_wrong_with_a_file_is_listed(
     assert told_once.startswith("error    line 2: ") and "(and 2 more lines)" in told_once
     assert 1 in {problem["line"] for problem in told(run("problems", row.pk, "--json"))}
     assert run("problems", row.pk, who="Tim").exit_code == 1
-    assert run("problems", draft(GOOD, name="good").pk).output == "Nothing was noticed.\n"
+    assert run("problems", draft(GOOD, name="good").pk).output == "No problems.\n"
     looks = Token.issue(toy.users["Rosa"], "looks", scope=Token.Scope.READ)[1]
     assert run("--token", looks, "problems", row.pk, who="").exit_code == 0

@@ -210,7 +210,9 @@ def show_reading(reading: Reading, as_json: bool) -> None:
         (reading.warnings, "warning"),
     )
     words = (f"{n:,} {noun}{'' if n == 1 else 's'}" for n, noun in counts)
-    verdict = "The service would take it as it is." if reading.usable else "It needs mending first."
+    verdict = (
+        "The service would take it as it is." if reading.usable else "It needs corrections first."
+    )
     click.echo(f"{', '.join(words)}. {verdict}")
 
 

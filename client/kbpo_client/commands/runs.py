@@ -131,7 +131,7 @@ def problems(service: Service, number: int, as_json: bool) -> None:
         return
     show_messages(noticed)
     if not noticed:
-        click.echo("Nothing was noticed.")
+        click.echo("No problems.")
 
 
 NOTHING_MORE = "No offer: it is closed or cannot be narrowed, or prices are being computed."
@@ -182,7 +182,7 @@ def confirm(
             plan = submission["plan"]
             option = _find_option(plan, half_width or plan["chosen"])
             if submission["counts"].get("errors") and not good_lines_only:
-                fail("Its file has errors: mend it, or say --good-lines-only.", REFUSED)
+                fail("Its file has errors: correct it, or say --good-lines-only.", REFUSED)
             offered = plan.get("development", {"n": 0, "each": "0"})
             n = offered["n"] if development is None else development
             price = Decimal(option["at_most"]) + n * Decimal(offered["each"])

@@ -130,7 +130,7 @@ def show_population(answer: dict[str, Any]) -> None:
 
 def overlap_text(compared: dict[str, Any], part: dict[str, Any]) -> str:
     """Return a part of the overlap of two systems in a line."""
-    systems = "both say it"
+    systems = "both predict it"
     if part["of"] != "both":
         systems = f"only {compared[part['of']]['team']} {compared[part['of']]['name']}"
     judged = f"{percent(part['share'])} right, {part['judged']} judged"

@@ -31,16 +31,16 @@ tutorial:
 """
 WRONG = [
     ("syntax.empty", 0, "", "Write what it asks"),
-    ("syntax.yaml", 2, "[1\n", "Mend the line"),
+    ("syntax.yaml", 2, "[1\n", "Correct the line"),
     ("syntax.yaml", 0, "name: a\nname: b", "twice"),
     ("syntax.yaml", 1, "a: &b [*b]", "Write it out"),
-    ("syntax.yaml", 1, "a: " + "[" * (BYTES // 2), "Mend the brackets"),
-    ("syntax.yaml", 0, "a: \x08", "Mend the line"),
+    ("syntax.yaml", 1, "a: " + "[" * (BYTES // 2), "Correct the brackets"),
+    ("syntax.yaml", 0, "a: \x08", "Correct the line"),
     ("syntax.yaml", 1, "a: !!bool maybe", "Write the value alone"),
     ("syntax.yaml", 2, "\n? !!int ''\n: 1", "Write the value alone"),
     ("syntax.yaml", 1, "!!set {a}", "Write the value alone"),
     ("limits.form", 0, "#" * (BYTES + 1), "Shorten it"),
-    ("schema.form", 1, "- 1", "Here stand keys"),
+    ("schema.form", 1, "- 1", "Expected here: keys"),
     ("schema.form", 1, GOOD.replace("name: help\n", "name: Help me\n"), "is no name"),
     ("schema.form", 2, GOOD.replace("title: How helpful is it?", "title: []"), "title"),
     ("schema.form", 5, GOOD.replace("kind: rating", "kind: stars"), "none of rating"),
@@ -95,7 +95,7 @@ def test_marks_that_nobody_sees_are_taken_out_of_a_form() -> None:
     form, report = said(GOOD.replace("How helpful is it?", '"Of \\u202ewhat\\u200b use?"'))
     assert form is not None and form.title == "Of what use?" and not report.errors
     form, report = said(GOOD.replace("title: How helpful is it?", 'title: "\\u202e\\u200b"'))
-    assert form is None and "Here stand words" in next(iter(report)).text
+    assert form is None and "Expected here: text" in next(iter(report)).text
 
 
 def test_a_preference_has_two_texts_and_ties_unless_it_says_no() -> None:
