@@ -24,7 +24,7 @@ SUBJECT = "Please look at your answers again"
 ADVICE = {
     "majority": "Judge by the text alone, and read the instructions again where you are in doubt.",
     "gold": "Judge by the text alone, and read the instructions again where you are in doubt.",
-    "short_edit": "Mend what you rate below the best, or rate it best.",
+    "short_edit": "Correct what you rate below the best, or give the best ratings.",
     "unread": "Read each text before you answer; nobody has to be that fast.",
     "too_fast": "Take the time that a question needs; nobody has to be that fast.",
 }

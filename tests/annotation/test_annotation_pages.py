@@ -81,7 +81,7 @@ def test_the_page_tells_neither_claims_nor_gold_nor_other_answers(
         ),
         (
             {"a": "0-3", "b": "other", "none": "1", "holds": "per:schools_attended>"},
-            "Keep one or the other.",
+            "Keep one.",
         ),
         (
             {"a": "0-3", "b": "other", "holds": "<script>"},

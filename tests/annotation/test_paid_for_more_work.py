@@ -159,7 +159,7 @@ def test_a_marketplace_pays_the_base_and_a_bonus_for_what_was_mended(turk: Turk)
     bonus = Bonus.objects.get()
     assert (bonus.amount, bonus.fee, bonus.status) == (Decimal("0.25"), Decimal("0.05"), "paid")
     assert turk.rows("SELECT cents, reason FROM bonus")[0]["cents"] == 25
-    assert "mended" in turk.rows("SELECT reason FROM bonus")[0]["reason"]
+    assert "corrected" in turk.rows("SELECT reason FROM bonus")[0]["reason"]
     sums = balance(purpose=submission.purpose)
     assert (sums.spent, sums.open) == (Decimal("0.84"), Decimal("0.60"))
     submission.move("scored")

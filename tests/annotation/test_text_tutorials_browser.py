@@ -48,7 +48,7 @@ def check_by_finger(page: Page, right: Right) -> None:
         page.locator(".passage:visible .choice").nth(SAYS.index(says)).tap()
         for begin, end in json.loads(right.get(f"marks-{at}", ["[]"])[0]):
             chosen_by_finger(page, begin, end)
-            page.get_by_role("button", name="Mark the chosen words").tap()
+            page.get_by_role("button", name="Mark the selected words").tap()
         if says != "neither":
             page.get_by_role("button", name="Yes, that is what I mean").tap()
     page.get_by_role("button", name="Submit").tap()

@@ -161,7 +161,7 @@ def _passage(number: int, text: str, raw: Mapping[str, Any]) -> dict[str, Any]:
     if not marks:
         raise BadAnswer(f"Paragraph {letter}: mark the words that show that it is {says}.")
     if text_of(raw, f"confirmed-{number}") != "1":
-        raise BadAnswer(f"Paragraph {letter}: read your own words back, and confirm them.")
+        raise BadAnswer(f"Paragraph {letter}: read the marked words again, and confirm them.")
     return {"says": says, "marks": marks, "words": [text[begin:end] for begin, end in marks]}
 
 

@@ -36,10 +36,10 @@ SLACK = 1000
 FEWEST = 5
 """Least number of changed characters of an edit"""
 UNTOUCHED = (
-    "You rated it below the best, but mended nothing. Improve the text as much as you can, or rate"
-    " it best everywhere."
+    "You rated it below the best, but corrected nothing. Improve the text as much as you can, or"
+    " give the best ratings."
 )
-EMPTY = "The mended text is empty. Improve what is there, or flag a problem."
+EMPTY = "The corrected text is empty. Improve the text, or flag a problem."
 UNSEEN = ("Cc", "Cf")
 """Categories of invisible characters, which do not count as a change"""
 
@@ -50,11 +50,11 @@ class LanguageQuality(Form):
     name: ClassVar[str] = "language_quality"
     title: ClassVar[str] = "How well a text reads"
     terms: ClassVar[Terms] = Terms(
-        "Rate how a short text reads; mending one pays a bonus",
+        "Rate how a short text reads; correcting one pays a bonus",
         Decimal("0.15"),
         seconds=60,
         extra=Decimal("0.25"),
-        extra_reason="You mended the text",
+        extra_reason="You corrected the text",
     )
 
     def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -114,7 +114,7 @@ class LanguageQuality(Form):
         for judgment in judgments:
             if judgment.criterion == EDIT and judgment.value["changed"]:
                 changed = judgment.value["changed"]
-                detail = f"It was rated below the best, and {changed} characters were mended."
+                detail = f"It was rated below the best, and {changed} characters were corrected."
                 yield Doubt("short_edit", changed < FEWEST, detail)
 
     def is_right(self, question: Question, given: Mapping[str, Any], right: Judgment) -> bool:
@@ -155,8 +155,8 @@ def _read_post_edit(text: str, sent: str) -> str:
         raise BadAnswer(EMPTY if sent else UNTOUCHED)
     if len(mended) > 2 * len(text) + SLACK:
         raise BadAnswer(
-            f"The mended text has {len(mended):,} characters, and the text only {len(text):,}. Mend"
-            " what is there; nothing has to be added."
+            f"The corrected text has {len(mended):,} characters, and the text only {len(text):,}."
+            " Correct the text; nothing has to be added."
         )
     if look_alike(text, mended):
         raise BadAnswer(UNTOUCHED)

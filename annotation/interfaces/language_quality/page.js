@@ -30,7 +30,7 @@ function paintChange() {
   const { changed, exact } = charactersChanged(original, field.value);
   const share = Math.round((100 * changed) / Math.max(original.length, field.value.length, 1));
   count.textContent = `${exact ? "" : "At most "}${changed.toLocaleString("en")} character${changed === 1 ? "" : "s"} changed, ${share} % of the text.`;
-  if (exact && changed > 0 && changed < FEWEST) count.textContent += " That is almost nothing: mend all that should be better, or rate it best.";
+  if (exact && changed > 0 && changed < FEWEST) count.textContent += " That is almost nothing: correct all errors, or give the best ratings.";
   const parts = changed ? wordsChanged(original, field.value) : [];
   shown.replaceChildren(...parts.map(([kind, words], at) => {
     const element = document.createElement({ kept: "span", out: "del", in: "ins" }[kind]);

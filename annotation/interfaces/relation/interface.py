@@ -394,7 +394,7 @@ def _holds(pair: Pair, raw: Mapping[str, Any]) -> dict[str, Any]:
             f"“{unknown[0][:60]}” is not one of the relations on this page. Please choose again."
         )
     if holds and none:
-        raise BadAnswer("You picked “None of these” and a relation besides. Keep one or the other.")
+        raise BadAnswer("You chose both “None of these” and a relation. Keep one.")
     if not holds and not none:
         raise BadAnswer("Step 3 is missing: pick what the text says, or “None of these”.")
     return {"holds": [part for part in pair.parts if part in holds]}

@@ -136,7 +136,7 @@ function drawMeanings(pair) {
     const term = document.createElement("dt");
     term.append(...sentenceOf(pair, option));
     const { definition, example, counter_example: counter } = meaningOf(option);
-    const parts = [["", "", definition], ["right", "✓ says it: ", example], ["wrong", "✗ does not: ", counter]];
+    const parts = [["", "", definition], ["right", "✓ holds: ", example], ["wrong", "✗ does not hold: ", counter]];
     return [term, ...parts.filter(([, , words]) => words).map(([role, sign, words]) => {
       const line = document.createElement("dd");
       line.append(piece(sign, role), words);

@@ -61,7 +61,7 @@ def flag_of(
     if not problem:
         return None
     if problem not in problems:
-        raise BadAnswer(f"Say again what is wrong with this {what}, or take the flag away.")
+        raise BadAnswer(f"Say again what is wrong with this {what}, or remove the flag.")
     return {"problem": problem, "remark": remark}
 
 

@@ -77,7 +77,7 @@ def test_nothing_shown_is_nought_and_so_is_what_is_not_plausible() -> None:
         ({"passage-2": [""]}, "Paragraph c is missing"),
         ({"passage-2": ["perhaps"]}, "Paragraph c is missing"),
         (says(0, "correct"), "mark the words that show that it is correct"),
-        (says(0, "correct", (0, 9), confirmed=""), "read your own words back"),
+        (says(0, "correct", (0, 9), confirmed=""), "read the marked words again"),
         (says(0, "correct", (0, 99)), "not within its words"),
         (says(0, "correct", (-3, 4)), "not within its words"),
         (says(0, "correct", (5, 5)), "not within its words"),
