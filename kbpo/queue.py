@@ -154,7 +154,7 @@ def work_in_batch(
                 status,
             )
             break
-        # What was handled and is due again at once is for the next tick, too.
+        # Rows that are due again at once wait for the next tick.
         more = len(pks) == limit and tried.isdisjoint(pks)
         tried.update(pks)
 
@@ -219,7 +219,7 @@ def _handle(model: type[Row], claimed: Row, handle: Callable[[Row], None]) -> bo
             return True
     except OwnersFault as fault:
         _settle_failure(model, claimed, str(fault), final=True)
-    # a bug or a broken neighbour: logged with its traceback, told in a sentence, tried again
+    # a bug or a failing service: logged with its traceback, reported in a sentence, retried
     except Exception as error:
         if is_lock_timeout(error):
             _put_back(model, claimed)
@@ -231,7 +231,7 @@ def _handle(model: type[Row], claimed: Row, handle: Callable[[Row], None]) -> bo
             else "An internal error"
         )
         _settle_failure(
-            model, claimed, f"{what} ({type(error).__name__}). We were told.", final=False
+            model, claimed, f"{what} ({type(error).__name__}). It is logged.", final=False
         )
     return False
 
@@ -338,5 +338,5 @@ def _send(step: str) -> None:
         import_string("kbpo.celery.app").send_task(
             "kbpo.step", args=[step], retry=False, expires=60
         )
-    except Exception as error:  # a dead Redis costs patience, not work
+    except Exception as error:  # without Redis the next step waits for the clock
         log.warning("Could not nudge %s: %s", step, error)

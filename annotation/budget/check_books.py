@@ -232,7 +232,7 @@ def _check() -> int:
             disagreements = check_books()
     except DatabaseError as error:
         log.exception("The books could not be checked")
-        trouble = f"The books could not be read ({type(error).__name__}). We were told."
+        trouble = f"The books could not be read ({type(error).__name__}). It is logged."
     now = clock.now()
     BooksCheck.objects.get_or_create(finished_at=None)
     BooksCheck.objects.filter(finished_at=None).update(

@@ -41,6 +41,6 @@ def give_back(submission: Submission) -> bool:
         if not sums.open and not keep:
             close(purpose)
         return False
-    why = "Judging has ended; what is not needed is given back"
+    why = "Judging has ended; unused money is returned"
     key = f"release:{submission.pk}:{sums.released}:{sums.spent}"
     return release(submission.track, purpose, key=key, keep=keep, why=why) is not None

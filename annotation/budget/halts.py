@@ -62,7 +62,7 @@ def lift_halts(
     all tracks together), where stops of single batches stay. Raises ValueError.
     """
     if not why.strip():
-        raise ValueError("Say why it may go on; it is logged.")
+        raise ValueError("Give a reason; it is logged.")
     stops = Halt.objects.filter(lifted_at=None)
     stops = (
         stops.filter(**payer.at("payer")) if payer else stops.filter(track=track, payer_kind=None)

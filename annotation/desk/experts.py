@@ -49,9 +49,7 @@ NEAR = 0.25
 """Greatest difference between the ratings of an expert and the crowd that counts as agreement, as a
 share of a criterion's scale"""
 
-BROUGHT = (
-    "This was judged elsewhere and brought here. You can dispute what people judged here, not that."
-)
+BROUGHT = "This judgment was imported. Only judgments made here can be disputed."
 """Refusal of a dispute about an imported judgment"""
 
 
@@ -187,17 +185,17 @@ def _notify_disputant(row: ExpertCheck) -> None:
     if not (disputant.is_staff or submission.team.members.filter(pk=disputant.pk).exists()):
         return
     run = f"{submission.own_name} on {row.track.name}"
-    subject = f"An expert looked at a judgment of {run}"
+    subject = f"An expert checked a judgment of {run}"
     became = f"An expert {'agrees with it' if row.agrees else 'disagrees'}."
     if row.status == "dropped":
-        subject = f"A dispute about {run} was put aside"
-        became = f"It was put aside, and no expert looks at it: {row.remark}"
+        subject = f"A dispute about {run} was dismissed"
+        became = f"It was dismissed, and no expert judges it: {row.remark}"
     page = f"{settings.SITE_URL}{page_of(row)}"
     notify(
         [disputant],
         "dispute",
         subject,
-        f"You doubted a judgment of {run}. {became}\n\n{page}",
+        f"You disputed a judgment of {run}. {became}\n\n{page}",
         submission={"id": submission.pk, "name": submission.name, "track": row.track.slug},
         page=page,
         agrees=row.agrees,
@@ -236,7 +234,7 @@ def agrees_with_labels(question: Question, values: Mapping[int, Mapping[str, Any
     (`Track.agrees`).
     """
     if question.target_id not in values:
-        return False  # a flag, where people had an answer
+        return False  # the expert flagged what others answered
     kind, marked = kind_of(question.track), question_about_target(question.target_id) is None
     for target, value in values.items():
         now = merged_value(Label.objects.filter(target=target), kind.merge)
@@ -269,11 +267,10 @@ def drop_dispute(row: ExpertCheck, who: User, why: str) -> bool:
     """
     if row.kind == "check":
         raise CannotAsk(
-            "A judgment that was drawn at random stays: taking some off would make the rest no"
-            " random draw."
+            "A randomly drawn check cannot be dismissed: the others would not be a random sample."
         )
     if not why.strip():
-        raise CannotAsk("Nothing was dropped: say why nobody needs to look at it.")
+        raise CannotAsk("Nothing was dismissed: give a reason.")
     done = ExpertCheck.objects.filter(pk=row.pk, status="open").update(
         status="dropped", remark=why[:MOST_NOTE]
     )

@@ -35,7 +35,10 @@ AGAIN = {
     ("hit", "failed"): "intent",
     ("assignment", "submitted"): "submitted",
     ("assignment", "accepted"): "accepted",
-    ("payment", "failed"): "unknown",  # the platform's books are asked before anything is paid
+    (
+        "payment",
+        "failed",
+    ): "unknown",  # payments are looked up on the platform before any is repeated
     ("bonus", "failed"): "unknown",
     ("mail", "failed"): "waiting",
 }
@@ -86,9 +89,9 @@ def dismiss(kind: str, pk: int, who: User, why: str) -> None:
 def check_dismissal(kind: str, status: str, why: str) -> None:
     """Raise CannotDismiss for a row that has not failed, or without a reason."""
     if status not in GIVEN_UP:
-        raise CannotDismiss(f"This {kind} is {status}, not given up: there is nothing to dismiss.")
+        raise CannotDismiss(f"This {kind} is {status}: there is nothing to dismiss.")
     if not why.strip():
-        raise CannotDismiss("Nothing was dismissed: say why nobody needs to look at it any more.")
+        raise CannotDismiss("Nothing was dismissed: give a reason.")
 
 
 class CannotRetry(Exception):
@@ -101,7 +104,7 @@ def retry(kind: str, pk: int, who: User | None = None, why: str = "") -> str:
     is settled if it has any, else published again. Raises CannotRetry.
     """
     if kind == "hit":
-        # Its payers, then its questions, then itself: see annotation/README.md.
+        # Locks: payers, then questions, then the HIT (annotation/README.md).
         asked = Question.objects.filter(hits=pk)
         for payer in payers_of(asked):
             lock_payer(payer)
@@ -132,7 +135,7 @@ def retry(kind: str, pk: int, who: User | None = None, why: str = "") -> str:
 
 def retry_reason(why: str, reason: str) -> str:
     """Return a sentence with the reason of a retry and the reason of the failure."""
-    went_wrong = f"It had stopped so: {reason}" if reason else "No reason had been noted."
+    went_wrong = f"It had stopped because: {reason}" if reason else "No reason had been noted."
     return f"{why or 'Tried again from the desk.'} {went_wrong}"
 
 
@@ -146,7 +149,7 @@ def _republish(hit: HIT) -> None:
             "Its questions have gone out in another HIT since, or are done; it is not"
             " needed any more."
         )
-    payers = payers_of(hit.questions.all())  # they are locked by whoever retries
+    payers = payers_of(hit.questions.all())  # locked by the caller
     asked.update(
         status="published",
         status_since=clock.now(),
@@ -159,8 +162,8 @@ def _republish(hit: HIT) -> None:
         short = -unpromised_money(payer)
         if short > 0:
             raise CannotRetry(
-                f"Its questions would cost ${short} more than {payer} has set aside. Set"
-                " more aside first."
+                f"Its questions would cost ${short} more than {payer} has reserved."
+                " Reserve more first."
             )
 
 
@@ -171,7 +174,7 @@ def _reset_bonus(bonus: Bonus) -> None:
     if bonus.assignment_id is None and bonus.cleared_at is None:
         raise CannotRetry("Its HIT is not deleted yet. Try again once it is, in some minutes.")
     if not WorkerIdentity.objects.filter(worker=bonus.worker_id).exists():
-        raise CannotRetry("Its worker was erased: nobody knows any more whom to pay.")
+        raise CannotRetry("Its worker was erased: the payee is unknown.")
     try:
         spend_bonus_again(bonus)
     except OverBudget as over:

@@ -47,7 +47,7 @@ ANSWERS = """
     WHERE a.status IN ('submitted', 'accepted', 'approved', 'paid')
         GROUP BY q.payer_kind, q.payer_number
 """
-WINDOW = timedelta(hours=1)  # of answers, from which the rate is told
+WINDOW = timedelta(hours=1)  # answers that the rate is computed from
 BASE = timedelta(minutes=1)
 """Minimal period of answers from which a rate is computed"""
 IDLE, GAPS = timedelta(minutes=2), 5
@@ -188,7 +188,7 @@ def stop_batch(payer: Purpose, who: User, why: str) -> int:
     Halt.objects.filter(lifted_at=None, **payer.at("payer")).update(
         lifted_at=clock.now(), lifted_by=who
     )
-    after = f"{len(questions)} questions given up"
+    after = f"{len(questions)} questions ended"
     note("stop", payer, who=who, why=why, after=after, track=first.track.slug)
     nudge("settle")
     return len(questions)

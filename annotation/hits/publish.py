@@ -95,7 +95,7 @@ def _make_batch(payer: Purpose) -> int:
     chosen: list[Question] = []
     for question in _lock_next(due):
         spare -= _cost_of_extra_people(question, spare)
-        question.asked_again = False  # it goes out as at first, with money for a third person
+        question.asked_again = False  # as the first time, with money for a third person
         cost = question.price * question.answers_most
         if room is not None and cost > room:
             why = f"${max(room, ZERO)} is left under the track's cap, which was lowered."
@@ -104,7 +104,7 @@ def _make_batch(payer: Purpose) -> int:
         if cost > left:
             why = f"${max(left, ZERO)} of the reservation is left; the next question needs ${cost}."
             if not chosen and not promised and payer.kind == "submission":
-                # Its reservation is closed: the submission would wait for ever.
+                # Otherwise the submission would wait for ever, as its reservation is closed.
                 for unpayable in due.select_for_update(of=("self",)).order_by("pk"):
                     unpayable.move("unanswered", why)
                 nudge("settle")
@@ -267,7 +267,7 @@ def _put_up_elsewhere(name: str) -> int:
         except Exception as error:
             log.exception("HIT %s could not be put up on %s", hit.pk, name)
             HIT.objects.filter(pk=hit.pk).update(
-                reason=f"An internal error ({type(error).__name__}). We were told."
+                reason=f"An internal error ({type(error).__name__}). It is logged."
             )
         else:
             up += _note_published(hit, external_id)
@@ -353,7 +353,7 @@ def _note_refusal(hit: HIT, sentence: str) -> None:
     if row.status != "intent":
         return
     row.move("failed", sentence)
-    later = clock.now() + BACKOFF * 2**8  # about twenty minutes: then it waits for a HIT again
+    later = clock.now() + BACKOFF * 2**8  # after about twenty minutes it waits for a HIT again
     siblings = HIT.objects.filter(status__in=["intent", "open"]).exclude(pk=row.pk)
     siblings = siblings.exclude(platform_status="gone")
     elsewhere = set(siblings.filter(questions__in=asked).values_list("questions", flat=True))

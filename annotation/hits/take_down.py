@@ -18,7 +18,7 @@ from kbpo.accounts.models import User
 from kbpo.money.models import Purpose
 from kbpo.tracks.models import Track
 
-GONE = "It was taken down, and its money was given back before it could be put up again."
+GONE = "It was taken down, and its money was returned before it could be published again."
 
 
 @transaction.atomic

@@ -76,10 +76,10 @@ def exclude_flagged() -> int:
     while (worst := _next_to_exclude(done)) is not None:
         worker, flags = worst
         exclude(Worker.objects.get(pk=worker), " ".join(flag.sentence for flag in flags))
-        done.add(worker)  # and the others look different without their answers
+        done.add(worker)  # the signals of others change without these answers
     beyond = _exceeded_flags(list(seen))
     for worker, signals in seen.items():
-        if worker not in beyond:  # what is noted meanwhile is looked at next
+        if worker not in beyond:  # signals that are stored meanwhile are checked next
             Signal.objects.filter(pk__in=signals).update(reviewed=True)
     return len(done)
 
@@ -121,10 +121,7 @@ class _Crowd:
     def reason_to_spare(self, worker: int) -> str:
         """Return why signals do not exclude a worker now, as a sentence; empty if they do."""
         if len(self.active - {worker}) < LEAST_LEFT:
-            return (
-                f"No more than {LEAST_LEFT} annotators are active: then signals alone"
-                " leave nobody out."
-            )
+            return f"No more than {LEAST_LEFT} annotators are active, so signals exclude nobody."
         if self.excluded >= self.most_a_day:
             return (
                 f"Signals alone exclude at most {self.most_a_day} of {len(self.active)} active"
@@ -132,7 +129,7 @@ class _Crowd:
             )
         if lacking := count_unreplaceable(worker):
             return (
-                f"The money that is set aside does not pay for other answers to {lacking}"
+                f"The reserved money does not pay for other answers to {lacking}"
                 " of their questions."
             )
         return ""
@@ -141,7 +138,7 @@ class _Crowd:
 def excluded_since(moment: datetime) -> int:
     """Return the number of workers whom signals, not admins, excluded after this moment."""
     notes = Audit.objects.filter(what=EXCLUDE, who=None, at__gt=moment)
-    return notes.values("about").distinct().count()  # noted again for what is read afterwards
+    return notes.values("about").distinct().count()  # stored again for later answers
 
 
 def undecided_workers() -> list[Undecided]:
@@ -157,7 +154,7 @@ def undecided_workers() -> list[Undecided]:
         if pk not in excluding:
             why = "The track's policy leaves this to a person."
         elif pk not in warned:
-            why = "They are warned first: a few answers more decide."
+            why = "They are warned first; further answers decide."
         else:
             why = crowd.reason_to_spare(pk) or "They are excluded when answers are settled next."
         waiting.append(Undecided(workers[pk], flags, why))
@@ -183,7 +180,7 @@ def keep_worker(worker: Worker, who: User, why: str) -> None:
         raise ValueError("Say why they stay: it is logged.")
     row = Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
     if row.excluded_at is not None:
-        raise ValueError("They are excluded by now: reinstate them instead.")
+        raise ValueError("They are already excluded; reinstate them instead.")
     before = " ".join(flag.sentence for flag in _exceeded_flags([worker.pk]).get(worker.pk, ()))
     Worker.objects.filter(pk=worker.pk).update(reinstated_at=clock.now(), warned={})
     note("keep", f"worker:{worker.handle}", who=who, before=before, why=why)

@@ -22,14 +22,14 @@ from annotation.workers.worker import worker_on_platform
 
 LEARN = (
     "First a short tutorial, please: {address} . When you have passed it, you get the qualification"
-    " by itself within minutes; you need not ask again."
+    " automatically within minutes; you need not ask again."
 )
 FAILED = (
     "The tutorial was not passed in two attempts, so we cannot offer you work. It says"
     " little about you."
 )
 OUT = "We do not offer you more questions. Why, and how you can appeal: {address}"
-TAKEN_BACK = "An admin took the qualification back. Why, and how you can appeal: {address}"
+TAKEN_BACK = "An admin revoked the qualification. Why, and how you can appeal: {address}"
 LEAVING = "Your data with us is being erased, so we cannot offer you work."
 
 
@@ -57,7 +57,7 @@ def answer_requests(platform: Platform) -> int:
         why = admission.why or LEARN.format(address=_full_address(tutorial_path(worker)))
         try:
             platform.answer(request, refused="" if admission.held else why)
-        except Refused:  # it was answered meanwhile, or taken back by who asked
+        except Refused:  # answered meanwhile, or withdrawn by the worker
             continue
         answered += 1
     return answered

@@ -54,7 +54,7 @@ def pay_tutorials(platform: str) -> int:
             with transaction.atomic():
                 locked = TutorialRun.objects.select_for_update(of=("self",))
                 paid += _grant(locked.select_related("track", "worker").get(pk=pk))
-        except ValueError as error:  # a cap was lowered meanwhile: it is promised, and tried again
+        except ValueError as error:  # a cap was lowered meanwhile; it stays promised and is retried
             log.warning("Tutorial %s could not be paid yet: %s", pk, error)
     return paid
 
@@ -169,7 +169,7 @@ def _settle(row: Row, pay: Callable[[Row], bool]) -> int:
         return _give_up(row, str(no))
     except Exception as error:
         log.exception("%s could not be paid", row)
-        why = f"An internal error ({type(error).__name__}). We were told."
+        why = f"An internal error ({type(error).__name__}). It is logged."
         return _postpone(row, "unknown", why)
     if not done:
         return _postpone(row, "owed", "It waits until the worker takes it.")
@@ -204,7 +204,7 @@ def _give_up(row: Moving, sentence: str) -> int:
     """
     row.move("failed", sentence)
     if isinstance(row, Bonus):
-        if row.payer is not None:  # a part of its payer's reservation: it is open again
+        if row.payer is not None:  # returned to the reservation of its payer
             cancel_payment(row.token)
             return 1
         lost = row.assignment_id is None

@@ -142,7 +142,7 @@ def _next_gold(
     values: dict[str, Any] = {"track": track, "interface": interface, "worker": worker}
     values["apart"] = list(apart)
     with connection.cursor() as cursor:
-        # One at a time for each track, so that no two of them pass what is set aside; the other
+        # One at a time for each track, so that two of them cannot exceed the reservation; the other
         # gets no gold now.
         cursor.execute(
             "SELECT pg_try_advisory_xact_lock(hashtext('annotation.quality.gold'), %s)", [track]
@@ -196,7 +196,7 @@ def _met_gold(hit: HIT, worker: Worker | None, golds: Sequence[Question]) -> set
         return set()
     met = Assignment.objects.filter(worker=worker).exclude(hit=hit).exclude(raw=None, draft=None)
     if (mine := hit.assignments.filter(worker=worker).order_by("pk").first()) is not None:
-        met = met.filter(pk__lt=mine.pk)  # of two HITs that somebody has open, one asks it
+        met = met.filter(pk__lt=mine.pk)  # if a worker has two HITs open, only one asks it
     return {
         gold.pk
         for gold in golds
@@ -239,10 +239,8 @@ def make_gold(source: Question, raw: dict[str, Any], who: User, why: str) -> Gol
     """
     expected = interface_of(source.interface).parse(source, raw)
     if any(judgment.criterion == "flag" for judgment in expected):
-        raise CannotMake(
-            "A question that cannot be answered is no gold: nobody can fail it. Take the flag away."
-        )
-    # Of two who make it at once the other one finds it.
+        raise CannotMake("A question that cannot be answered cannot be gold. Remove the flag.")
+    # If two admins create it at once, the second finds it.
     Target.objects.select_for_update(of=("self",), no_key=True).get(pk=source.target_id)
     dealt = Gold.objects.filter(
         question__track=source.track,
@@ -296,7 +294,7 @@ def retire_gold(gold: Gold, who: User, why: str) -> bool:
     _check_reason(why, "Nothing was retired: say why")
     if not Gold.objects.filter(pk=gold.pk, retired_at=None).update(retired_at=clock.now()):
         return False
-    gold.question.move("cancelled", "It is gold no more.")
+    gold.question.move("cancelled", "It is no longer gold.")
     gold.question.hits.filter(platform__in=local_names()).update(
         status="closed", status_since=clock.now()
     )
@@ -309,7 +307,7 @@ def set_gold_rate(track: Track, rate: float, who: User, why: str) -> Policy:
     """Set the share of gold of a track, from 0 to 0.5, and return its policy. Raises CannotMake."""
     if not 0 <= rate <= MOST_RATE:
         raise CannotMake("Between 0 and 50 % of everybody’s questions can be gold.")
-    _check_reason(why, "The share is as it was: say why you change it")
+    _check_reason(why, "The share was not changed: give a reason")
     policy, _ = Policy.objects.get_or_create(track=track)
     before, policy.gold_rate = policy.gold_rate, rate
     policy.save(update_fields=["gold_rate"])
@@ -320,7 +318,7 @@ def set_gold_rate(track: Track, rate: float, who: User, why: str) -> Policy:
 
 def set_aside_money(track: Track, amount: Decimal, who: User, why: str, *, key: str) -> None:
     """Reserve more of the track's budget for gold. Raises OverBudget or CannotMake."""
-    _check_reason(why, "Nothing was set aside: say what for")
+    _check_reason(why, "Nothing was reserved: give a purpose")
     ledger_key = f"gold:{track.pk}:{key}"[:64]
     reserve(track, None, purpose_of(track), amount, key=ledger_key, who=who, why=f"Gold: {why}")
 

@@ -35,7 +35,7 @@ asked by `relation`, which has another price"""
 PAIRS_A_TOKEN = Decimal("0.2")
 """Pairs per token for which money is reserved while nothing is known: the 45 pairs in 350 tokens of
 the literature, plus half."""
-SURE = 5  # documents after which the track's own number of pairs a token is known well enough
+SURE = 5  # documents from which on the track's own number of pairs per token is used
 SPARE = Decimal("1.25")
 
 
@@ -198,7 +198,7 @@ def add_money(order: DocumentOrder, *, who: User | None = None, why: str = "") -
         return Decimal("0.00")
     track, purpose = order.track, order.purpose
     key = f"{purpose}:more:{balance(purpose=purpose).reserved}"
-    lacks = "Its questions cost more than was set aside"
+    lacks = "Its questions cost more than was reserved"
     reserve(track, None, purpose, amount, key=key, who=who, why=lacks)
     why = why.strip() or COMMAND
     note("add money", purpose, who=who, after=f"${amount}", why=why, track=track.slug)

@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 
 DEAD = ("unanswered", "cancelled")
 SAMPLE = ("track__corpus", "document", "batch")
-STAGES = ("not asked yet", "at the names", "at the relations", "read", "given up")
+STAGES = ("not asked yet", "names being marked", "relations being judged", "read", "ended")
 
 
 def tick() -> int:
@@ -212,7 +212,7 @@ def _close(order: DocumentOrder) -> int:
     1 if something was done.
     """
     lock_payer(order.purpose)
-    if _is_in_progress(order):  # before the lock too: that is a write, and each would cause a look
+    if _is_in_progress(order):  # also before the lock, which is a write and triggers a step
         return 0
     orders = DocumentOrder.objects.select_for_update(of=("self",)).select_related("track")
     order = orders.get(pk=order.pk)
@@ -226,7 +226,7 @@ def _close(order: DocumentOrder) -> int:
         or _ask_about_ties(order)
     ):
         return 0
-    why = "Its documents are read; what was not needed is given back"
+    why = "Its documents are read; unused money is returned"
     release(order.track, order.purpose, key=f"release:{order.purpose}", why=why)
     DocumentOrder.objects.filter(pk=order.pk).update(closed_at=clock.now())
     return 1
@@ -366,9 +366,9 @@ def _order_state(
 
 def _stage(asked: Sequence[Question], flagged: set[int]) -> str:
     if any(one.status in DEAD or one.pk in flagged for one in asked):
-        return "given up"
+        return "ended"
     if not asked:
         return "not asked yet"
     open_ones = [question for question in asked if question.status != "settled"]
     at_names = any(question.interface in document_interfaces(NAME) for question in open_ones)
-    return "at the names" if at_names else "at the relations"
+    return "names being marked" if at_names else "relations being judged"

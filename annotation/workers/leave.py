@@ -125,12 +125,12 @@ def _waive(payments: list[Payment]) -> None:
             f"assignment:{payment.assignment_id}" if payment.assignment_id else payment.token
         )
         give_up_late(payment)
-        payment.move("waived", "Given up by its worker, who left.")
+        payment.move("waived", "Waived by its worker, who left.")
     for run in TutorialRun.objects.filter(
         worker__payments__in=payments, promised__gt=0, passed=True
     ).distinct():
         if run.track is not None:
-            why = "Given up by its worker, who left"
+            why = "Waived by its worker, who left"
             release(run.track, run.purpose, key=f"{run.purpose}/waived", why=why)
 
 

@@ -110,9 +110,7 @@ def record_payout(
             " be found again."
         )
     if not (address := address_of(worker)):
-        raise CannotPay(
-            "Nothing was marked: this annotator has not said where the money goes. Write to them."
-        )
+        raise CannotPay("Nothing was marked: this annotator has no payout address. Write to them.")
     here = {"status": "owed", "pk__lte": upto}
     assignments = Assignment.objects.select_for_update(of=("self",)).filter(
         worker=worker, **{f"payment__{name}": value for name, value in here.items()}
@@ -194,7 +192,7 @@ def undo_payout(number: str, who: User, why: str) -> Payout:
     )
     about, before = f"payout:{payout.number}", f"${payout.amount}"
     note("undo payout", about, who=who, why=reason, before=before, after="owed")
-    text = f"Receipt {payout.number} was taken back: {reason}. If the money did reach you, tell us."
+    text = f"Receipt {payout.number} was undone: {reason}. If the money did reach you, tell us."
     send_message(worker, f"${payout.amount} are owed to you again", text)
     return undone
 
@@ -330,7 +328,7 @@ def set_address(worker: Worker, text: str) -> str:
     address = address.strip()
     if not SHORTEST_ADDRESS <= len(address) <= LONGEST_ADDRESS:
         raise CannotSet(
-            f"Say where the money goes, in {SHORTEST_ADDRESS} to {LONGEST_ADDRESS} characters: an"
+            f"Enter a payout address of {SHORTEST_ADDRESS} to {LONGEST_ADDRESS} characters: an"
             " account number with the name of its holder, or what the admins have agreed with you."
         )
     WorkerIdentity.objects.filter(worker=worker).update(pay_to=address)
@@ -344,12 +342,11 @@ def payment_forecast(worker: Worker, owed: Decimal) -> str:
     if not address_of(worker):
         waiting = f"${owed:.2f} wait for you. " if owed else ""
         return (
-            f"{waiting}Say where your money goes, or it cannot be paid: the next payouts are on"
+            f"{waiting}Enter a payout address, or it cannot be paid: the next payouts are on"
             f" {when}, from ${rules.minimum:.2f} on."
         )
     if owed >= rules.minimum and owed:
         return f"${owed:.2f} are to be paid on {when}."
     short = rules.minimum - owed
-    return (
-        f"The least payout is ${rules.minimum:.2f}: with ${short:.2f} more you are paid on {when}."
-    )
+    least = f"The minimum payout is ${rules.minimum:.2f}"
+    return f"{least}: with ${short:.2f} more you are paid on {when}."

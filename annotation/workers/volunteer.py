@@ -85,7 +85,7 @@ def decide_application(pk: int, who: User, *, admit: bool, why: str = "") -> App
         _admit(row, who)
     else:
         _answer(row, who, admitted=False)
-    after = "admitted" if admit else "turned away"
+    after = "admitted" if admit else "declined"
     note("volunteer", f"user:{row.user_id}", who=who, why=why, after=after)
     page = f"{settings.SITE_URL.rstrip('/')}/annotate/" if admit else ""
     paragraphs = [ADMITTED if admit else TURNED_AWAY, why, page]

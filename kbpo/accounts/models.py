@@ -22,8 +22,8 @@ EVENTS = {
     "refused": "A file of your team cannot be used, or its run failed",
     "expired": "A draft of your team expired without confirmation",
     "release": "A track is closed; its release will contain a private run of your team",
-    "dispute": "A judgment that you doubted was looked at by an expert",
-    "decision": "Something was decided about your own answers or pay",
+    "dispute": "An expert answered a dispute of yours",
+    "decision": "A decision about your own answers or pay",
 }
 """Event -> its description on the page of notification settings"""
 

@@ -81,7 +81,7 @@ def report_of(track: Track, computed: Computed, standing: set[int]) -> Report:
             order_of(kind), data, computed.estimates_to_compare, standing, references
         ),
         private=compare_private_runs(data, computed.estimates_to_compare, scored, standing),
-        # Where systems are judged against each other nothing is guessed.
+        # In pairwise comparisons nothing is guessed.
         saved={} if kind.opposes else savings_by_run(computed.estimates, alone, data),
         by_each=savings_by_scorer(alone, data),
         unjudged=count_unjudged(alone, data),
@@ -101,7 +101,7 @@ def details_of(track: Track, computed: Computed, standing: set[int]) -> Details:
         return Details()
     data = computed.data
     scored = set(Submission.objects.filter(track=track).with_score().values_list("pk", flat=True))
-    # Those that many pairs would be too many of are told of the board alone.
+    # With too many systems, pairs are computed for the board only.
     paired = scored if len(scored) <= MOST else standing
     errors = Errors.of(data, paired)
     sliced = slice_figures(data, slice_scores(track, data, errors.add_errors), scored_of(track))
@@ -199,7 +199,7 @@ def _fit_strengths(duels: Duels, systems: Sequence[int]) -> Strengths:
     judgments = int(duels.outcome.size)
     judged = np.unique(np.concatenate([duels.left, duels.right]))
     if judged.size < 2 or np.unique(duels.cluster).size < FEWEST:
-        why = f"Strengths are told from {FEWEST} inputs on that are judged."
+        why = f"Strengths are computed from {FEWEST} judged inputs on."
         return Strengths(judgments, why=why)
     try:
         fitted = bradley_terry(
@@ -209,7 +209,7 @@ def _fit_strengths(duels: Duels, systems: Sequence[int]) -> Strengths:
             cluster=np.unique(duels.cluster, return_inverse=True)[1],
         )
     except ValueError:
-        why = "Some systems never lost so far, or all was a tie: their strength has no end."
+        why = "Some systems never lost so far, or all was a tie: their strength is unbounded."
         return Strengths(judgments, why=why)
     low, high = (np.asarray(end) for end in fitted.confidence_interval(LEVEL))
     ranks = fitted.compare(rng=np.random.default_rng(SEED), confidence_level=RANKED)[1]

@@ -31,7 +31,7 @@ TOLD = {
     "scored": ("scored", "is scored"),
     "refused": ("refused", "cannot be used"),
     "failed": ("refused", "was given up"),
-    "expired": ("expired", "was put away: nobody confirmed it"),
+    "expired": ("expired", "expired without confirmation"),
     "withdrawn": ("refused", "was withdrawn by an admin"),
 }
 """Final statuses of a run of which its team is notified"""
@@ -124,7 +124,7 @@ class Submission(Moving):
         REFUSED = "refused", "Refused"  # the file cannot be used
         EXPIRED = "expired", "Expired"  # never confirmed
         WITHDRAWN = "withdrawn", "Withdrawn"
-        FAILED = "failed", "Given up"  # ours to mend; has a Retry
+        FAILED = "failed", "Given up"  # a fault of the service; can be retried
 
     class Role(models.TextChoices):
         SYSTEM = "system", "a system"
@@ -243,7 +243,7 @@ class Submission(Moving):
             models.UniqueConstraint(
                 fields=["user", "idempotency_key"], name="idempotency_key_once_a_user"
             ),
-            models.UniqueConstraint(  # a discard gives its name back
+            models.UniqueConstraint(  # the name of a discarded run is free again
                 "team",
                 "track",
                 Lower("name"),

@@ -177,7 +177,7 @@ class Track(models.Model):
         """
         if (design or self.design) == self.Design.POISSON:
             item = class_of(self.kind).words.item
-            return f"each {item} at most once, with a chance of its own"
+            return f"each {item} at most once, with its own probability"
         return self.Design.IID.label
 
     def take_defaults(self) -> None:

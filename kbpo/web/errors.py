@@ -28,12 +28,12 @@ SENTENCES = {
         "Nothing was changed. Go back, reload the page and try again.",
     ),
     403: (
-        "This page is not yours to see",
+        "You may not see this page",
         "Nothing was changed. Log in with another account, or go back to the leaderboard.",
     ),
     404: (
         "There is no such page",
-        "It may have been withdrawn or renamed. The leaderboard knows everything public.",
+        "It may have been withdrawn or renamed. The leaderboard links to everything public.",
     ),
     413: (
         "This is too large",
@@ -88,7 +88,7 @@ def _not_there(path: str) -> str:
     _, _, kind, name, *rest = [*unquote(path).split("/"), "", ""]
     if kind in MODEL_NAMES and name and not any(rest):
         return f"There is no {MODEL_NAMES[kind]} {name[:60]}."
-    return f"There is no such address, {path[:200]}. /api/schema/ has all that there are."
+    return f"There is no such address, {path[:200]}. /api/schema/ lists them all."
 
 
 def is_script(request: HttpRequest) -> bool:

@@ -131,7 +131,7 @@ def test_a_dispute_is_dropped_for_a_reason_that_stays_with_it(
     Webhook.objects.create(user=rosa, url="https://rosa.example/")
     judged.team.members.add(rosa)
     row = experts.store_dispute(judged, target_of(judged), rosa, DOUBT)
-    with pytest.raises(experts.CannotAsk, match="say why"):
+    with pytest.raises(experts.CannotAsk, match="give a reason"):
         experts.drop_dispute(row, root, " ")
     assert not Delivery.objects.exists()
     assert experts.drop_dispute(row, root, "It was settled by mail.") and not experts.drop_dispute(
@@ -141,4 +141,4 @@ def test_a_dispute_is_dropped_for_a_reason_that_stays_with_it(
     assert (row.status, row.remark) == ("dropped", "It was settled by mail.")
     assert Audit.objects.get(what="drop from queue").why == "It was settled by mail."
     told = Delivery.objects.get(event="dispute").body
-    assert "put aside" in told["subject"] and "It was settled by mail." in told["text"]
+    assert "dismissed" in told["subject"] and "It was settled by mail." in told["text"]

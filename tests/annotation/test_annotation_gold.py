@@ -94,7 +94,7 @@ def test_a_gold_answer_is_checked_like_any_answer(made: Gold, admin: User) -> No
     source = gold.gold_candidates(made.question.track)[0]
     with pytest.raises(BadAnswer):
         gold.make_gold(source, {"a": ["0-3"]}, admin, "Sure.")
-    with pytest.raises(gold.CannotMake, match="Take the flag away"):
+    with pytest.raises(gold.CannotMake, match="Remove the flag"):
         gold.make_gold(source, {"problem": ["text"]}, admin, "Sure.")
     assert made.source is not None
     for unsaid in (

@@ -161,9 +161,7 @@ def test_who_waits_for_an_admin_is_told_with_the_reason(
     assert [(one.worker, one.reason) for one in found] == [
         (settled, "18 of 18 answers differ from what most of the others said (100\xa0%).")
     ]
-    assert (
-        found[0].why == "No more than 4 annotators are active: then signals alone leave nobody out."
-    )
+    assert found[0].why == "No more than 4 annotators are active, so signals exclude nobody."
     crowd(5)
     set_exclude_for(track, ["gold"], None, "To try.")
     assert exclude.undecided_workers()[0].why == "The track's policy leaves this to a person."

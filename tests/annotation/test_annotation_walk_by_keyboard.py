@@ -213,7 +213,7 @@ def test_single_keys_are_switched_off_and_changed_and_stay_so(
     for key in ("1", "u", "f", "?", "0"):
         other.keyboard.press(key)
     assert other.locator(".parts input:checked, details[open], dialog[open]").count() == 0
-    assert "pick in the step" not in other.locator("[data-key-hints]").inner_text()
+    assert "choose in this step" not in other.locator("[data-key-hints]").inner_text()
     other.locator("details.link summary").first.click()
     other.locator("input[name=a_title]").type("u1z")
     assert other.locator("input[name=a_title]").input_value() == "u1z"

@@ -141,9 +141,7 @@ def test_signals_leave_nobody_out_whose_answers_cannot_be_replaced(answered: Sub
     against(worker("cy"), 12)
     assert exclude.exclude_flagged() == 0
     [row] = exclude.undecided_workers()
-    assert row.why == (
-        "The money that is set aside does not pay for other answers to 6 of their questions."
-    )
+    assert row.why == ("The reserved money does not pay for other answers to 6 of their questions.")
 
 
 def test_the_rule_is_the_tracks_and_admins_change_it_on_its_page(

@@ -112,7 +112,7 @@ def test_a_form_that_is_wrong_pays_nothing(
 def test_little_waits_for_more(earned: Submission, admin: Client) -> None:
     Intake.objects.update(payout_minimum=Decimal("5"))
     page = admin.get(PAGE).content.decode()
-    assert "below the least payout" in page and "Mark $0.30" not in page
+    assert "below the minimum payout" in page and "Mark $0.30" not in page
     assert len(admin.get(f"{PAGE}?format=csv").getvalue().decode().splitlines()) == 1
     Intake.objects.update(payout_minimum=Decimal("0.30"))
     _, line = admin.get(f"{PAGE}?format=csv").getvalue().decode().splitlines()
@@ -188,7 +188,7 @@ def test_a_mark_that_was_a_mistake_is_undone_by_a_row_of_its_own(
     assert check_books() == []
     page = admin.get(PAGE).content.decode()
     assert f"undoes {first.number}" in page and "Mark $0.30 as paid" in page
-    assert "taken back" in ada.get("/annotate/receipts/").content.decode()
+    assert "undone" in ada.get("/annotate/receipts/").content.decode()
     assert (
         "marked as paid by mistake"
         in ada.get(f"/annotate/receipts/{first.number}/").content.decode()
@@ -210,12 +210,12 @@ def test_nobody_is_marked_as_paid_who_has_not_said_where_the_money_goes(
     answer_all(ada)
     settle.tick()
     home = ada.get("/annotate/").content.decode()
-    assert "$0.30 wait for you. Say where your money goes, or it cannot be paid" in home
+    assert "$0.30 wait for you. Enter a payout address, or it cannot be paid" in home
     page = admin.get(PAGE).content.decode()
-    assert "has not said where the money goes" in page and "Mark $0.30" not in page
+    assert "no payout address" in page and "Mark $0.30" not in page
     refused = admin.post(PAGE, form_of())
     assert refused.status_code == 409
-    assert "has not said where the money goes" in refused.content.decode()
+    assert "has no payout address" in refused.content.decode()
     assert not Payout.objects.exists()
 
 
@@ -231,10 +231,10 @@ def test_the_address_takes_the_password_is_seen_by_admins_alone_and_erased_with_
     assert wrong.status_code == 422 and "that is not your password" in wrong.content.decode()
     assert not WorkerIdentity.objects.exclude(pay_to="").exists()
     short = ada.post(PAYEE, {"address": "x", "password": "long enough 1"})
-    assert short.status_code == 422 and "Say where the money goes" in short.content.decode()
+    assert short.status_code == 422 and "Enter a payout address" in short.content.decode()
     assert ada.post(PAYEE, {"address": IBAN, "password": "long enough 1"})["Location"] == PAYEE
     home = ada.get("/annotate/").content.decode()
-    assert "Goes to … 7947" in home.replace("&nbsp;", " ") and IBAN not in home
+    assert "Paid to … 7947" in home.replace("&nbsp;", " ") and IBAN not in home
     assert IBAN in admin.get(PAGE).content.decode()
     assert IBAN in admin.get(f"{PAGE}?format=csv").getvalue().decode()
     assert "was changed" in ada.get("/annotate/messages/").content.decode()

@@ -222,7 +222,7 @@ def test_what_was_waived_goes_back_and_nobody_is_left_in_the_rows(
     handle, spent = worker().handle, balance(purpose=published.purpose).spent
     assert spent == Decimal("0.12")
     assert ada.post(LEAVE, {"word": "erase", "money": "waive"})["Location"] == "/annotate/gone/"
-    assert "You are erased" in text_of(ada.get("/annotate/gone/"))
+    assert "Your data are erased" in text_of(ada.get("/annotate/gone/"))
     gone = Worker.objects.get()
     assert gone.user is None and gone.handle != handle and gone.erased_at is not None
     assert not User.objects.filter(username="ada").exists() and not WorkerIdentity.objects.exists()

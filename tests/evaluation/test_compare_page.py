@@ -116,9 +116,9 @@ def test_the_page_shows_scores_difference_and_overlap(
     a, b = (one.pk for one in pair)
     page = Client().get(f"{URL}?a={a}&b={b}&criterion=relation").content.decode()
     assert "<title>Patterns wide against Neural other" in re.sub(r"\s+", " ", page)
-    assert "Scores and differences" in page and "both say it" in page and "family-wise" in page
+    assert "Scores and differences" in page and "both predict it" in page and "family-wise" in page
     assert f"?a={b}&amp;b={a}" in page
-    assert "every prediction counts the same here, whatever is chosen above" in page
+    assert "all predictions have equal weight here" in page
     marked = Client().get(f"{URL}?s={a}&s={b}&criterion=relation").content.decode()
     assert "Scores and differences" in marked
     board = Client().get("/tracks/world/?criterion=relation").content.decode()

@@ -72,7 +72,7 @@ def test_draw_answer_read(crowd: Crowd, admin: Client, monkeypatch: pytest.Monke
         assert admin.post(address, ANSWER).status_code == 302
     said = admin.get(NEXT, follow=True)
     assert said.redirect_chain[-1][0] == DESK
-    assert "No judgment of this track waits for an expert." in said.content.decode()
+    assert "No judgment of this track is waiting for an expert." in said.content.decode()
     assert ExpertRound.objects.get().status == "ended"
     evaluate(crowd.track)
     Submission.objects.update(status="scored")

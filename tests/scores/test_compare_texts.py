@@ -59,7 +59,7 @@ def inputs(text: str) -> list[str]:
 
 def test_each_input_shows_both_texts_every_judgment_and_the_difference(closed: World) -> None:
     text = page(closed)
-    assert "both say it" not in text and "None is judged" not in text
+    assert "both predict it" not in text and "None is judged" not in text
     assert inputs(text) == ["input 0", "input 2", "input 1", "input 3"]
     # Of input 1 A has 1.5 and 2 of 1 to 3 (mean 1.5), B 2.5; what nobody rated comes last.
     assert re.search(r"input 1</span> <span class=\"label\">difference -1.00", text)

@@ -76,11 +76,11 @@ def test_a_round_that_cannot_be_drawn_says_what_failed_and_what_to_do(
     monkeypatch.setattr(correction, "read_frame", lambda *_: 1 / 0)
     assert correction.tick() == 0
     told = desk.get(page).content.decode()
-    assert "It failed 1 time" in told and "ZeroDivisionError" in told and "tried again" in told
+    assert "It failed 1 time" in told and "ZeroDivisionError" in told and "is retried at" in told
     assert "being drawn" not in told
     ExpertRound.objects.update(status="failed")
     told = desk.get(page).content.decode()
-    assert "No round could be drawn at" in told and "ask again" in told and "Draw them" in told
+    assert "A round could not be drawn at" in told and "try again" in told and "Draw them" in told
 
 
 def test_a_question_without_a_variance_between_outputs_is_named_where_others_have_theirs(

@@ -158,7 +158,7 @@ def test_a_rating_that_was_imported_is_disputed_nowhere_and_all_say_why(judged: 
         0
     ]
     Label.objects.filter(pk=label.pk).update(source="import")
-    with pytest.raises(CannotAsk, match="judged elsewhere and brought here") as refused:
+    with pytest.raises(CannotAsk, match="This judgment was imported") as refused:
         store_dispute(
             judged.runs["A"], label.target_id, judged.admin, "This is far better than that."
         )
@@ -197,7 +197,8 @@ def test_what_stands_on_the_board_says_what_experts_said(judged: World) -> None:
     evaluate(judged.track)
     assert f"Experts checked {n} judgments, drawn at random." in said()
     assert (
-        "on average theirs lie −" in said() and "“Corrected” intervals include that, too." in said()
+        "on average theirs differ by −" in said()
+        and "“Corrected” intervals include that, too." in said()
     )
     tables = crowd_expert_tables(judged.track.evaluations.latest("number"))
     assert {one["name"] for one in tables} == {

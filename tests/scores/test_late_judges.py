@@ -101,12 +101,12 @@ def test_the_board_says_who_answers_for_a_late_judge_and_puts_people_first(studi
     evaluate(studied.track)
     shown = page(PAGE)
     assert TILT in page(BOARD), "it is not used"
-    assert "late came after the first judgments: it narrows no score" in shown, "its report card"
+    assert "late was added after the first judgments: it is not used" in shown, "its report card"
     Scorer.objects.filter(pk=row.pk).update(not_tuned_by=studied.admin, not_tuned_at=row.made_at)
     evaluate(studied.track)
     shown = page(BOARD)
     statement = f"admin stated on {row.made_at:%Y-%m-%d} that it was not tuned on these judgments."
-    assert f"late came after the first judgments. {statement}" in shown
+    assert f"late was added after the first judgments. {statement}" in shown
     assert f"This narrows intervals and {TILT}" not in shown
     view = Client().get(BOARD).context["view"]
     assert view.helped == "0" and "helped=all" in shown
@@ -122,7 +122,7 @@ def test_a_late_judge_alone_has_a_report_card_and_narrows_nothing(studied: World
     assert evaluation.report.used_scorers == () and evaluation.report.late_scorers == ()
     [card] = evaluation.report.worth["overall"].scorers
     assert card.worth and card.worth > 1.5 and card.needs_statement
-    assert "came after the judgments" in page(PAGE) and "an admin states that" in page(PAGE)
+    assert "added after judgments" in page(PAGE) and "an admin states that" in page(PAGE)
 
 
 def test_a_late_judge_works_on_the_judgments_made_since(studied: World) -> None:
@@ -130,7 +130,7 @@ def test_a_late_judge_works_on_the_judgments_made_since(studied: World) -> None:
     row = late(studied)
     repeats = dict.fromkeys(Label.objects.values_list("target_id", flat=True), 1.0)
     assert LATER not in methods(evaluate(studied.track)), "nothing was judged since"
-    assert "Judges added late, on judgments made since" not in page(PAGE)
+    assert "Late judges, on later judgments" not in page(PAGE)
 
     for run in studied.runs.values():  # a second stage of the same draws
         distribution = run.distributions.get()
@@ -163,7 +163,7 @@ def test_a_late_judge_works_on_the_judgments_made_since(studied: World) -> None:
     evaluation = evaluate(studied.track)
     assert LATER in methods(evaluation)
     shown = page(PAGE)
-    assert "Judges added late, on judgments made since" in shown and "With late judges" in shown
+    assert "Late judges, on later judgments" in shown and "With late judges" in shown
     view = Client().get(BOARD).context["view"]
     assert view.helped == "all", "the board prints the usual numbers first"
 

@@ -150,7 +150,7 @@ def test_a_stranger_comes_to_a_first_score_in_minutes(
         secret = "a-long-new-secret-9"
         stranger.write(username=name, password1=secret, password2=secret)
         stranger.check("terms")
-        stranger.click(page.get_by_role("button", name="Make my account"))
+        stranger.click(page.get_by_role("button", name="Create my account"))
         page.wait_for_load_state()
     with stranger.step("downloads, runs the baseline"):
         _to_the_track(stranger, travel)
@@ -214,7 +214,7 @@ def _ask(stranger: Stranger, name: str) -> None:
         system="A graph model.",
     )
     stranger.click(page.get_by_role("button", name="Ask", exact=True))
-    expect(page.get_by_role("heading", name="Your request is with us")).to_be_visible()
+    expect(page.get_by_role("heading", name="Request received")).to_be_visible()
 
 
 def _to_the_track(stranger: Stranger, travel: Travel) -> None:

@@ -224,7 +224,7 @@ def test_strengths_are_told_where_every_system_loses_now_and_then(tmp_path: Path
 
     inputs = 9
     few = strengths(Kind(), [7, 8, 9])["preferred"]  # type: ignore[arg-type]
-    assert few.rows == () and "from 10 inputs on" in few.why
+    assert few.rows == () and "from 10 judged inputs on" in few.why
     inputs = 12
     told = strengths(Kind(), [7, 8, 9])["preferred"]  # type: ignore[arg-type]
     assert {row.system for row in told.rows} == {7, 8, 9}

@@ -153,7 +153,7 @@ def test_a_round_goes_from_the_desk_over_the_experts_page_to_the_board(played: P
     page = root.get(f"/annotate/expert/{slug}/")
     for _ in range(n):
         page = answered(root, page)
-    assert "No judgment of this track waits for an expert." in page.text
+    assert "No judgment of this track is waiting for an expert." in page.text
     labels = Label.objects.count()
     call_command("tick", "--until-idle", verbosity=0)
     assert Label.objects.count() == labels and rounds.get().status == "ended"

@@ -187,7 +187,7 @@ STAGES = [
         "note": "about 48 min left",
         "share": 131 / 160,
     },
-    {"name": "Scored", "state": "waiting", "note": "enters the board by itself"},
+    {"name": "Scored", "state": "waiting", "note": "enters the board automatically"},
 ]
 FAILED = {
     "name": "Read",

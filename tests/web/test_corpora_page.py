@@ -212,6 +212,6 @@ def test_what_is_being_tried_is_neither_loaded_nor_dropped_and_no_page_waits_for
             change = reverse("desk-corpora")
             form = {"pk": row.pk}
             page = admin.post(change, form | {"verb": verb}, follow=True)
-            assert page.status_code == 200 and "being tried" in page.content.decode()
+            assert page.status_code == 200 and "being checked" in page.content.decode()
     pipeline.close()
     assert CorpusUpload.objects.get().status == "received"

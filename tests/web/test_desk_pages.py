@@ -62,7 +62,7 @@ def test_the_desk_asks_for_a_decision_where_signals_leave_nobody_out(
         "1 annotator waits for your decision" in page
         and "12 of 12 answers to questions with a known" in page
     )
-    assert "All is running, and nothing failed" not in page
+    assert "Everything is running; nothing failed" not in page
     page = admin.get(address).content.decode()
     assert "please decide" in page and "Keep them" in page
     assert admin.post(address, {"verb": "keep", "why": ""}).status_code == 422
@@ -75,7 +75,7 @@ def test_the_desk_asks_for_a_decision_where_signals_leave_nobody_out(
         worker.excluded_at is not None and 'id="undecided"' not in admin.get(desk).content.decode()
     )
     assert (
-        "excluded by now"
+        "already excluded"
         in admin.post(address, {"verb": "keep", "why": "Too late."}).content.decode()
     )
 
@@ -95,7 +95,7 @@ def test_a_worker_is_excluded_and_reinstated_with_reasons(judged: Submission, as
         in done.content.decode()
     )
     page = admin.get(address).content.decode()
-    assert f"What no longer counts: {n} judgments; 0 labels changed, 4 questions" in page
+    assert f"No longer counted: {n} judgments; 0 labels changed, 4 questions" in page
     assert "Two people share the account. (admin)" in page and "Reinstate" in page
     admin.post(address, {"verb": "reinstate", "why": "They do not."})
     worker.refresh_from_db()
@@ -270,7 +270,10 @@ def test_a_team_disputes_and_an_expert_answers_blind(
     unsaid = admin.post(
         reverse("desk-experts", args=["toy"]), {"verb": "drop", "entry": entry and entry[1]}
     )
-    assert unsaid.status_code == 409 and "Nothing was dropped: say why" in unsaid.content.decode()
+    assert (
+        unsaid.status_code == 409
+        and "Nothing was dismissed: give a reason" in unsaid.content.decode()
+    )
     question = admin.get(reverse("expert-next", args=["toy"]))["Location"]
     blind = ALONE.sub("", admin.get(question).content.decode())
     assert (

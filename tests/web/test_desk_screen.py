@@ -58,7 +58,7 @@ def test_what_asks_for_an_answer_is_one_line_each(toy: Toy, as_user: As) -> None
     served.beat()
     admin = as_user("Admin")
     page = admin.get(reverse("desk")).content.decode()
-    assert "All is running, and nothing failed." in page and "What needs you" not in page
+    assert "Everything is running; nothing failed." in page and "Needs attention" not in page
     AccountRequest.objects.create(name="Nia", email="nia@lab.example", team="Lab")
     page = admin.get(reverse("desk")).content.decode()
     assert "<b>1 request</b> for an account" in page and reverse("desk-people") in page

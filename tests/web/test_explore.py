@@ -192,7 +192,7 @@ def test_a_run_is_listed_by_the_name_of_an_entity(
     with monkeypatch.context() as patched:
         patched.setattr("kbpo.web.research.explorer.MOST_OF_ENTITY", 2)
         few = client.get(address, {"entity": "Anna"}).content.decode()
-        assert "the first 2 texts found" in few
+        assert "the first 2:" in few
     client.get(address)
     with django_assert_max_num_queries(MOST_QUERIES):
         page = client.get(address, {"entity": "Anna"})
@@ -202,7 +202,10 @@ def test_a_run_is_listed_by_the_name_of_an_entity(
     for name, value in said.items():
         kept = rf'<input (id="{name}" )?(type="hidden" )?name="{name}"[^>]* value="{value}"'
         assert re.search(kept, form), f"the form keeps {name}"
-    assert f"In <b>{document.key}</b> alone" in form and "predictions about <b>Anna</b>:" in form
+    assert (
+        f"Only predictions in <b>{document.key}</b>" in form
+        and "predictions about <b>Anna</b>:" in form
+    )
     opened = client.get(address, {"p": anna[0].pk}).content.decode()
     assert 'href="?entity=Anna"' in opened, "a name leads to all that is said about it"
     file: Any = client.get(
@@ -369,7 +372,7 @@ def test_what_readers_found_is_told_once_the_track_closes(
     page = client.get(address)
     assert page.status_code == 200 and not page.context["page"].object_list
     told = page.content.decode()
-    assert "is shown when the track closes" in told and "found by nobody" not in told, "not 0"
+    assert "are shown once the track is closed" in told and "found by nobody" not in told, "not 0"
     file = client.get(reverse("submission-missed", args=[row.pk]) + "?format=jsonl")
     assert file.status_code == 404 and "once the track is closed" in file.content.decode()
     early = client.get(api, headers=header_of(toy, "Rosa"))

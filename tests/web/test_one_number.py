@@ -186,13 +186,13 @@ def _counts(seen: Seen) -> None:
         ("of these judged", "judged"),
         ("of these without an answer", "unanswered"),
         ("of these awaiting a judgment", "open"),
-        ("Judged in all", "labels"),
+        ("Judged in total", "labels"),
     ):
         assert int(seen.lines.get(name, "0").replace(",", "")) == told[key], name
     if drawn:
         assert f"{told['judged']:,} of {drawn:,}" in seen.text
     journey = re.search(r"Being judged (.*?) Scored", seen.text)
-    no_answer = re.findall(r"(\d+) found no answer", journey[1] if journey else "")
+    no_answer = re.findall(r"(\d+) have no answer", journey[1] if journey else "")
     if seen.row.status != "confirmed":  # then judging has not begun anew
         assert [int(one) for one in no_answer] == (
             [told["unanswered"]] if told["unanswered"] else []

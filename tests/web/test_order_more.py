@@ -68,7 +68,7 @@ def test_the_page_offers_narrower_intervals_with_prices(row: Submission, as_user
     assert "is judged already, or asked for others" in page and 'name="order" value="1"' in page
     assert "data-slider-order" in page and "js/slider.js" in page
     for who in ("Tim", ""):
-        assert "How sure do you want to be" not in told(as_user(who), row)
+        assert 'id="more"' not in told(as_user(who), row)
 
 
 def test_a_press_orders_and_judging_goes_on(row: Submission, as_user: As) -> None:

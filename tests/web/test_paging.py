@@ -35,7 +35,7 @@ def test_documents_past_the_end_are_told_from_words_that_none_has(toy: Toy, clie
     def told(**said: str) -> str:
         return client.get(reverse("track-documents", args=["toy"]), said).content.decode()
 
-    past, without = "The list ends before this place.", "No document has these words."
+    past, without = "No documents after this one.", "No document has these words."
     assert past in told(after="99999999") and without not in told(after="99999999")
     assert without in told(q="zebra") and past not in told(q="zebra", after="99999999")
     assert past in told(q="Mara", after="99999999")

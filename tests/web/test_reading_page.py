@@ -61,11 +61,11 @@ def test_an_order_that_lacks_money_says_so_and_takes_more(toy: Toy, admin: Clien
     publish.tick()
     needed = f"${90 * 3 - plan.at_most}"
     page = admin.get(PAGE).content.decode()
-    assert f"Set aside {needed} more" in page and "of the reservation is left" in page
+    assert f"Reserve {needed} more" in page and "of the reservation is left" in page
     unsaid = admin.post(PAGE, {"more": str(order.pk)})
     assert unsaid.status_code == 409 and "say why it may cost more" in unsaid.content.decode()
     admin.post(PAGE, {"more": str(order.pk), "why": "These are long."})
     assert Audit.objects.get(what="add money").why == "These are long."
-    assert "Set aside $" not in admin.get(PAGE).content.decode()
+    assert "Reserve $" not in admin.get(PAGE).content.decode()
     publish.tick()
     assert Question.objects.get().status == "published"

@@ -95,7 +95,7 @@ def test_the_table_has_the_boards_figures_and_the_file_too(
     page = page_of(rosa)
     assert "<b>41.0</b>" in page and "39.0–43.0" in page
     assert "90.0" not in page and "no score yet" in page
-    assert "Under way 1" in page and "Scored 1" in page
+    assert "In progress 1" in page and "Scored 1" in page
     assert [
         row.submission for row in rosa.get(reverse("runs") + "?state=scored").context["rows"]
     ] == [one]

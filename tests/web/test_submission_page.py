@@ -77,7 +77,7 @@ def test_a_scored_one_is_everybodys(name: str, as_user: As, draft: Draft, toy: T
         told = pages[who].content.decode()
         assert (
             "Cost" not in told
-            and "What the reader noticed" not in told
+            and "Problems in the file" not in told
             and "Edit description" not in told
         )
 

@@ -106,7 +106,7 @@ def test_admins_see_how_everybody_will_see_a_draft(as_user: AsUser, toy: Toy) ->
     )
     page = told.content.decode()
     assert "Only admins see this page" in page
-    assert "is a draft: it takes runs once" in page and "handed in" not in page
+    assert "is a draft: it accepts runs once" in page and "handed in" not in page
 
 
 def test_a_closed_track_says_so_and_asks_for_no_upload(client: Client, toy: Toy) -> None:
@@ -226,7 +226,7 @@ def test_what_samples_rest_on_is_edited_until_a_run_comes_and_then_says_why_not(
     assert str(toy.track.target_half_width) == "0.050"
     draft()
     text = admin.get(address).content.decode()
-    assert "Fixed: plans and samples of runs rest on it." in text
+    assert "Fixed: plans and samples of runs depend on it." in text
     sent = words | {"terms-design": "iid", "track-who_pays": "The university"}
     assert admin.post(address, sent).status_code == 302
     toy.track.refresh_from_db()
@@ -307,7 +307,7 @@ def test_the_words_of_a_schema_change_at_any_time_and_its_relations_never(
     assert all(name in one.why for one in noted), "which relation's"
     assert "object was made by subject" in page(Client(), all="1")
     text = admin.get(address).content.decode()
-    assert "Only words can change here" not in text and "make another track" in text
+    assert "Only words can change here" not in text and "create another track" in text
 
 
 @pytest.mark.parametrize("design", ["iid", "poisson"])

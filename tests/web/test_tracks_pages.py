@@ -38,7 +38,7 @@ def test_a_quiet_desk_says_so_and_a_late_row_is_named(as_user: As, draft: Draft)
     admin = as_user("Admin")
     served.beat()
     cache.set(health.COUNT_KEPT, 1, 60)
-    assert "All is running, and nothing failed" in admin.get(reverse("desk")).content.decode()
+    assert "Everything is running; nothing failed" in admin.get(reverse("desk")).content.decode()
     row = draft(until="received")
     Submission.objects.filter(pk=row.pk).update(status_since=timezone.now() - timedelta(minutes=27))
     page = admin.get(reverse("desk")).content.decode()
@@ -58,7 +58,7 @@ def test_what_was_given_up_stands_with_its_reason_and_can_be_tried_again(
     said = Audit.objects.get(what="retry")
     assert (
         said.who is not None
-        and said.why == "Tried again from the desk. It had stopped so: The disk was full."
+        and said.why == "Tried again from the desk. It had stopped because: The disk was full."
     )
 
 

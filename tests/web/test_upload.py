@@ -207,12 +207,12 @@ def test_a_draft_can_be_discarded_and_a_confirmed_one_cannot(
 def test_a_track_that_takes_nothing_is_not_offered(toy: Toy, as_user: As, draft: Draft) -> None:
     row = draft()
     Track.objects.update(status="frozen")
-    assert b"No track takes submissions" in as_user("Rosa").get(reverse("submit")).content
+    assert b"No track accepts submissions" in as_user("Rosa").get(reverse("submit")).content
     assert b"frozen and takes no submissions" in upload(as_user("Rosa"), b"x").content
     rosa, refusal = as_user("Rosa"), Track.objects.get().refusal
     for step in ("upload-describe", "upload-confirm"):
         told = rosa.post(reverse(step, args=[row.pk]), follow=True).content.decode()
-        assert refusal in told and "What it will cost" not in told and "Continue" not in told
+        assert refusal in told and "<h2>Cost</h2>" not in told and "Continue" not in told
     runs = rosa.get(reverse("runs")).content.decode()
     assert refusal in runs and "Look and confirm" not in runs and "at most" not in runs
     assert not Ledger.objects.exists()

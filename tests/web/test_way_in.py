@@ -92,7 +92,7 @@ def test_nobody_gets_into_a_team_that_is_there_by_typing_its_name(
     form = {"action": "answer", "pk": AccountRequest.objects.get().pk}
     desk = as_user("Admin")
     page = desk.get(reverse("desk-people")).content.decode()
-    assert "here already, with 1 member." in page and "Let into Patterns" in page
+    assert "exists already, with 1 member." in page and "Add to Patterns" in page
     told = desk.post(address, form | {"verdict": "accept"}, follow=True).content.decode()
     assert "There is a team Patterns already" in told and not Invitation.objects.exists()
     desk.post(address, form | {"verdict": "join"})

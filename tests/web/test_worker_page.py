@@ -34,7 +34,9 @@ def test_a_message_goes_to_the_page_or_to_the_marketplace(
     for one in (worker, elsewhere):
         answer = admin.post(reverse("desk-worker", args=[one.handle]), said, follow=True)
         assert "Sent." in answer.content.decode() and "Thank you" in page_of(admin, one)
-    assert Message.objects.count() == 2 and "waits for the marketplace" in page_of(admin, elsewhere)
+    assert Message.objects.count() == 2 and "waiting for the marketplace" in page_of(
+        admin, elsewhere
+    )
     Message.objects.update(trouble="This worker has not worked for you.")
     assert "This worker has not worked for you." in page_of(admin, elsewhere)
     refused = admin.post(reverse("desk-worker", args=[elsewhere.handle]), said | {"text": " "})

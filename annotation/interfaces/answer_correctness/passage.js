@@ -93,7 +93,7 @@ export class Passage {
     this.help.hidden = !this.needsMarks;
     this.element.querySelector(".mark-count").textContent = `${this.marks.length} mark${this.marks.length === 1 ? "" : "s"}, at least 1 needed.`;
     this.readback.hidden = !this.isReadBack;
-    const missing = !this.says ? "is missing: say what it shows." : !this.marks.length ? `: mark the words that show that it is ${this.says}.` : ": read your own words back, and confirm them.";
+    const missing = !this.says ? "is missing: say what it shows." : !this.marks.length ? `: mark the words that show that it is ${this.says}.` : ": read the marked words again, and confirm them.";
     this.element.dataset.missing = `Paragraph ${this.letter}${missing.startsWith(":") ? "" : " "}${missing}`;
     this.readback.querySelector(".n").classList.toggle("done", this.isConfirmed);
     if (!this.readback.hidden) this.read();

@@ -196,7 +196,7 @@ function goOn() {
     draw();
     return undefined;
   }
-  if (!marks.mentions.length && !nothing.checked) { tell("Nothing is marked yet. If the document has nothing of what is asked, tick the box."); return undefined; }
+  if (!marks.mentions.length && !nothing.checked) { tell("Nothing is marked yet. If there is nothing to mark, tick the box."); return undefined; }
   if (phase === "check") { phase = "send"; draw(); return undefined; }
   return send();
 }
@@ -288,7 +288,7 @@ function drawSummary(shown) {
   const titles = entities.filter((one) => !["", "none"].includes(marks.linkOf(one.id) ?? "")).length;
   summary.querySelector("p").textContent = marks.mentions.length
     ? `${count(marks.mentions.length, "mark")} of ${entities.length} different ${entities.length === 1 ? "thing" : "things"}: ${kinds.map(([n, word]) => `${n} ${word.toLowerCase()}`).join(", ")}. ${titles ? `${count(titles, "Wikipedia title")}. ` : ""}Read to the end.`
-    : "Nothing is marked: the document has nothing of what is asked.";
+    : "Nothing is marked: the document has nothing to mark.";
 }
 
 // -- Size of the text

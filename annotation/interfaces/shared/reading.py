@@ -113,10 +113,7 @@ class Reading:
         """Return the mentions in a raw answer, in the order of the text. Raises BadAnswer."""
         entries = json_of(raw, "mentions", list)
         if not entries and not text_of(raw, "nothing"):
-            raise BadAnswer(
-                "Nothing is marked yet. If the document has nothing of what is asked, say so with"
-                " the box."
-            )
+            raise BadAnswer("Nothing is marked yet. If there is nothing to mark, tick the box.")
         marked_spans = sorted(
             (self._mention(row) for row in entries), key=lambda mention: mention.span
         )

@@ -148,7 +148,7 @@ def account() -> Account | None:
             " or paid there."
         )
     elif real and not endpoint.startswith("https://"):
-        trouble = f"{host} must be spoken to over https: nothing is published there."
+        trouble = f"{host} must be reached over https: nothing is published there."
     state = f"Real money moves at {host}." if real else f"Play money, at {host}."
     return Account(endpoint, real, not trouble, trouble or state)
 
@@ -160,7 +160,7 @@ def refuse_other_endpoint(endpoint: str, what: str) -> None:
     """
     now = usable_endpoint().endpoint
     if endpoint != now:
-        where = f"was made at {endpoint}" if endpoint else "was made before we noted where"
+        where = f"was made at {endpoint}" if endpoint else "has no recorded endpoint"
         raise PlatformDown(
             f"{what} {where}, and {now} is set (MTURK_ENDPOINT_URL): nothing is done with it here."
         )

@@ -23,18 +23,16 @@ Part = Literal["start", "middle", "end", "gap"]
 
 READ_ALOUD: dict[Kind, str] = {
     "final": "",
-    "live": ", provisional, may be watched",
-    "moment": ", provisional, for one look",
+    "live": ", provisional, valid at any time",
+    "moment": ", provisional, valid for one look",
     "published": ", as published",
-    "few": ", too few judgments",
+    "few": ", few judgments",
 }
 LEGENDS: dict[Kind, str] = {
     "final": "estimate, 80 % and 95 % interval",
-    "live": "hatched: may be looked at as often as you like",
-    "moment": (
-        "outlined: for one look; watched, it is wrong sooner or later, so wait for the final one"
-    ),
-    "few": f"grey: fewer than {FEW} judgments stand behind it",
+    "live": "hatched: valid at any time",
+    "moment": ("outlined: valid for one look only, so wait for the final one"),
+    "few": f"grey: fewer than {FEW} judgments",
 }
 PEOPLE_ALONE = "people alone, 80 %"
 HEIGHT = 24

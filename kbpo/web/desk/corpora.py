@@ -48,7 +48,7 @@ class UploadForm(forms.Form):
     )
     schema_file = forms.FileField(
         required=False,
-        label="Or a schema of your own",
+        label="Or a custom schema",
         help_text="JSON or YAML with entity_types and predicates, instead of the choice above.",
     )
     mentions = forms.FileField(

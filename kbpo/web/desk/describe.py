@@ -83,7 +83,7 @@ class TrackWords(forms.ModelForm):  # type: ignore[type-arg]
 class TrackTerms(forms.ModelForm):  # type: ignore[type-arg]
     """The terms of samples and guarantees, which are fixed once there are samples."""
 
-    title = "What samples rest on"
+    title = "Sampling"
 
     class Meta:
         model = Track
@@ -97,7 +97,7 @@ class TrackTerms(forms.ModelForm):  # type: ignore[type-arg]
             "ends_when_ranked",
         )
         labels = {
-            "distribution": "What counts the same",
+            "distribution": "Equal weight for",
             "criterion": "What is judged",
             "target_half_width": "Target half-width",
             "design": "How the sample is drawn",
@@ -111,7 +111,7 @@ class TrackTerms(forms.ModelForm):  # type: ignore[type-arg]
         kind = class_of(instance.kind)
         shown = [(name, kind.measures.distributions[name].label) for name in instance.distributions]
         criteria = [(criterion.name, criterion.label) for criterion in kind.measures.criteria]
-        self.fields["distribution"] = forms.ChoiceField(choices=shown, label="What counts the same")
+        self.fields["distribution"] = forms.ChoiceField(choices=shown, label="Equal weight for")
         self.fields["criterion"] = forms.ChoiceField(choices=criteria, label="What is judged")
         designs = [(name, instance.how_drawn(name)) for name in Track.Design.values]
         self.fields["design"] = forms.ChoiceField(choices=designs, label="How the sample is drawn")
@@ -132,7 +132,7 @@ def terms_refusal(track: Track) -> str:
     if track.status == Track.Status.CLOSED:
         return "Fixed: the track is closed."
     if track.submissions.exists():
-        return "Fixed: plans and samples of runs rest on it."
+        return "Fixed: plans and samples of runs depend on it."
     if DocumentSample.objects.filter(track=track).exists():
         return "Fixed: documents were drawn by it."
     return ""
@@ -166,7 +166,7 @@ class SchemaWords(forms.ModelForm):  # type: ignore[type-arg]
 
     schema = LinesField(
         widget=forms.Textarea(attrs={"rows": 16, "class": "code", "spellcheck": "false"}),
-        label="Words of the schema",
+        label="Descriptions in the schema",
         help_text=(
             "Used in new questions on every track of these texts. Types and relations are fixed."
         ),
@@ -205,7 +205,7 @@ class SchemaWords(forms.ModelForm):  # type: ignore[type-arg]
 class PriceForm(forms.ModelForm):  # type: ignore[type-arg]
     """The price of an answer through one interface."""
 
-    title = "What answers cost"
+    title = "Prices"
 
     class Meta:
         model = Price

@@ -27,7 +27,7 @@ from kbpo.tracks.models import Track
 from kbpo.web.http import current_admin, for_admins, form_reason
 from kbpo.web.judging.views import raw_fields, render_question, show_whole_document
 
-NOTHING = "No judgment of this track waits for an expert."
+NOTHING = "No judgment of this track is waiting for an expert."
 WHY_NOT = {
     Outcome.LOST: "Somebody else is answering this one. Here is the next.",
     Outcome.ALREADY: "This one was answered already. Here is the next.",
@@ -182,6 +182,6 @@ def _make_gold(request: HttpRequest, source: Question, answer: object) -> HttpRe
             request, source, raw, context | {"error": str(bad), "why": why}, status=422
         )
     messages.success(
-        request, f"Gold question {made.pk} is made. It is dealt out at the rate of the track."
+        request, f"Gold question {made.pk} is created. It is used at the rate of the track."
     )
     return redirect(back)

@@ -142,7 +142,7 @@ def _drop_dispute(track: Track, request: HttpRequest) -> str:
         experts.drop_dispute(row, current_admin(request), form_reason(request))
     except CannotAsk as refusal:
         return str(refusal)
-    messages.success(request, "The dispute is dropped.")
+    messages.success(request, "The dispute is dismissed.")
     return ""
 
 

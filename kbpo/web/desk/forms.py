@@ -45,7 +45,7 @@ def show_forms(request: HttpRequest) -> HttpResponse:
                 note(
                     "declare form", f"form:{row.name}", who=current_admin(request), after=row.title
                 )
-                messages.success(request, f"{row.title} is declared. A track can ask by it now.")
+                messages.success(request, f"{row.title} is declared. Tracks can use it now.")
                 return redirect("desk-form", name=row.name)
     context: dict[str, Any] = {
         "rows": DeclaredForm.objects.order_by("-pk"),

@@ -305,7 +305,7 @@ def stop_publishing_everywhere(request: HttpRequest) -> HttpResponse:
     """
     why = form_reason(request)
     if not has_typed_word(request, "stop"):
-        messages.error(request, "Nothing was stopped: type the word stop to arm the button.")
+        messages.error(request, "Nothing was stopped: type the word stop to confirm.")
     elif not why:
         messages.error(request, "Nothing was stopped: give a reason, which annotators can read.")
     elif request.POST.get("scope") == "all":
@@ -327,7 +327,7 @@ def resume_publishing(request: HttpRequest) -> HttpResponse:
         messages.error(request, "Nothing was resumed: give a reason for the log.")
         return redirect("desk")
     lifted = sum(lift_halts(track, user, why) for track in tracks)
-    messages.success(request, "Publishing goes on." if lifted else "Nothing was stopped.")
+    messages.success(request, "Publishing is resumed." if lifted else "Nothing was stopped.")
     return redirect("desk")
 
 
@@ -384,7 +384,7 @@ def _change_batch(request: HttpRequest, shown: batch.Batch) -> str:
             messages.success(request, "Publishing continues.")
         elif verb == "stop":
             if not has_typed_word(request, "stop"):
-                return "Nothing was stopped: type the word stop to arm the button."
+                return "Nothing was stopped: type the word stop to confirm."
             n = batch.stop_batch(shown.payer, user, why)
             messages.warning(request, f"Stopped: {n} questions are closed without an answer.")
         else:

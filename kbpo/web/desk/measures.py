@@ -166,7 +166,7 @@ def _change_gold(request: HttpRequest, track: Track) -> str:
         if amount is None or not 0 < amount <= 10_000:
             raise CannotMake("Give an amount of dollars above 0, to the cent.")
         set_aside_money(track, amount, who, why, key=request.POST.get("key", "")[:32])
-        return f"${amount} of the budget of {track.name} is set aside for gold."
+        return f"${amount} of the budget of {track.name} is reserved for gold."
     raise CannotMake("Say what to change.")
 
 

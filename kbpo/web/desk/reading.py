@@ -205,9 +205,7 @@ def _add_money(track: Track, request: HttpRequest) -> str:
         )
     except (CannotOrder, OverBudget) as error:
         return str(error)
-    messages.success(
-        request, f"${added} more is set aside." if added else "Nothing more is needed."
-    )
+    messages.success(request, f"${added} more is reserved." if added else "Nothing more is needed.")
     return ""
 
 

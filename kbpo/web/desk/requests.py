@@ -117,7 +117,7 @@ def send_message(request: HttpRequest) -> HttpResponse:
             notice = (
                 "It is shown on their page."
                 if workers[0].user_id
-                else "The marketplace is asked to hand it over."
+                else "The marketplace will deliver it."
             )
             messages.success(request, f"Sent. {notice}")
     except speak.CannotSay as cannot:
@@ -159,7 +159,7 @@ def decide_volunteer(request: HttpRequest) -> HttpResponse:
     if row is None:
         messages.info(request, "That was decided already.")
     else:
-        done = "admitted" if row.admitted else "turned away"
+        done = "admitted" if row.admitted else "declined"
         messages.success(request, f"{row.user.get_username()} is {done}, and notified.")
     return redirect("desk-requests")
 
@@ -214,7 +214,7 @@ def _publish_terms(request: HttpRequest) -> str:
     text = request.POST.get("text", "").replace("\x00", "").replace("\r\n", "\n").strip()
     holds = consent.current_terms()
     if not has_typed_word(request, "publish"):
-        return "Nothing was changed: type the word publish to arm the button."
+        return "Nothing was changed: type the word publish to confirm."
     if not 100 <= len(text) <= consent.LONGEST:
         return f"Terms have 100 to {consent.LONGEST} characters; these have {len(text)}."
     if text == holds.text.strip():

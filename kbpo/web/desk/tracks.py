@@ -56,11 +56,11 @@ BECOMES = {"open": "open", "freeze": "frozen", "close": "closed"}
 CONSEQUENCES = {
     "open": "Everybody sees its board, and teams can submit to it and spend its budget.",
     "freeze": (
-        "It takes no more submissions; confirmed runs are judged to the end. It can be opened"
+        "It accepts no more submissions; confirmed runs are judged as ordered. It can be opened"
         " again."
     ),
     "close": (
-        "All judgments, samples and seeds become public, and the track takes no more runs. This"
+        "All judgments, samples and seeds become public, and the track accepts no more runs. This"
         " cannot be undone. Teams with private runs are notified."
     ),
 }
@@ -97,7 +97,7 @@ class TrackForm(forms.Form):
     description = forms.CharField(required=False, widget=forms.Textarea(attrs={"rows": 3}))
     kind = forms.ChoiceField()
     distribution = forms.ChoiceField(
-        label="What counts the same",
+        label="Equal weight for",
         help_text="The guaranteed distribution: its sample is made large enough for the target.",
     )
     criterion = forms.ChoiceField(label="What is judged", help_text="The guaranteed criterion.")
@@ -111,7 +111,7 @@ class TrackForm(forms.Form):
     )
     design = forms.ChoiceField(
         choices=[
-            ("poisson", "each at most once, with a chance of its own"),
+            ("poisson", "each at most once, with its own probability"),
             ("iid", Track.Design.IID.label),
         ],
         initial="poisson",
@@ -126,7 +126,7 @@ class TrackForm(forms.Form):
     scope = forms.ChoiceField(
         choices=Track.Scope.choices,
         initial="sentence",
-        help_text="How far apart the two names may stand, for recall.",
+        help_text="Largest distance of the two names, for recall.",
     )
     workers_per_question = forms.IntegerField(
         min_value=1,
@@ -138,18 +138,16 @@ class TrackForm(forms.Form):
         Team.objects.order_by("name"),
         to_field_name="slug",
         required=False,
-        empty_label="nobody’s: every team may submit",
-        label="Whose study it is",
-        help_text=(
-            "A study belongs to one team, which alone uploads. Its corpus has no development part."
-        ),
+        empty_label="none: every team may submit",
+        label="Team of a study",
+        help_text=("Only this team can submit to a study. Its corpus has no development part."),
     )
     platform = forms.ChoiceField(
         choices=platform_choices,
         initial="pool",
-        help_text="Where the questions are put up; a marketplace’s fee is added.",
+        help_text="Where questions are published; a marketplace’s fee is added.",
     )
-    budget = _dollars("Budget in all", initial="500.00")
+    budget = _dollars("Total budget", initial="500.00")
     day = _dollars("Cap for a day", required=False)
     submission = _dollars("Cap for one submission", required=False)
     team = _dollars("Budget of every team", required=False)
@@ -163,7 +161,7 @@ class TrackForm(forms.Form):
         min_value=1, max_value=36000, label="Expected seconds for one answer"
     )
 
-    why = forms.CharField(max_length=500, label="What it is for", help_text="It is logged.")
+    why = forms.CharField(max_length=500, label="Purpose", help_text="It is logged.")
 
     def __init__(self, data: Any, *, kind: str, initial: dict[str, Any]) -> None:
         super().__init__(data, initial=initial | {"kind": kind})
@@ -272,7 +270,7 @@ def new_track(request: HttpRequest) -> HttpResponse:
         and form.is_valid()
         and (track := form.create(current_admin(request)))
     ):
-        messages.success(request, f"{track.name} is made, as a draft. Open it when it is right.")
+        messages.success(request, f"{track.name} is created as a draft. Check it, then open it.")
         return redirect("desk-track", slug=track.slug)
     by_name = Corpus.objects.order_by("name")
     chosen = by_name.filter(slug=form["corpus"].value()).first() or by_name[0]
@@ -359,7 +357,7 @@ def _change_status(track: Track, request: HttpRequest) -> str:
     if verb not in VERBS:
         return "Choose: open, freeze or close."
     if verb == "close" and not has_typed_word(request, track.slug):
-        return f"Nothing was closed: type {track.slug} to arm the button."
+        return f"Nothing was closed: type {track.slug} to confirm."
     if verb == "open" and track.status == Track.Status.DRAFT:
         cap = Budget.objects.filter(track=track, scope=Budget.Scope.TRACK).first()
         if cap is not None and committed_under(cap, None, None) >= cap.cap:
@@ -455,12 +453,12 @@ def _page_step(track: Track) -> Step:
         for name, text in (
             ("a description", track.description),
             ("who pays", track.who_pays),
-            ("what the texts are", track.corpus.description),
+            ("a description of the texts", track.corpus.description),
             ("their licence", track.corpus.licence),
         )
         if not text
     ]
-    says = f"Missing: {', '.join(missing)}" if missing else "Everything is said"
+    says = f"Missing: {', '.join(missing)}" if missing else "Complete"
     return Step(
         "Public page", not missing, says, _track_address("desk-track-describe", track), "Write it"
     )
@@ -488,7 +486,7 @@ def _reading_steps(track: Track) -> Iterator[Step]:
     address = f"{_track_address('desk-reading', track)}?n={max(wanted - n - ordered, 1)}&{cents}"
     if under_way:
         address = _track_address("desk-reading", track)
-    uploaded = _track_address("desk-annotations", track), "Upload what was read elsewhere"
+    uploaded = _track_address("desk-annotations", track), "Upload annotations"
     yield Step(
         "Reading, for recall",
         n >= wanted,
@@ -503,9 +501,9 @@ def _reading_steps(track: Track) -> Iterator[Step]:
 
 def _gold_step(track: Track) -> Step:
     n, rate = len(gold_results(track)), policy_of(track).gold_rate
-    says = f"{n:,} dealt out, as {percent_text(float(rate))} of the questions"
+    says = f"{n:,} in use, as {percent_text(float(rate))} of the questions"
     if rate and money_left(track) <= 0:
-        says += "; no money is set aside for more answers"
+        says += "; no money is reserved for more answers"
     return Step(
         "Gold questions",
         n >= GOLD_WANTED,

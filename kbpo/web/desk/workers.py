@@ -88,7 +88,7 @@ COLUMNS = (
         cell=lambda line: f"{line.seconds:.0f}" if line.seconds else DASH,
         is_number=True,
     ),
-    Column("agreement", "With most of the others", cell=_agreement_cell, is_number=True),
+    Column("agreement", "Agreeing with the majority", cell=_agreement_cell, is_number=True),
     Column("owed", "Owed", cell=lambda line: money_text(line.owed), is_number=True),
     Column("state", "State", cell=_state_cell),
 )
@@ -134,7 +134,7 @@ def _change_worker(request: HttpRequest, handle: str) -> str:
     if verb not in ("write", "erase", "exclude", "reinstate", "keep"):
         return "Choose: exclude, keep or reinstate."
     if verb == "erase" and not has_typed_word(request, "erase"):
-        return "Nothing was erased: type the word erase to arm the button."
+        return "Nothing was erased: type the word erase to confirm."
     if verb in ("exclude", "reinstate", "keep") and not why:
         return "Give a reason, which the annotator reads."
     try:
@@ -284,13 +284,13 @@ def _invite(request: HttpRequest) -> str:
     create_invitation(
         role, user, team=team, uses=int(uses), why=form_reason(request, "Invited from the desk.")
     )
-    messages.success(request, "The link is made; it is listed first.")
+    messages.success(request, "The link is created; it is listed first.")
     return ""
 
 
 def revoke_invitation(request: HttpRequest) -> HttpResponse:
     """Revoke an invitation."""
-    why = form_reason(request, "Taken back from the desk.")
+    why = form_reason(request, "Revoked from the desk.")
     revoke_invitations(Invitation.objects.filter(pk=form_pk(request)), current_admin(request), why)
     messages.success(request, "The link is revoked.")
     return redirect("desk-people")
@@ -318,8 +318,12 @@ def answer_request(request: HttpRequest) -> HttpResponse:
     if accepted is None:
         messages.info(request, "Somebody has decided this already.")
     else:
-        sent = f"A mail went to {asked.email}." if goes_out() else "Hand it over: no mail is sent."
-        messages.success(request, f"The link for {asked.name} is made; it stands below. {sent}")
+        sent = (
+            f"A mail went to {asked.email}." if goes_out() else "Send it yourself: no mail is sent."
+        )
+        messages.success(
+            request, f"The link for {asked.name} is created; it is listed below. {sent}"
+        )
     return redirect("desk-people")
 
 

@@ -206,7 +206,7 @@ def show_feedback(request: HttpRequest, worker: Worker) -> HttpResponse:
 def store_feedback(worker: Worker, sent: QueryDict) -> str:
     """Store the feedback of a form, and return a sentence of thanks. Raises CannotSay."""
     if sent.get("clear") not in ("yes", "no") or sent.get("fair") not in ("yes", "no"):
-        raise speak.CannotSay("Answer both questions: is it clear, and is the pay fair?")
+        raise speak.CannotSay("Answer both questions.")
     speak.give_feedback(
         worker,
         sent.get("interface", "") if sent.get("interface") in interface_names() else "",
@@ -349,7 +349,7 @@ def _leave(request: HttpRequest, worker: Worker) -> str:
     money = request.POST.get("money", "none")
     sums = payout.earnings(worker)
     if not has_typed_word(request, "erase"):
-        return "Nothing was erased: type the word erase to arm the button."
+        return "Nothing was erased: type the word erase to confirm."
     if sums.answered + sums.approved and money not in ("pay", "waive"):
         return "Choose what happens to the unpaid money."
     if money == "pay" and not payout.address_of(worker):

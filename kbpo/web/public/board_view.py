@@ -186,7 +186,7 @@ def switches(
     }
     populations = kind.words.populations if kind.measures.population else {}
     groups = [
-        ("What counts the same", "distribution", distributions),
+        ("Equal weight for", "distribution", distributions),
         ("What is judged", "criterion", criteria),
         ("Intervals hold for", "population", populations),
         ("Interval written out", "level", LEVELS),

@@ -298,7 +298,7 @@ def overlap_parts(
         {"key": key, "tone": tone, "name": name} | words | _share_of_part(part, everything)
         for key, tone, name, part in (
             ("a", "a", f"only {a.full_name}", first),
-            ("both", "quiet", "both say it", both),
+            ("both", "quiet", "both predict it", both),
             ("b", "b", f"only {b.full_name}", second),
         )
     ]
@@ -308,11 +308,11 @@ def _share_of_part(part: Part, everything: bool) -> dict[str, Any]:
     if not part.n:
         why = "nothing"
     elif not part.n_labels:
-        why = "nothing of it is judged yet"
+        why = "none is judged yet"
     elif part.value is None:
         why = "no share is known"
     elif part.n_labels < FEW and not everything:
-        why = f"too few judgments to say ({count_text(part.n_labels)})"
+        why = f"too few judgments ({count_text(part.n_labels)})"
     else:
         return {"n": part.n, "share": Interval.of(part), "judged": part.n_labels}
     return {"n": part.n, "share": None, "why": why}

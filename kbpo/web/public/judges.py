@@ -77,9 +77,9 @@ def _expert_sentence(shown: Board) -> str:
             f" (80 % interval {ends})."
         )
     return (
-        f"Experts checked {checked} judgments, drawn at random. Of {share} of all (80 % interval"
-        f" {ends}) they would say just what people said; on average theirs lie"
-        f" {number_text(above.value, signed=True)} points of 100 away"
+        f"Experts checked {checked} judgments, drawn at random. They would give the same rating in"
+        f" {share} of all (80 % interval {ends}); on average theirs differ by"
+        f" {number_text(above.value, signed=True)} points of 100"
         f" ({interval_text(above.low80, above.high80)})."
     )
 

@@ -225,7 +225,7 @@ def close_page(request: HttpRequest) -> HttpResponse:
     user, refusal = cast(User, request.user), ""
     if request.method == "POST":
         if not has_typed_word(request, "close"):
-            refusal = "Nothing was closed: type the word close to arm the button."
+            refusal = "Nothing was closed: type the word close to confirm."
         refusal = refusal or password_refusal(user, request.POST.get("password", ""))
         for team in user.teams.order_by("pk") if not refusal else ():
             if why_not := teams.why_cannot_leave(team, user):

@@ -225,9 +225,9 @@ def _explorer_filters(explorer: Explorer, choice: Choice, counts: Counts) -> lis
     }
     filters = [
         _filter("verdict", "Verdict", verdicts, choice, counts, anything="Any"),
-        _filter("part", "Which part is wrong", parts, choice, counts),
-        _filter("votes", "How people answered", {"split": "Divided"}, choice, counts),
-        _filter("who", "Who else says so", WHO_ELSE, choice, counts),
+        _filter("part", "Wrong part", parts, choice, counts),
+        _filter("votes", "Answers of people", {"split": "Divided"}, choice, counts),
+        _filter("who", "Also predicted by", WHO_ELSE, choice, counts),
     ]
     for facet in kind.facets:
         words = facet.called(kind.corpus)

@@ -110,7 +110,7 @@ def _stage_notes(submission: Submission, sample: Extent) -> list[str]:
     """Return the note of each stage."""
     row, counts, words = submission, submission.counts, kind_of(submission.track).words
     option = row.plan.get("options", {}).get(row.plan.get("chosen"), {})
-    read = f"{row.n_items or 0:,} {words.items} in, {counts.get('set_aside', 0):,} lines set aside"
+    read = f"{row.n_items or 0:,} {words.items} in, {counts.get('set_aside', 0):,} lines left out"
     planned = f"for {half_width_text(Decimal(row.plan.get('chosen', '0')))}" if row.plan else ""
     if planned and row.confirmed_at:
         planned += f", confirmed {_time_note(row.confirmed_at)}"
@@ -120,10 +120,10 @@ def _stage_notes(submission: Submission, sample: Extent) -> list[str]:
         wanted, by_stages = option.get("targets", 0), row.track.design == Track.Design.POISSON
         if row.status == "judging" and by_stages and sample.sample < wanted:
             drawn += f" so far, of about {wanted:,} planned: more follow if these do not suffice"
-    judged = [f"{sample.unanswered:,} found no answer"] if sample.unanswered else []
+    judged = [f"{sample.unanswered:,} have no answer"] if sample.unanswered else []
     if row.status == "judging" and sample.open:
         judged.append(_time_left_text(row, sample, option))
-    seen = "on the board" if row.is_on_board else "enters the board by itself"
+    seen = "on the board" if row.is_on_board else "enters the board automatically"
     if row.is_private:
         seen = "private until you publish it; the data release contains it without its name"
     return [

@@ -41,7 +41,7 @@ from kbpo.web.research.upload import for_researchers, requested_team, team_draft
 from kbpo.web.table import Column, Table, link
 
 PAGE = 50
-STATES = {"all": "All", "under-way": "Under way", "scored": "Scored", "private": "Private"}
+STATES = {"all": "All", "under-way": "In progress", "scored": "Scored", "private": "Private"}
 NO_INTERVAL = drawing.Interval(None)
 LEGENDS: tuple[drawing.Kind, ...] = ("live", "moment", "few")
 """Styles of bars that the legend explains if they occur"""
@@ -279,7 +279,7 @@ def delete_discard(request: HttpRequest) -> HttpResponse:
     return redirect(f"{reverse('runs')}{_url(row.team)}")
 
 
-MOVEMENTS = {"reserve": "Set aside", "release": "Given back", "spend": "Spent"}
+MOVEMENTS = {"reserve": "Reserved", "release": "Returned", "spend": "Spent"}
 
 
 def team_ledger(team: Team, run: Submission | None, request: HttpRequest) -> Table:

@@ -36,9 +36,9 @@ SCOPES = {
 
 
 STAGE_REASONS = {
-    "target": "as far as the interval asks",
-    "further": "further, since what the interval asks was asked already",
-    "budget": "as far as the money reached",
+    "target": "until the ordered interval is expected",
+    "further": "further, as these were asked already",
+    "budget": "as far as the money sufficed",
 }
 """Reason for the end of a stage -> its description."""
 
@@ -56,7 +56,7 @@ def score_tables(latest: Latest, interim: dict[str, Any] | None) -> list[dict[st
     result: list[dict[str, Any]] = []
     for criterion in sorted(criteria, key=lambda name: (name != guaranteed, name)):
         rows = _score_rows(submission, figures, criterion, interim)
-        rests_on = [  # how many judgments the watched interval rests on, and how many there are
+        rests_on = [  # judgments that the interim interval uses, and all judgments
             {"n": interim["now"].n, "now": row["figure"].n_labels}
             for row in rows
             if interim is not None and row["safe"] and interim["now"].n < row["figure"].n_labels

@@ -553,7 +553,7 @@ def withdraw_run(request: HttpRequest, submission: Submission) -> HttpResponse:
     """Withdraw a run after the typed word; unspent money is released."""
     pk = submission.pk
     if not has_typed_word(request, "withdraw"):
-        messages.error(request, "Nothing was withdrawn: type the word withdraw to arm the button.")
+        messages.error(request, "Nothing was withdrawn: type the word withdraw to confirm.")
         return redirect(f"{reverse('submission-edit', args=[pk])}#withdraw")
     try:
         submission = withdraw(submission, cast(User, request.user), form_reason(request))
@@ -589,7 +589,7 @@ def resume_failed(submission: Submission, who: User) -> bool:
     wanted = given_back_since(row.purpose, row.status_since)
     if wanted > ZERO:
         key = f"again:{row.pk}:{balance(purpose=row.purpose).released}"
-        why = "What was given back when it was given up"
+        why = "The money that was returned when it failed"
         reserve(row.track, row.team, row.purpose, wanted, key=key, who=who, why=why)
     steps = ["received", "read", "planned", "confirmed", "judging"]
     row.move(steps[min(4, stage_reached(row))], who=who)

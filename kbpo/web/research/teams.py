@@ -249,7 +249,7 @@ def change_member(request: HttpRequest, team: Team) -> HttpResponse:
         raise PermissionDenied(ONLY_OWNERS)
     try:
         if leaves and not has_typed_word(request, "leave"):
-            raise teams.CannotChange("You did not leave: type the word leave to arm the button.")
+            raise teams.CannotChange("You did not leave: type the word leave to confirm.")
         if leaves:
             check_may_leave(team, user)
         if verb == "remove":
@@ -293,7 +293,7 @@ def revoke_invitation(request: HttpRequest, team: Team) -> HttpResponse:
     revoke_invitations(
         invitations,
         cast(User, request.user),
-        form_reason(request, "Taken back from the team’s page."),
+        form_reason(request, "Revoked from the team’s page."),
     )
     messages.success(request, "The link is revoked.")
     return redirect("team", slug=team.slug)

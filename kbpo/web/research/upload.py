@@ -330,7 +330,7 @@ def describe_page(request: HttpRequest, pk: int) -> HttpResponse:
         return redirect("upload-check", pk=pk)
     if request.GET.get("lines") == "mend":
         kept = f"Nothing was spent. {submission.file_name} stays a draft for seven days."
-        messages.info(request, f"{kept} Mend the file and upload it again.")
+        messages.info(request, f"{kept} Correct the file and upload it again.")
         query = {"track": submission.track.slug, "team": submission.team.slug}
         return redirect(f"{reverse('submit')}?{urlencode(query)}")
     name = submission.name

@@ -48,7 +48,7 @@ WRONG = [
     ("schema.form", 7, GOOD.replace("[1, 3]", "[1, x]"), "two whole numbers"),
     ("schema.form", 8, GOOD.replace("{1: of", "{9: of"), "no step from 1 to 3"),
     ("schema.form", 14, GOOD.replace("value: 0", "value: much"), "not a number"),
-    ("schema.form", 13, GOOD.replace("value: 0", "value: 2"), "one value"),
+    ("schema.form", 13, GOOD.replace("value: 0", "value: 2"), "the same value"),
     ("schema.form", 3, GOOD + "price: 0\n", "no price"),
     ("schema.form", 20, GOOD + "people: 99\n", "a whole number from 1 to 15"),
     ("schema.form", 20, GOOD + "colour: red\n", "is not known"),

@@ -148,7 +148,7 @@ def test_a_failure_in_the_middle_leaves_nothing_and_the_next_try_does_all(
     assert tick() == 0
     submission.refresh_from_db()
     assert (submission.status, submission.attempts) == ("received", 1)
-    assert "We were told." in submission.reason
+    assert "It is logged." in submission.reason
     assert (
         not Prediction.objects.exists()
         and not Target.objects.exists()

@@ -33,12 +33,14 @@ def test_it_says_the_estimate_and_its_80_percent_interval():
 
 def test_a_live_interval_says_that_it_may_be_watched_and_is_hatched():
     svg = draw_interval(PATTERNS, axis_over([PATTERNS]), kind="live")
-    assert "provisional, may be watched" in svg and 'fill="url(#hatch-a)"' in svg
+    assert "provisional, valid at any time" in svg and 'fill="url(#hatch-a)"' in svg
 
 
 def test_an_interval_for_one_look_says_so_and_is_not_hatched():
     svg = draw_interval(PATTERNS, axis_over([PATTERNS]), kind="moment")
-    assert "provisional, for one look" in svg and "hatch" not in svg and "iv-moment iv-a" in svg
+    assert (
+        "provisional, valid for one look" in svg and "hatch" not in svg and "iv-moment iv-a" in svg
+    )
 
 
 def test_it_is_clipped_to_zero_and_one():
