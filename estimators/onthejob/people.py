@@ -91,7 +91,7 @@ class Quality:
     worker.
 
     A worker's table is the mean of a Dirichlet distribution for each true label. Its prior is
-    ``strength`` answers at the table of anybody; anybody's prior is 10 answers at ``quality``. An
+    ``strength`` answers at the average worker's table, whose prior is 10 answers at ``quality``. An
     answer counts for each label by the posterior probability of that label. With ``tied`` the
     probability of being right is the same for all labels: Beta(7, 3) at the default quality.
 

@@ -156,7 +156,7 @@ class Pages:
     facts: str = "tracks/upload_facts.html"
     """The contents of the track, on the upload page"""
     more: str = ""
-    """The full contents, below"""
+    """The full contents of the track, on the upload page; empty if there are none"""
     about: str = "tracks/about.html"
     """What is judged, on the track's public page"""
     claim: str = "tracks/claim.html"

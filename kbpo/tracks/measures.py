@@ -113,7 +113,7 @@ class Measures:
     """The first one of a criterion is its headline, by which boards are sorted"""
     columns: tuple[Column, ...]
     distributions: Mapping[str, Distribution]
-    """The last is guaranteed on a new track by default"""
+    """Name -> distribution; the last one is the default guarantee of a new track"""
     mean: str = "mean"
     """The weighted mean of verdicts, which a track guarantees"""
     base: str = ""
