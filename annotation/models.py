@@ -35,7 +35,7 @@ FIRST = 2
 MOST_PRICE = F("price") * (
     F("answers_wanted") + Case(When(staged=True, answers_wanted=FIRST, then=1), default=0)
 )
-"""The maximal cost of a pending question: its price times `answers_most`"""
+"""The maximal cost of a pending question: its price times `max_paid_answers`"""
 PUT_AWAY = ("disposed", "failed")
 """Statuses of HITs that were never offered, or are no longer offered"""
 UNPROVEN = "unproven"
@@ -223,7 +223,7 @@ class Question(Moving):
         return f"question:{self.pk}"
 
     @property
-    def answers_most(self) -> int:
+    def max_paid_answers(self) -> int:
         """Return the number of answers that money is reserved for, including the third where two
         people are asked first. A question that is asked again after exclusions has money for its
         additional answers only.

@@ -25,14 +25,14 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import tables
-from estimators.horvitz_thompson import centred
+from estimators.horvitz_thompson import centred_difference_estimate
 from estimators.ratings import (
+    add_judge_effect,
+    estimate_with_rating_noise,
     judge_effect,
     judgment_variance,
-    variances_of_outputs,
+    rating_variance_of_outputs,
     verdict_variance,
-    with_judges,
-    with_rating_noise,
 )
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "nlg"
@@ -80,7 +80,7 @@ class Judged:
         item = np.repeat(np.arange(len(texts)), n_wrote)
         member = np.zeros((len(texts), self.truth.size))
         member[item, np.concatenate(wrote)] = 1
-        value = drawn_of(said, item, rng)
+        value = draw_one_judgment(said, item, rng)
         judge = np.full(item.size, -1)
         if levels is not None:
             judge = rng.choice(PEOPLE, size=item.size, p=share)
@@ -88,7 +88,7 @@ class Judged:
         return member, said, value, item, judge
 
 
-def drawn_of(said, rows, rng):
+def draw_one_judgment(said, rows, rng):
     """Return one randomly drawn judgment of each of these texts."""
     sizes = np.array([one.size for one in said])
     start = np.cumsum(sizes) - sizes
@@ -96,51 +96,53 @@ def drawn_of(said, rows, rng):
     return np.concatenate(said)[start[rows] + pick]
 
 
-def held(estimate, truth):
+def share_of_covering_intervals(estimate, truth):
     """Return the share of systems whose interval contains the truth."""
     low, high = estimate.confidence_interval(LEVEL, method="wilson")
     return np.mean((np.asarray(low) <= truth) & (truth <= np.asarray(high)))
 
 
-def estimated(member, said, value, item, n, how, rng):
+def estimate_means(member, said, value, item, n, how, rng):
     """Return the mean of every system, and how many ratings each text has."""
     k = len(member)
     second = int(min(max(20, 0.05 * k), 40)) if how == "second share" else 0
     drawn = rng.permutation(k)[:second]
-    value = np.concatenate([value, drawn_of(said, drawn, rng)])
+    value = np.concatenate([value, draw_one_judgment(said, drawn, rng)])
     item = np.concatenate([item, drawn])
     count = np.bincount(item, minlength=k)
     mean = np.bincount(item, value) / count
     within = np.bincount(item, (value - mean[item]) ** 2, minlength=k)
     p, sure = member / n, np.ones(k)
-    alone = centred(p, sure, mean, np.full(k, 0.5), p.sum(axis=0) / 2)
+    alone = centred_difference_estimate(p, sure, mean, np.full(k, 0.5), p.sum(axis=0) / 2)
     if how == "upper bound":
         verdict = np.where(member > 0, mean[:, None], np.nan)
         noise = np.broadcast_to(verdict_variance(verdict, member), member.shape)
-        return with_rating_noise(alone, p, sure, sure, noise), count
+        return estimate_with_rating_noise(alone, p, sure, sure, noise), count
     if how == "pooled as before":
         noise = within.sum() / max(value.size - k, 1)
-        return with_rating_noise(alone, p, sure, count, noise), count
+        return estimate_with_rating_noise(alone, p, sure, count, noise), count
     random = np.isin(np.arange(k), drawn)
     variance = judgment_variance(value[random[item]], item[random[item]])
-    noise = variances_of_outputs(within * random, np.where(random, count, 1), member, variance)
-    return with_rating_noise(alone, p, sure, count, noise, freedom=second), count
+    noise = rating_variance_of_outputs(
+        within * random, np.where(random, count, 1), member, variance
+    )
+    return estimate_with_rating_noise(alone, p, sure, count, noise, freedom=second), count
 
 
-def coverage(data, n, how, these, repeats):
+def measure_coverage(data, n, how, these, repeats):
     """Return how often intervals contain the mean of all inputs, or of `these` that were drawn."""
     rng, found = np.random.default_rng([n, repeats]), []
     for _ in range(repeats):
         member, said, value, item, _ = data.sample(n, rng)
-        estimate, _ = estimated(member, said, value, item, n, how, rng)
+        estimate, _ = estimate_means(member, said, value, item, n, how, rng)
         truth = data.truth
         if these:
             truth = member.T @ np.array([judgments.mean() for judgments in said]) / n
-        found.append(held(estimate, truth))
+        found.append(share_of_covering_intervals(estimate, truth))
     return float(np.mean(found))
 
 
-def with_people(data, n, half, repeats, *, term):
+def measure_coverage_with_judges(data, n, half, repeats, *, term):
     """Return the coverage where eight people have levels of their own, with their term in the
     variance or without it; one of them gives `half` of the answers, or all give equally many.
     """
@@ -149,16 +151,16 @@ def with_people(data, n, half, repeats, *, term):
     share = np.array([first, *[(1 - first) / (PEOPLE - 1)] * (PEOPLE - 1)])
     for _ in range(repeats):
         member, said, value, item, judge = data.sample(n, rng, rng.normal(0, SD, PEOPLE), share)
-        estimate, count = estimated(member, said, value, item, n, "upper bound", rng)
+        estimate, count = estimate_means(member, said, value, item, n, "upper bound", rng)
         if term:
             mean = np.bincount(item, value) / count
             of_systems = (member.T @ mean) / member.sum(axis=0)
             centre = (member @ of_systems) / member.sum(axis=1)
             effect = judge_effect(value - centre[item], judge, item)
             sure = np.ones(len(member))
-            crossed = with_judges(estimate, member / n, sure, judge, item, effect, count=count)
+            crossed = add_judge_effect(estimate, member / n, sure, judge, item, effect, count=count)
             estimate = crossed.estimate
-        found.append(held(estimate, 0.2 + 0.6 * data.truth))
+        found.append(share_of_covering_intervals(estimate, 0.2 + 0.6 * data.truth))
     return float(np.mean(found))
 
 
@@ -172,18 +174,22 @@ def main() -> None:
     ):
         data = Judged(name, prompt)
         for n in sizes:
-            row = [f"{name}, {prompt}", n, coverage(data, n, "upper bound", False, repeats)]
-            row.append(coverage(data, n, "second share", True, repeats))
+            row = [f"{name}, {prompt}", n, measure_coverage(data, n, "upper bound", False, repeats)]
+            row.append(measure_coverage(data, n, "second share", True, repeats))
             shared = name == "realsumm"
-            row.append(coverage(data, n, "pooled as before", True, repeats) if shared else "")
+            row.append(
+                measure_coverage(data, n, "pooled as before", True, repeats) if shared else ""
+            )
             rows.append(row)
             people.append([f"{name}, {prompt}", n])
             for half in (False, True):
                 for term in (False, True):
-                    people[-1].append(with_people(data, n, half, repeats, term=term))
+                    people[-1].append(
+                        measure_coverage_with_judges(data, n, half, repeats, term=term)
+                    )
     header = ["judgments", "inputs", "upper bound", "second share, these", "pooled, these"]
     print(f"coverage of {LEVEL:.0%} intervals, mean over systems, {repeats:,} repeats\n")
-    tables.show("annotator_noise", header, rows)
+    tables.print_and_write("annotator_noise", header, rows)
     header = [
         "judgments",
         "inputs",
@@ -193,7 +199,7 @@ def main() -> None:
         "half by one",
     ]
     print(f"\n{PEOPLE} people with levels of their own, without and with their term\n")
-    tables.show("annotator_noise_people", header, people)
+    tables.print_and_write("annotator_noise_people", header, people)
 
 
 if __name__ == "__main__":

@@ -64,11 +64,11 @@ class Arrival:
 Path = list[Arrival]
 
 
-def worlds() -> dict[str, World]:
+def load_worlds() -> dict[str, World]:
     """Return the runs under each distribution."""
-    pool = redocred.read(redocred.names())
+    pool = redocred.read_systems(redocred.system_names())
     predicted = slice(0, pool.n_predicted)
-    subject, object_ = redocred.entities(pool.keys[predicted])
+    subject, object_ = redocred.entity_codes(pool.keys[predicted])
     one = World(
         P=pool.p["instance"][predicted],
         member=pool.member[predicted],

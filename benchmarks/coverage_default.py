@@ -43,18 +43,18 @@ django.setup()
 
 from estimators import crossfit, horvitz_thompson, model  # noqa: E402
 from estimators.features import Features  # noqa: E402
-from estimators.poisson import next_goal, planned_variance, water_fill  # noqa: E402
+from estimators.poisson import next_planned_variance, planned_variance, water_fill  # noqa: E402
 from kbpo.sampling import guess as guesses  # noqa: E402
 from kbpo.sampling.designs.base import CLOSE  # noqa: E402
 from kbpo.sampling.designs.poisson import FIRST, STAGES  # noqa: E402
 from scoring.corrected import METHOD as CHECKED  # noqa: E402
-from scoring.corrected import corrections  # noqa: E402
+from scoring.corrected import compute_corrections  # noqa: E402
 from scoring.data import Data  # noqa: E402
 from scoring.documents import NO_MARK  # noqa: E402
 from scoring.double_sampling import Checks, Corrected  # noqa: E402
 from scoring.inclusion import Inclusion  # noqa: E402
 from scoring.pool import Pool as ServicePool  # noqa: E402
-from scoring.score import default_estimates, scores  # noqa: E402
+from scoring.score import default_estimates, iterate_scores  # noqa: E402
 
 LEVEL, MARGIN = 0.8, 0.03
 GUARANTEED = "entity_relation"
@@ -96,7 +96,7 @@ class Runs:
         self.whole = redocred.service_pool(pool)
         self.truth = redocred.truths(pool)
         keys = (int(one) for one in self.whole.target_id)
-        self.fold = crossfit.folds(keys, guesses.FOLDS, key=b"coverage")
+        self.fold = crossfit.keyed_folds(keys, guesses.FOLDS, key=b"coverage")
         self._columns: dict[tuple[int, ...], Columns] = {}
 
     @property
@@ -160,11 +160,11 @@ class Board:
         )
         if np.count_nonzero(~np.isnan(known)) < guesses.LEAST:
             return g, 1.0
-        self.fitted = model.fit(some.features, known, some.fold, start=self.fitted)
+        self.fitted = model.fit_ridge_logistic(some.features, known, some.fold, start=self.fitted)
         g[some.predicted] = self.fitted.g
         judged = some.predicted[~np.isnan(known)]
         member = some.pool.member[judged]
-        rho = model.correlation(self.label[judged], g[judged], whole.target[judged], member)
+        rho = model.error_correlation(self.label[judged], g[judged], whole.target[judged], member)
         return g, rho
 
     def data(self, columns: tuple[int, ...]) -> Data:
@@ -214,7 +214,7 @@ class Board:
             since=np.ones(m, dtype=np.bool_),
         )
 
-    def arrive(self, columns: tuple[int, ...], run: int, target: float) -> None:
+    def judge_until_narrow(self, columns: tuple[int, ...], run: int, target: float) -> None:
         """Ask about one of these runs until its number is as narrow as asked."""
         whole = self.runs.whole
         weight = whole.p[GUARANTEED][:, [run]].toarray().ravel()
@@ -235,7 +235,7 @@ class Board:
                 return
             v = model.expected_error(p, g[mine], row, correlation=rho)
             planned = planned_variance(p, self.pi[own][row], v, target=row)
-            goal = next_goal(planned, expected, target_variance=target, most=FIRST)
+            goal = next_planned_variance(planned, expected, target_variance=target, most=FIRST)
 
     def anticipated(
         self, columns: tuple[int, ...], mine: Array, p: Array, row: Array, g: Array, rho: float
@@ -260,7 +260,9 @@ class Board:
         )
 
 
-def repetition(runs: Runs, setting: Setting, half_width: float, seed: list[int]) -> dict[str, Any]:
+def run_repetition(
+    runs: Runs, setting: Setting, half_width: float, seed: list[int]
+) -> dict[str, Any]:
     """Return the results of one repetition: targets asked, and for each number and run the error,
     the width of the 80 % interval, and whether the 80 and the 95 % interval contain the truth; None
     where none is printed.
@@ -272,14 +274,14 @@ def repetition(runs: Runs, setting: Setting, half_width: float, seed: list[int])
     arrived: list[int] = []
     for run in rng.permutation(runs.n).tolist():
         arrived.append(run)
-        board.arrive(tuple(sorted(arrived)), run, target)
+        board.judge_until_narrow(tuple(sorted(arrived)), run, target)
     data = board.data(tuple(range(runs.n)))
     told: dict[str, list[Any]] = defaultdict(lambda: [None] * runs.n)
     found = default_estimates(data, ("relation",), ("relation",))
-    told_by = list(scores(data, found, {}, ("relation",), ("relation",)))
+    told_by = list(iterate_scores(data, found, {}, ("relation",), ("relation",)))
     if setting.accuracy < 1:
-        checked = Corrected.of(data, board.checks(data, dice))
-        told_by += corrections(checked, ("relation",), ("relation",)).scores
+        checked = Corrected.from_data(data, board.checks(data, dice))
+        told_by += compute_corrections(checked, ("relation",), ("relation",)).scores
     for one in told_by:
         if one.quantity not in QUANTITIES or np.isnan(one.value):
             continue
@@ -301,9 +303,9 @@ class Kept:
         self.found: dict[Setting, dict[int, Any]] = defaultdict(dict)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-        self.look()
+        self.read_new_results()
 
-    def look(self) -> None:
+    def read_new_results(self) -> None:
         """Read the repetitions that other processes finished meanwhile."""
         with self.path.open() as file:
             file.seek(self.read)
@@ -318,7 +320,7 @@ class Kept:
         """Append a repetition to the file."""
         with self.path.open("a") as file:
             file.write(json.dumps({**setting._asdict(), "repeat": repeat, **told}) + "\n")
-        self.look()
+        self.read_new_results()
 
 
 class Line(NamedTuple):
@@ -346,7 +348,7 @@ class Line(NamedTuple):
         )
 
 
-def line(some: list[Any], key: str) -> Line | None:
+def summarise_number(some: list[Any], key: str) -> Line | None:
     """Return the summary of one number over repetitions; None if it was never printed."""
     empty = [np.nan] * 4
     runs = max((len(one["told"][key]) for one in some if key in one["told"]), default=0)
@@ -376,7 +378,7 @@ def line(some: list[Any], key: str) -> Line | None:
     )
 
 
-def numbers() -> Iterator[tuple[str, str]]:
+def printed_numbers() -> Iterator[tuple[str, str]]:
     """Yield (quantity, distribution) of each printed number."""
     for kind in KINDS:
         yield "precision", kind
@@ -385,7 +387,7 @@ def numbers() -> Iterator[tuple[str, str]]:
         yield "f1", kind
 
 
-def report(kept: Kept, title: str) -> None:
+def print_report(kept: Kept, title: str) -> None:
     """Print a table for each setting, and one of the intervals that keep their coverage."""
     print(f"\n{title}")
     believed: dict[tuple[str, str], dict[Setting, str]] = defaultdict(dict)
@@ -395,10 +397,10 @@ def report(kept: Kept, title: str) -> None:
         print(f"\n{setting.name}: {len(some)} repetitions, {asked:.0f} targets asked\n")
         print("| number | method | 80 % | ± | 95 % | worst run | bias | ± | width | printed |")
         print("|---|---|--:|--:|--:|--:|--:|--:|--:|--:|")
-        for quantity, kind in numbers():
+        for quantity, kind in printed_numbers():
             good = []
             for method, name in METHODS.items():
-                told = line(some, f"{quantity}|{kind}|{method}")
+                told = summarise_number(some, f"{quantity}|{kind}|{method}")
                 if told is None:
                     continue
                 good += [f"{name} {told.cover:.2f}" + ("" if told.holds else " ✗")]
@@ -438,13 +440,15 @@ def main() -> None:
     name = f"coverage_default_{said.systems}_{said.half_width}_{said.seed}.jsonl"
     kept = Kept(redocred.ROOT / "benchmarks" / "out" / name)
     try:
-        go_on(said, kept)
+        run_missing_repetitions(said, kept)
     except KeyboardInterrupt:
         print("\ninterrupted: this is what there is", file=sys.stderr)
-    report(kept, f"{said.systems} runs to ±{100 * said.half_width:g} points, thresholds in stages")
+    print_report(
+        kept, f"{said.systems} runs to ±{100 * said.half_width:g} points, thresholds in stages"
+    )
 
 
-def go_on(said: argparse.Namespace, kept: Kept) -> None:
+def run_missing_repetitions(said: argparse.Namespace, kept: Kept) -> None:
     """Run the missing repetitions, all settings in turn."""
     settings = [Setting(a, n) for a in said.accuracy for n in said.documents]
     todo = [
@@ -454,10 +458,10 @@ def go_on(said: argparse.Namespace, kept: Kept) -> None:
         return
     runs, began = Runs(redocred.read(redocred.names(said.systems))), time.perf_counter()
     for done, (at, setting) in enumerate(todo, 1):
-        kept.look()
+        kept.read_new_results()
         if at in kept.found[setting]:
             continue
-        kept.add(setting, at, repetition(runs, setting, said.half_width, [said.seed, at]))
+        kept.add(setting, at, run_repetition(runs, setting, said.half_width, [said.seed, at]))
         each = (time.perf_counter() - began) / done
         if done % 10 == 0 or done == len(todo):
             left = each * (len(todo) - done) / 60

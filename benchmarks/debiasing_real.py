@@ -45,15 +45,15 @@ from benchmarks import judged_texts, tables
 from estimators.components import data_efficiency, metric_worth
 from estimators.control_variates import control_variate_mean
 from estimators.design import Design
-from estimators.horvitz_thompson import centred
+from estimators.horvitz_thompson import centred_difference_estimate
 from estimators.multiple import simultaneous_intervals
 from estimators.rating_model import fit_ratings
 from estimators.ratings import (
+    add_judge_effect,
     anticipated_rating_variance,
+    estimate_with_rating_noise,
+    expected_rating_error,
     judge_effect,
-    rating_error,
-    with_judges,
-    with_rating_noise,
 )
 
 SEED = 31
@@ -65,7 +65,7 @@ EQUAL = (20, 40, 60)  # ratings of each system
 JUDGES, LEVELS = (5, 10), 0.1  # standard deviation of what judges differ by on average
 
 
-def draws_of(judged, rng):
+def draw_ratings(judged, rng):
     """Return (m, n) rows drawn independently for each system, and a rating of each."""
     rows = []
     for system in range(len(judged.systems)):
@@ -77,17 +77,17 @@ def draws_of(judged, rng):
     return rows, judged.draw(rows, rng)
 
 
-def truth_of(judged):
+def true_means(judged):
     """Return the mean rating of every system over all of its outputs."""
     return np.array([judged.mean[judged.of(s)].mean() for s in range(len(judged.systems))])
 
 
-def worth(judged, repeats, rng):
+def metric_worth_rows(judged, repeats, rng):
     """Return a table row for each system and metric."""
-    z, truth = judged.standardised(), truth_of(judged)
+    z, truth = judged.standardised(), true_means(judged)
     plain, single = np.zeros(truth.size), np.zeros((truth.size, z.shape[1]))
     for _ in range(repeats):
-        rows, y = draws_of(judged, rng)
+        rows, y = draw_ratings(judged, rng)
         mean = y.mean(axis=1)
         slope = np.einsum("mn,mnk->mk", y - mean[:, None], z[rows]) / y.shape[1]
         plain += (mean - truth) ** 2
@@ -118,7 +118,7 @@ def worth(judged, repeats, rng):
     return table
 
 
-def model_of(judged, rating, fold, start=None, *, search=True):
+def fit_model(judged, rating, fold, start=None, *, search=True):
     return fit_ratings(
         judged.features,
         rating,
@@ -131,20 +131,20 @@ def model_of(judged, rating, fold, start=None, *, search=True):
     )
 
 
-def sample_of(judged, rng):
+def draw_sample(judged, rng):
     """Return rows that are drawn with probability ½ each, and a rating of each."""
     rows = np.flatnonzero(rng.random(judged.system.size) < HALF)
     return rows, judged.draw(rows, rng)
 
 
-def weights_of(judged):
+def system_weights(judged):
     """Return weights (N, m): each system's outputs have equal weight."""
     p = np.zeros((judged.system.size, len(judged.systems)))
     p[np.arange(p.shape[0]), judged.system] = 1.0
     return p / p.sum(axis=0)
 
 
-def noise_of(judged, rows=...):
+def rating_noise(judged, rows=...):
     """Return σ_a² of a rating drawn from the ratings of an output, over all outputs or these rows;
     0 for aggregated ratings.
 
@@ -155,20 +155,20 @@ def noise_of(judged, rows=...):
     return float(np.nanvar(judged.ratings[rows], axis=1).mean())
 
 
-def interval_of(judged, p, rows, y, g, noise):
+def estimate_from_sample(judged, p, rows, y, g, noise):
     """Return the estimate of a sample drawn with probability ½, and the 80 % interval of
     the board.
     """
     m = p.shape[1]
     pi, ones = np.full(rows.size, HALF), np.ones(rows.size)
-    error = rating_error(y, g[rows], judged.system[rows], m)[judged.system]
+    error = expected_rating_error(y, g[rows], judged.system[rows], m)[judged.system]
     floor = anticipated_rating_variance(p, np.full(p.shape[0], HALF), error)
-    alone = centred(p[rows], pi, y, g[rows], g @ p, anticipated=floor)
-    estimate = with_rating_noise(alone, p[rows], pi, ones, noise)
+    alone = centred_difference_estimate(p[rows], pi, y, g[rows], g @ p, anticipated=floor)
+    estimate = estimate_with_rating_noise(alone, p[rows], pi, ones, noise)
     return estimate, *estimate.confidence_interval(LEVEL, method="wilson")
 
 
-def with_each(judged, z, rows, y):
+def means_with_each_metric(judged, z, rows, y):
     """Return (m, k): the mean of every system with each metric by itself, as published."""
     m = len(judged.systems)
     owner = judged.system[rows]
@@ -180,23 +180,23 @@ def with_each(judged, z, rows, y):
     return mean - moment / count * sum_z / count
 
 
-def sampled(judged, repeats, rng):
+def saved_and_coverage_rows(judged, repeats, rng):
     """Return a row with the savings and the coverage, and a row of coverage for each system, all
     from the same samples.
     """
-    truth, p, noise = truth_of(judged), weights_of(judged), noise_of(judged)
+    truth, p, noise = true_means(judged), system_weights(judged), rating_noise(judged)
     m, z = truth.size, judged.standardised()
-    own = np.array([noise_of(judged, judged.of(system)) for system in range(m)])
+    own = np.array([rating_noise(judged, judged.of(system)) for system in range(m)])
     held, width = np.zeros((3, m)), np.zeros((3, m))
     square, single = np.zeros((3, m)), np.zeros((m, z.shape[1]))
     total, printed = np.zeros(m), np.zeros((3, m))
     n, start = 0.0, None
     for repeat in range(repeats):
-        rows, y = sample_of(judged, rng)
+        rows, y = draw_sample(judged, rng)
         rating = np.full(judged.system.size, np.nan)
         rating[rows] = y
         fold = rng.integers(0, FOLDS, rating.size)
-        start = model_of(judged, rating, fold, start, search=repeat % SEARCHED == 0)
+        start = fit_model(judged, rating, fold, start, search=repeat % SEARCHED == 0)
         level = np.bincount(judged.system[rows], y, m)
         level /= np.maximum(np.bincount(judged.system[rows], minlength=m), 1)
         ways = (
@@ -205,13 +205,13 @@ def sampled(judged, repeats, rng):
             (start.g, own[judged.system[rows]]),
         )
         for k, (g, sigma_a2) in enumerate(ways):
-            estimate, low, high = interval_of(judged, p, rows, y, g, sigma_a2)
+            estimate, low, high = estimate_from_sample(judged, p, rows, y, g, sigma_a2)
             held[k] += (low <= truth) & (truth <= high)
             width[k] += high - low
             square[k] += (estimate.value - truth) ** 2
             printed[k] += estimate.variance
         total += estimate.value - truth
-        single += (with_each(judged, z, rows, y) - truth[:, None]) ** 2
+        single += (means_with_each_metric(judged, z, rows, y) - truth[:, None]) ** 2
         n += rows.size / m / repeats
     rate = held / repeats
     bias = total / np.sqrt(repeats * np.maximum(square[1] - total**2 / repeats, 1e-300))
@@ -257,7 +257,7 @@ def sampled(judged, repeats, rng):
     return saved, covered, by_system
 
 
-def attainable(judged):
+def attainable_savings(judged):
     """Return a row: the savings at π = ½ by guesses fitted to all ratings."""
     z, f, m = judged.standardised(), judged.mean, len(judged.systems)
     known = (~np.isnan(judged.ratings)).sum(axis=1)
@@ -268,7 +268,7 @@ def attainable(judged):
         / np.bincount(judged.system)[judged.system]
     )
 
-    def saved_by(guess):
+    def savings_of_guess(guess):
         # Sampled by halves, one rating each: Σ (f − g)² + 2 Σ σ_a², g centred within systems.
         left = (apart - guess) ** 2
         shares = [
@@ -280,8 +280,8 @@ def attainable(judged):
         return float(np.mean(shares))
 
     slopes = (apart @ z) / np.maximum((z**2).sum(axis=0), 1e-12)
-    singles = [saved_by(slope * z[:, k]) for k, slope in enumerate(slopes)]
-    every = saved_by(z @ np.linalg.lstsq(z, apart, rcond=None)[0])
+    singles = [savings_of_guess(slope * z[:, k]) for k, slope in enumerate(slopes)]
+    every = savings_of_guess(z @ np.linalg.lstsq(z, apart, rcond=None)[0])
     single = max(singles)
     return [
         judged.name,
@@ -290,28 +290,30 @@ def attainable(judged):
         single,
         every,
         every / single,
-        saved_by(apart),
+        savings_of_guess(apart),
     ]
 
 
-def judges(judged, repeats, rng):
+def judge_coverage_rows(judged, repeats, rng):
     """Return a row for each number of judges: coverage without and with the judges' term."""
-    truth, p, noise = truth_of(judged), weights_of(judged), noise_of(judged)
+    truth, p, noise = true_means(judged), system_weights(judged), rating_noise(judged)
     total = noise + LEVELS**2
     for n_judges in JUDGES:
         held, told = np.zeros((2, truth.size)), 0.0
         for _ in range(repeats):
-            rows, y = sample_of(judged, rng)
+            rows, y = draw_sample(judged, rng)
             pi, ones = np.full(rows.size, HALF), np.ones(rows.size)
             levels = rng.normal(0, LEVELS, n_judges)
             judge = rng.permutation(rows.size) % n_judges
             # Ratings may leave [0, 1] now; half of them, moved, do not.
             label = np.clip(0.25 + (y + levels[judge]) / 2, 0, 1)
-            alone = centred(p[rows], pi, label, np.full(rows.size, 0.5), np.full(truth.size, 0.5))
-            estimate = with_rating_noise(alone, p[rows], pi, ones, total / 4)
+            alone = centred_difference_estimate(
+                p[rows], pi, label, np.full(rows.size, 0.5), np.full(truth.size, 0.5)
+            )
+            estimate = estimate_with_rating_noise(alone, p[rows], pi, ones, total / 4)
             mean = np.array([label[judged.system[rows] == s].mean() for s in range(truth.size)])
             effect = judge_effect(label - mean[judged.system[rows]], judge, rows)
-            crossed = with_judges(estimate, p[rows], pi, judge, np.arange(rows.size), effect)
+            crossed = add_judge_effect(estimate, p[rows], pi, judge, np.arange(rows.size), effect)
             told += float(np.mean(crossed.telling)) / repeats
             for k, result in enumerate((estimate, crossed.estimate)):
                 low, high = result.confidence_interval(LEVEL, method="t")
@@ -330,7 +332,7 @@ def judges(judged, repeats, rng):
         ]
 
 
-def tuned(judged, z, rows_of, ratings_of):
+def power_tuned_means(judged, z, rows_of, ratings_of):
     """Return (m,) the means by power-tuned PPI with the metric of least leave-one-out error."""
     values, error = np.zeros((len(rows_of), z.shape[1])), np.zeros(z.shape[1])
     for s, (rows, y) in enumerate(zip(rows_of, ratings_of, strict=True)):
@@ -341,9 +343,9 @@ def tuned(judged, z, rows_of, ratings_of):
     return values[:, np.argmin(error)]
 
 
-def equal(judged, repeats, rng):
+def equal_allocation_rows(judged, repeats, rng):
     """Return a row for 20, 40 and 60 ratings of each system."""
-    truth, p, z = truth_of(judged), weights_of(judged), judged.standardised()
+    truth, p, z = true_means(judged), system_weights(judged), judged.standardised()
     for n in EQUAL:
         square, start = np.zeros(3), None
         for repeat in range(repeats):
@@ -354,25 +356,27 @@ def equal(judged, repeats, rng):
             rating = np.full(judged.system.size, np.nan)
             rating[rows] = y
             fold = rng.integers(0, FOLDS, rating.size)
-            start = model_of(judged, rating, fold, start, search=repeat % SEARCHED == 0)
+            start = fit_model(judged, rating, fold, start, search=repeat % SEARCHED == 0)
             size = np.bincount(judged.system)
             pi = np.repeat([own.size for own in rows_of] / size, [own.size for own in rows_of])
-            ours = centred(p[rows], pi, y, start.g[rows], start.g @ p).value
+            ours = centred_difference_estimate(p[rows], pi, y, start.g[rows], start.g @ p).value
             plain = np.array([ratings.mean() for ratings in ratings_of])
-            for k, value in enumerate((plain, ours, tuned(judged, z, rows_of, ratings_of))):
+            for k, value in enumerate(
+                (plain, ours, power_tuned_means(judged, z, rows_of, ratings_of))
+            ):
                 square[k] += ((value - truth) ** 2).sum()
         ratio = square / square[0]
         yield [judged.name, judged.criterion, n, *ratio[1:].tolist(), float(ratio[1] / ratio[2])]
 
 
-def decided(judged, rated, y, g, noise, rng):
+def decided_pairs(judged, rated, y, g, noise, rng):
     """Return which pairs of systems are decided, and in the right order,
     from inputs rated for all.
     """
-    p, m = weights_of(judged), len(judged.systems)
+    p, m = system_weights(judged), len(judged.systems)
     share = np.unique(judged.input[rated]).size / (judged.input.max() + 1)
     pi, known = np.full(rated.size, share), judged.input[rated]
-    estimate = centred(
+    estimate = centred_difference_estimate(
         p[rated], pi, y, g[rated], g @ p, target=known, n_targets=judged.input.max() + 1
     )
     chance = np.full(judged.input.max() + 1, share)
@@ -388,16 +392,16 @@ def decided(judged, rated, y, g, noise, rng):
         degrees_of_freedom=n,
     )
     upper = np.triu_indices(m, 1)
-    truth = truth_of(judged)
+    truth = true_means(judged)
     right = np.sign(board.difference) == np.sign(truth[:, None] - truth[None, :])
     return board.different[upper], right[upper]
 
 
-def ranking(judged, rng):
+def ranking_rows(judged, rng):
     """Return rows: pairs decided at each number of judgments, by people alone and with ours."""
     n_inputs = int(judged.input.max()) + 1
     steps = np.unique(np.linspace(max(8, n_inputs // STEPS), n_inputs, STEPS).astype(int))
-    m, noise = len(judged.systems), noise_of(judged)
+    m, noise = len(judged.systems), rating_noise(judged)
     shares, wrong = np.zeros((2, steps.size)), np.zeros(2)
     until = np.full((2, ORDERS), np.nan)
     asked = np.zeros(steps.size)
@@ -410,10 +414,10 @@ def ranking(judged, rng):
             rated = np.flatnonzero(place[judged.input] < n)
             rating = np.full(judged.system.size, np.nan)
             rating[rated] = ratings[rated]
-            start = model_of(judged, rating, fold, start)
+            start = fit_model(judged, rating, fold, start)
             asked[at] += rated.size / ORDERS
             for k, g in enumerate((np.full(rating.size, 0.5), start.g)):
-                apart, right = decided(judged, rated, ratings[rated], g, noise, rng)
+                apart, right = decided_pairs(judged, rated, ratings[rated], g, noise, rng)
                 shares[k, at] += apart.mean() / ORDERS
                 wrong[k] += bool((apart & ~right).any())
                 if apart.all() and np.isnan(until[k, order]):
@@ -430,7 +434,7 @@ def ranking(judged, rng):
         )
 
 
-def needed(rows):
+def judgments_needed_rows(rows):
     """Return rows: the number of judgments that decide as many pairs as people alone do with all of
     theirs, for half of the pairs and all.
     """
@@ -442,11 +446,11 @@ def needed(rows):
         for goal in (people[-2] / 2, people[-2]):
             if goal <= 0:
                 continue
-            counts = [_first(n, share, goal) for share in (people, ours)]
+            counts = [_first_reaching(n, share, goal) for share in (people, ours)]
             yield [name, criterion, float(goal), *counts, counts[0] / counts[1]]
 
 
-def _first(n, share, goal):
+def _first_reaching(n, share, goal):
     """Return the number of judgments at which a share is reached, interpolated between two
     steps.
     """
@@ -514,7 +518,7 @@ HEADERS = {
 }
 
 
-def medians(rows):
+def median_rows(rows):
     """Return the median over systems of each metric, for the five best of each criterion."""
     groups = {}
     for name, criterion, _, metric, *numbers in rows:
@@ -531,7 +535,7 @@ PARTS = ("worth", "attainable", "judges", "sampled", "equal", "ranking")
 
 
 def main() -> None:
-    if not judged_texts.available():
+    if not judged_texts.has_data():
         return
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
     chosen = [name for name in sys.argv[2:] if name in judged_texts.SETS] or list(judged_texts.SETS)
@@ -541,39 +545,43 @@ def main() -> None:
         for criterion in judged_texts.SETS[name]:
             # A generator a part: each can be done again by itself.
             first, second, third, fourth = (np.random.default_rng([SEED, k]) for k in range(4))
-            judged = judged_texts.read(name, criterion)
+            judged = judged_texts.read_set(name, criterion)
             if "worth" in wanted:
-                parts["worth"] += worth(judged, repeats, first)
+                parts["worth"] += metric_worth_rows(judged, repeats, first)
             if "attainable" in wanted:
-                parts["attainable"].append(attainable(judged))
+                parts["attainable"].append(attainable_savings(judged))
             if "judges" in wanted:
-                parts["judges"] += judges(judged, repeats, second)
+                parts["judges"] += judge_coverage_rows(judged, repeats, second)
             if "sampled" in wanted:
-                saved, covered, by_system = sampled(judged, repeats, third)
+                saved, covered, by_system = saved_and_coverage_rows(judged, repeats, third)
                 print("saved", *saved, "\ncovered", *covered, flush=True)
                 parts["saved"].append(saved)
                 parts["covered"].append(covered)
                 parts["each"] += by_system
             if "equal" in wanted:
-                parts["equal"] += equal(judged, repeats, np.random.default_rng([SEED, 4]))
+                parts["equal"] += equal_allocation_rows(
+                    judged, repeats, np.random.default_rng([SEED, 4])
+                )
             if "ranking" in wanted:
-                parts["ranking"] += ranking(judged, fourth)
+                parts["ranking"] += ranking_rows(judged, fourth)
             print(f"  {name} {criterion} done", flush=True)
-    parts["needed"] = list(needed(parts["ranking"]))
+    parts["needed"] = list(judgments_needed_rows(parts["ranking"]))
     suffix = "_".join(["", *sys.argv[2:]])
     if parts["worth"]:
-        tables.write(f"debiasing_worth{suffix}", HEADERS["worth"], parts["worth"])
+        tables.write_csv(f"debiasing_worth{suffix}", HEADERS["worth"], parts["worth"])
         path = judged_texts.ROOT / "benchmarks" / "out" / f"debiasing_worth{suffix}.csv"
         print(f"\nworth of every system and metric: {path}; medians over systems, best five:\n")
         header = ["set", "criterion", *HEADERS["worth"][3:]]
-        tables.show(f"debiasing_medians{suffix}", header, list(medians(_read(path))))
+        tables.print_and_write(
+            f"debiasing_medians{suffix}", header, list(median_rows(_read_csv(path)))
+        )
     for part, table in parts.items():
         if table and part != "worth":
             print(f"\n{part}\n")
-            tables.show(f"debiasing_{part}{suffix}", HEADERS[part], table)
+            tables.print_and_write(f"debiasing_{part}{suffix}", HEADERS[part], table)
 
 
-def _read(path):
+def _read_csv(path):
     with path.open(encoding="utf-8") as file:
         yield from list(csv.reader(file))[1:]
 

@@ -17,18 +17,18 @@ import numpy as np
 import redocred
 
 from benchmarks import tables
-from estimators.distributions import weights
+from estimators.distributions import prediction_probabilities
 from scoring.data import Data
 from scoring.documents import NO_MARK
 from scoring.inclusion import Inclusion
-from scoring.inputs import about_inputs_like
+from scoring.inputs import estimates_for_similar_inputs
 from scoring.score import default_estimates
 
 LEVEL, RUNS, READ = 0.8, 6, 40
 SAME = 1e-9  # an end that is the truth holds it, whatever is rounded
 
 
-def resampled(pool, entities, drawn):
+def resample_documents(pool, entities, drawn):
     """Return the pool of resampled documents, renumbered, each as often as it was drawn."""
     rows_of = defaultdict(list)
     for row, document in enumerate(pool.document.tolist()):
@@ -43,7 +43,7 @@ def resampled(pool, entities, drawn):
         own = np.flatnonzero(pool.member[rows, j])
         facts = {"subject": subject[own], "predicate": pool.predicate[rows[own]]}
         for kind in p:
-            p[kind][own, j] = weights(kind, object=object_[own], **facts)
+            p[kind][own, j] = prediction_probabilities(kind, object=object_[own], **facts)
     return replace(
         pool, keys=[pool.keys[row] for row in rows], true=pool.true[rows],
         member=pool.member[rows], p=p, document=code, predicate=pool.predicate[rows],
@@ -52,7 +52,7 @@ def resampled(pool, entities, drawn):
     )  # fmt: skip
 
 
-def board(pool, share, guessed, rng):
+def board_data(pool, share, guessed, rng):
     """Return the data of a board of these documents."""
     whole = redocred.service_pool(pool)
     n, t = whole.instance.size, whole.target_id.size
@@ -76,26 +76,26 @@ def board(pool, share, guessed, rng):
     )  # fmt: skip
 
 
-def held(estimate, truth):
+def share_of_covering_intervals(estimate, truth):
     """Return the share of runs whose interval contains the truth."""
     low, high = estimate.confidence_interval(LEVEL, method="wilson")
     return np.mean((np.asarray(low) <= truth + SAME) & (truth <= np.asarray(high) + SAME))
 
 
-def coverage(pool, n, share, guessed, repeats):
+def measure_coverage(pool, n, share, guessed, repeats):
     """Return quantity, distribution -> coverage for documents like these, and for these
     documents.
     """
     rng, found = np.random.default_rng([n, repeats, int(100 * share), guessed]), defaultdict(list)
     entities, everything = redocred.entities(pool.keys), redocred.truths(pool)
     for _ in range(repeats):
-        drawn = resampled(pool, entities, rng.integers(pool.n_documents, size=n))
-        data = board(drawn, share, guessed, rng)
+        drawn = resample_documents(pool, entities, rng.integers(pool.n_documents, size=n))
+        data = board_data(drawn, share, guessed, rng)
         these, truth = default_estimates(data, ("relation",), ("relation",)), redocred.truths(drawn)
-        for key, (estimate, _) in about_inputs_like(data, these).items():
+        for key, (estimate, _) in estimates_for_similar_inputs(data, these).items():
             name = key[0], key[2]
-            found[name].append([held(estimate, everything[name])])
-            found[name][-1].append(held(these[key][0], truth[name]))
+            found[name].append([share_of_covering_intervals(estimate, everything[name])])
+            found[name][-1].append(share_of_covering_intervals(these[key][0], truth[name]))
     return {name: np.mean(ratios, axis=0).tolist() for name, ratios in found.items()}
 
 
@@ -106,11 +106,11 @@ def main() -> None:
         return
     pool, rows = redocred.read(redocred.names(RUNS)), []
     for n, share, guessed in ((100, 0.1, 0), (100, 0.1, 1), (100, 1.0, 0), (200, 0.1, 1)):
-        for name, pair in coverage(pool, n, share, guessed, repeats).items():
+        for name, pair in measure_coverage(pool, n, share, guessed, repeats).items():
             rows.append([n, share, "g" if guessed else "", *name, *pair])
             print(*rows[-1], flush=True)
     header = ["documents", "judged", "model", "number", "distribution", "like", "these"]
-    tables.show("documents_like", header, rows)
+    tables.print_and_write("documents_like", header, rows)
 
 
 if __name__ == "__main__":

@@ -81,9 +81,9 @@ class Population:
         return np.searchsorted(column, rng.random(n) * column[-1], side="right")
 
 
-def populations() -> dict[str, Population]:
+def load_populations() -> dict[str, Population]:
     """Return the runs under each distribution."""
-    pool = redocred.read(redocred.names())
+    pool = redocred.read_systems(redocred.system_names())
     predicted = slice(0, pool.n_predicted)
     true = pool.true[predicted]
     gold = np.concatenate([np.flatnonzero(true), np.full(int(pool.true.sum() - true.sum()), -1)])
@@ -91,14 +91,14 @@ def populations() -> dict[str, Population]:
     found = {}
     for kind in KINDS:
         P = pool.p[kind][predicted]
-        overlap = distributions.overlap(P)
+        overlap = distributions.pairwise_overlap(P)
         found[kind] = Population(
             P, pool.member[predicted], true, overlap, np.cumsum(P, axis=0), gold, team
         )
     return found
 
 
-def bias(population: Population, repeats: int, rng: np.random.Generator) -> list[list[object]]:
+def bias_rows(population: Population, repeats: int, rng: np.random.Generator) -> list[list[object]]:
     """Return a row for each quantity and estimator."""
     m = population.P.shape[1]
     errors = {
@@ -109,7 +109,7 @@ def bias(population: Population, repeats: int, rng: np.random.Generator) -> list
     n_teams = population.team.max() + 1
     for repeat in range(repeats):
         pooled = np.isin(population.team, rng.permutation(n_teams)[: n_teams // 2])
-        for (quantity, name), estimate in estimates(population, pooled, rng).items():
+        for (quantity, name), estimate in estimates_from_sample(population, pooled, rng).items():
             truth = getattr(population, quantity)
             low, high = estimate.confidence_interval(LEVEL)
             for table, value in (
@@ -146,11 +146,11 @@ def bias_figures(errors: np.ndarray) -> list[float]:
     ]
 
 
-def estimates(
+def estimates_from_sample(
     population: Population, pooled: np.ndarray, rng: np.random.Generator
 ) -> Mapping[tuple[str, str], Estimate]:
     """Return the Estimate of every quantity and estimator from one sample."""
-    rows, system = draws(population, rng)
+    rows, system = draw_all_runs(population, rng)
     m = pooled.size
     label, P = population.true[rows], population.P[rows]
     in_pool = population.member[:, pooled].any(axis=1)
@@ -160,15 +160,17 @@ def estimates(
         ("precision", "pooled"): joint.simple_precision(label * in_pool[rows], system, m),
         ("precision", "simple"): joint.simple_precision(label, system, m),
         ("precision", "joint"): joint.joint_precision(P, system, label, population.overlap),
-        ("recall", "pooled"): shares(population.member[pool_truths]),
-        ("recall", "simple"): shares(population.member[truths] & (truths >= 0)[:, None]),
+        ("recall", "pooled"): found_shares(population.member[pool_truths]),
+        ("recall", "simple"): found_shares(population.member[truths] & (truths >= 0)[:, None]),
         ("recall", "joint"): joint.joint_recall(
             P, system, label, None, population.member[rows], truths >= 0
         ),
     }
 
 
-def draws(population: Population, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def draw_all_runs(
+    population: Population, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
     """Return LABELS draws of every run, and the run of each draw."""
     m = population.P.shape[1]
     return np.concatenate([population.draw(i, LABELS, rng) for i in range(m)]), np.repeat(
@@ -176,7 +178,7 @@ def draws(population: Population, rng: np.random.Generator) -> tuple[np.ndarray,
     )
 
 
-def shares(found: np.ndarray) -> Estimate:
+def found_shares(found: np.ndarray) -> Estimate:
     """Return the share of the rows that each column predicts, as an Estimate."""
     n, m = found.shape
     return joint.simple_precision(found.T.ravel().astype(float), np.repeat(np.arange(m), n), m)
@@ -190,7 +192,7 @@ def bootstrap_widths(
     """
     figures = []
     for _ in range(repeats):
-        rows, system = draws(population, rng)
+        rows, system = draw_all_runs(population, rng)
         arguments = (population.P[rows], system, population.true[rows], population.overlap)
         terms = joint.joint_terms(*arguments)
         resampled = bootstrap.bootstrap(
@@ -215,7 +217,7 @@ class Arrivals:
     hit: list[bool]
 
 
-def trajectory(
+def simulate_arrivals(
     population: Population, own_term: str, target: float, rng: np.random.Generator
 ) -> Arrivals:
     """Return the arrivals of one random order of the runs."""
@@ -239,7 +241,7 @@ def trajectory(
         system = np.concatenate([system, np.full(n, k)])
         path.paid.append(rows.size)
         path.distinct.append(np.unique(rows).size)
-        value, variance = newcomer(
+        value, variance = joint_precision_of_newcomer(
             population.P[np.ix_(rows, here)], system, population.true[rows], overlap
         )
         path.half_width.append(norm.ppf(0.9) * np.sqrt(variance))
@@ -247,30 +249,32 @@ def trajectory(
     return path
 
 
-def newcomer(
+def joint_precision_of_newcomer(
     P: np.ndarray, system: np.ndarray, label: np.ndarray, overlap: np.ndarray
 ) -> tuple[float, float]:
     """Return the joint precision of the last system alone, and its variance: `joint_precision`
     without the other systems.
     """
-    draws = mixture.read_draws(P, system, label, overlap)
+    draws = mixture.check_draws(P, system, label, overlap)
     everything = np.ones(label.size, dtype=bool)
     inverse = draws.inverse_proposal(P.shape[1] - 1, everything, "heuristic")
     terms = inverse * P[:, -1] * label
     return float(terms.sum()), float((draws.centred(terms, inverse > 0) ** 2).sum())
 
 
-def labels(population: Population, orders: int, rng: np.random.Generator) -> list[list[object]]:
+def labels_rows(
+    population: Population, orders: int, rng: np.random.Generator
+) -> list[list[object]]:
     """Return a row for each rule and number of arrivals."""
     table: list[list[object]] = []
     for name, (own_term, target) in RULES.items():
-        paths = [trajectory(population, own_term, target, rng) for _ in range(orders)]
+        paths = [simulate_arrivals(population, own_term, target, rng) for _ in range(orders)]
         paid, distinct, width, hit = (
             np.array([getattr(path, field) for path in paths])
             for field in ("paid", "distinct", "half_width", "hit")
         )
         for k in ARRIVALS:
-            met = width[:, :k] <= 1.02 * sample_size.half_width(CAP, 0.8)
+            met = width[:, :k] <= 1.02 * sample_size.half_width_of_proportion(CAP, 0.8)
             table.append(
                 [
                     name,
@@ -290,22 +294,22 @@ def labels(population: Population, orders: int, rng: np.random.Generator) -> lis
 
 def main(repeats: int, orders: int) -> None:
     """Print the three tables and write them as CSV."""
-    if not redocred.available():
+    if not redocred.has_data():
         return
     started = time.perf_counter()
     rng = np.random.default_rng(2018)
     biases, intervals, paths = [], [], []
-    for kind, population in populations().items():
-        biases += [[kind, *row] for row in bias(population, repeats, rng)]
+    for kind, population in load_populations().items():
+        biases += [[kind, *row] for row in bias_rows(population, repeats, rng)]
         intervals += [
             [kind, *row] for row in bootstrap_widths(population, min(repeats, BOOTSTRAPPED), rng)
         ]
-        paths += [[kind, *row] for row in labels(population, orders, rng)]
+        paths += [[kind, *row] for row in labels_rows(population, orders, rng)]
     print(
         f"Bias of {LABELS} labels a run and {TRUTHS} truths, half of the teams pooled; {repeats}"
         " repeats\n"
     )
-    tables.show(
+    tables.print_and_write(
         "estimators_published_bias",
         [
             "distribution",
@@ -321,7 +325,7 @@ def main(repeats: int, orders: int) -> None:
         biases,
     )
     print("\nWidths at 90 % of two intervals\n")
-    tables.show(
+    tables.print_and_write(
         "estimators_published_intervals",
         [
             "distribution",
@@ -337,7 +341,7 @@ def main(repeats: int, orders: int) -> None:
         f"\nLabels until the variance of {CAP} labels, cumulative; {orders} random orders of the"
         " runs\n"
     )
-    tables.show(
+    tables.print_and_write(
         "estimators_published_labels",
         [
             "distribution",

@@ -28,7 +28,7 @@ from coverage_default import LEVEL, MARGIN, Board, Runs, Setting
 from redocred import KINDS, Pool
 from scipy.stats import norm
 
-from scoring.score import default_estimates, scores
+from scoring.score import default_estimates, iterate_scores
 
 coverage_default.GUARANTEED = "instance"
 RUNS, OTHERS = 5, 3
@@ -49,15 +49,15 @@ class Team:
             teams=["others"] * OTHERS + ["team"] * (RUNS + 1),
             member=pool.member[:, columns],
             confidence=np.where(pool.member[:, columns], pool.confidence[:, columns], np.nan),
-            p={kind: _uniform(pool.member[:, columns]) for kind in KINDS},
+            p={kind: _uniform_weights(pool.member[:, columns]) for kind in KINDS},
         )
         self.board = Board.of(Runs(self.pool), Setting(1.0, 0), rng)
         for other in range(OTHERS):
-            self._arrive(other)
+            self._add_run(other)
 
-    def _arrive(self, run: int) -> None:
+    def _add_run(self, run: int) -> None:
         target = (MARGIN / norm.ppf(0.5 + LEVEL / 2)) ** 2
-        self.board.arrive(tuple(range(run + 1)), run, target)
+        self.board.judge_until_narrow(tuple(range(run + 1)), run, target)
 
     def submit(self, number: int, kept: Array) -> tuple[float, float, float]:
         """Return the printed precision of a run, its standard error and its true precision."""
@@ -68,22 +68,22 @@ class Team:
             self.pool,
             member=member,
             confidence=np.where(member, self.pool.confidence, np.nan),
-            p={kind: _uniform(member) for kind in KINDS},
+            p={kind: _uniform_weights(member) for kind in KINDS},
         )
         self.board.runs = Runs(self.pool)
-        self._arrive(column)
+        self._add_run(column)
         data = self.board.data(tuple(range(column + 1)))
         found = default_estimates(data, ("relation",), ())
         [score] = [
             one
-            for one in scores(data, found, {}, ("relation",), ())
+            for one in iterate_scores(data, found, {}, ("relation",), ())
             if (one.quantity, one.distribution, one.column) == ("precision", "instance", column)
         ]
         error = (score.high80 - score.low80) / (2 * norm.ppf(0.5 + LEVEL / 2))
         return round(score.value, 3), error, float(self.pool.true[self.base[kept]].mean())
 
 
-def regression(team: Team) -> float:
+def gain_by_regression(team: Team) -> float:
     """Return the gain of a team that fits its fifth run to four printed scores of random halves."""
     n = team.base.size
     halves = team.rng.random((RUNS - 1, n)) < 0.5
@@ -93,7 +93,7 @@ def regression(team: Team) -> float:
     return (value - truth) / error
 
 
-def climbing(team: Team) -> float:
+def gain_by_climbing(team: Team) -> float:
     """Return the gain of a team that changes its best run so far, and is ranked by its best."""
     n = team.base.size
     best = team.rng.random(n) < 0.5
@@ -106,7 +106,7 @@ def climbing(team: Team) -> float:
     return (value - truth) / error
 
 
-def _uniform(member: Array) -> Array:
+def _uniform_weights(member: Array) -> Array:
     return np.asarray(member / np.maximum(member.sum(axis=0), 1))
 
 
@@ -120,7 +120,7 @@ def main() -> None:
     if not redocred.available():
         return
     pool = redocred.read(redocred.names(1 + OTHERS))
-    for attack in (regression, climbing):
+    for attack in (gain_by_regression, gain_by_climbing):
         gains = np.array(
             [
                 attack(Team(pool, np.random.default_rng([chosen.seed, at])))

@@ -32,7 +32,7 @@ import psutil
 Phases = dict[str, float]
 
 
-def peak() -> float:
+def peak_memory() -> float:
     """Return the peak memory of this process so far, in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
@@ -75,12 +75,12 @@ def timed_statements(phases: Phases) -> Iterator[None]:
         yield
 
 
-def ingest(path: Path, team: str) -> tuple[Phases, Any]:
+def ingest_file(path: Path, team: str) -> tuple[Phases, Any]:
     """Return the seconds of each phase of receiving and reading a file, and the submission."""
     from kbpo.accounts.models import Team, User
     from kbpo.corpus import sql
     from kbpo.submissions.ingest import tick
-    from kbpo.submissions.receive import receive
+    from kbpo.submissions.receive import store_submission
     from kbpo.tracks.kbp import store
     from kbpo.tracks.models import Track
 
@@ -89,17 +89,19 @@ def ingest(path: Path, team: str) -> tuple[Phases, Any]:
     owner, _ = Team.objects.get_or_create(name=team, slug=team)
     start = time.perf_counter()
     with path.open("rb") as file:
-        submission = receive(Track.objects.get(), owner, user, file, name=team, file_name=path.name)
+        submission = store_submission(
+            Track.objects.get(), owner, user, file, name=team, file_name=path.name
+        )
     phases["receive"] = time.perf_counter() - start
 
-    def copied(*args: Any, **more: Any) -> int:
+    def count_copied_rows(*args: Any, **more: Any) -> int:
         begin = time.perf_counter()
         done = sql.copy_lines(*args, **more)
         phases["read and COPY"] += time.perf_counter() - begin
         return done
 
     start = time.perf_counter()
-    with timed_statements(phases), patch.object(store, "copy_lines", copied):
+    with timed_statements(phases), patch.object(store, "copy_lines", count_copied_rows):
         assert tick() == 1
     phases["rest and commit"] = (
         time.perf_counter() - start - sum(phases.values()) + phases["receive"]
@@ -109,7 +111,7 @@ def ingest(path: Path, team: str) -> tuple[Phases, Any]:
     return phases, submission
 
 
-def bare_copy() -> float:
+def bare_copy_seconds() -> float:
     """Return the seconds of a bare COPY of the stored rows into equal tables."""
     from django.db import connection
 
@@ -126,7 +128,7 @@ def bare_copy() -> float:
     return took
 
 
-def measure(relations: int, uploads: int) -> None:
+def measure_uploads(relations: int, uploads: int) -> None:
     """Print the phases of some uploads of the same relations by other teams."""
     import django
 
@@ -141,7 +143,7 @@ def measure(relations: int, uploads: int) -> None:
     from kbpo.sampling.open_track import Money, create_track, open_track
 
     connection.settings_dict["TEST"]["NAME"] = f"ingest_{relations}"
-    queue.nudge = lambda step: None  # nobody is to take part in this
+    queue.wake_step = lambda step: None  # nobody is to take part in this
     databases = setup_databases(verbosity=0, interactive=False)
     try:
         with tempfile.TemporaryDirectory() as folder:
@@ -172,10 +174,12 @@ def measure(relations: int, uploads: int) -> None:
                 f"{relations:,} relations, {path.stat().st_size / 1e6:,.0f} MB,"
                 f" {corpus.n_documents:,} documents"
             )
-            print(f"  corpus loaded in {loaded:.1f} s; {peak():.0f} MB before the first upload")
+            print(
+                f"  corpus loaded in {loaded:.1f} s; {peak_memory():.0f} MB before the first upload"
+            )
             for number in range(1, uploads + 1):
                 begun = time.process_time(), database_seconds()
-                phases, submission = ingest(path, f"team {number}")
+                phases, submission = ingest_file(path, f"team {number}")
                 read = time.process_time(), database_seconds()
                 total = sum(phases.values())
                 start = time.perf_counter()
@@ -186,14 +190,15 @@ def measure(relations: int, uploads: int) -> None:
                 done = time.process_time(), database_seconds()
                 print(
                     f"  upload {number}: {total:.1f} s, {relations / total:,.0f} relations/s"
-                    f" ({took(begun, read)}); planned after {planned:.1f} s more"
-                    f" ({took(read, done)}), {total + planned:.1f} in all; peak {peak():.0f} MB;"
+                    f" ({seconds_text(begun, read)}); planned after {planned:.1f} s more"
+                    f" ({seconds_text(read, done)}), {total + planned:.1f} in all;"
+                    f" peak {peak_memory():.0f} MB;"
                     f" {submission.counts['relations']:,} stored",
                     flush=True,
                 )
                 if number == 1:
-                    print(f"    floor: {bare_copy():.1f} s for a bare COPY of its rows")
-                confirmed(submission)
+                    print(f"    floor: {bare_copy_seconds():.1f} s for a bare COPY of its rows")
+                confirm_and_sample(submission)
                 for name, seconds in sorted(phases.items(), key=lambda one: -one[1]):
                     if seconds >= 0.05 and number in (1, 2, uploads):
                         print(f"    {name:<24}{seconds:>8.1f} s")
@@ -201,19 +206,19 @@ def measure(relations: int, uploads: int) -> None:
         teardown_databases(databases, verbosity=0)
 
 
-def took(begun: tuple[float, float], done: tuple[float, float]) -> str:
+def seconds_text(begun: tuple[float, float], done: tuple[float, float]) -> str:
     """Return a text with the processor seconds in Python and in the database between two
     moments.
     """
     return f"processors {done[0] - begun[0]:.1f} s in Python, {done[1] - begun[1]:.1f} s in SQL"
 
 
-def confirmed(submission: Any) -> None:
+def confirm_and_sample(submission: Any) -> None:
     """Draw the sample of a submission, so that the next submission is planned next to it."""
     from kbpo.sampling import draw
-    from kbpo.sampling.confirm import confirm
+    from kbpo.sampling.confirm import confirm_plan
 
-    confirm(submission, submission.user)
+    confirm_plan(submission, submission.user)
     draw.tick()
 
 
@@ -231,7 +236,7 @@ def main() -> None:
     options = parser.parse_args()
     for relations in options.relations:
         if options.one:
-            measure(relations, options.uploads)
+            measure_uploads(relations, options.uploads)
             continue
         command = [sys.executable, "-m", "benchmarks.ingest", "--one", str(relations)]
         subprocess.run([*command, "--uploads", str(options.uploads)], check=True)

@@ -28,7 +28,7 @@ from formats.judgments import read_judgments  # noqa: E402
 from formats.messages import Report  # noqa: E402
 from formats.opening import Limits, open_text  # noqa: E402
 from formats.scores import read_scores  # noqa: E402
-from kbpo.tracks.texts.metrics import Scored, compute  # noqa: E402
+from kbpo.tracks.texts.metrics import Scored, compute_metrics  # noqa: E402
 from kbpo.tracks.texts.track import word_weights  # noqa: E402
 
 SETS = {
@@ -99,7 +99,7 @@ class Judged:
         return np.asarray(self.ratings[rows, pick])
 
 
-def available() -> bool:
+def has_data() -> bool:
     """Return whether the data are available; print a message if not."""
     if DATA.exists():
         return True
@@ -107,19 +107,19 @@ def available() -> bool:
     return False
 
 
-def read(name: str, criterion: str) -> Judged:
+def read_set(name: str, criterion: str) -> Judged:
     """Return the outputs of a set that have ratings under the criterion and any metric."""
     if name == "price2018":
-        texts, ratings = _summaries(criterion)
+        texts, ratings = _read_price2018(criterion)
         scores: dict[tuple[str, str], dict[str, float]] = {key: {} for key in texts}
         is_single = True
     else:
-        texts = _texts(name)
-        scores = _scores(name, texts)
-        ratings, is_single = _ratings(name, criterion, texts)
+        texts = _read_texts(name)
+        scores = _read_scores(name, texts)
+        ratings, is_single = _read_ratings(name, criterion, texts)
     keys = [key for key in texts if key in ratings and key in scores]
     if any(texts[key]["output"] for key in keys):
-        _add_ours(keys, texts, scores)
+        _add_service_metrics(keys, texts, scores)
     metrics = sorted({metric for key in keys for metric in scores[key]})
     low, high = SETS[name][criterion]
     widest = max(len(ratings[key]) for key in keys)
@@ -143,7 +143,7 @@ def read(name: str, criterion: str) -> Judged:
     )
 
 
-def _summaries(
+def _read_price2018(
     criterion: str,
 ) -> tuple[dict[tuple[str, str], dict[str, str | None]], dict[tuple[str, str], list[float]]]:
     """Return the systems' summaries of price2018, which have no metrics, and their ratings."""
@@ -160,31 +160,31 @@ def _summaries(
     return texts, ratings
 
 
-def _texts(name: str) -> dict[tuple[str, str], dict[str, str | None]]:
+def _read_texts(name: str) -> dict[tuple[str, str], dict[str, str | None]]:
     with gzip.open(DATA / name / "outputs.jsonl.gz", "rt", encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
     return {(row["input_id"], row["system"]): row for row in rows}
 
 
-def _outputs(texts: dict[tuple[str, str], dict[str, str | None]]) -> dict[str, set[str]]:
+def _outputs_by_input(texts: dict[tuple[str, str], dict[str, str | None]]) -> dict[str, set[str]]:
     outputs: dict[str, set[str]] = {}
     for key, system in texts:
         outputs.setdefault(system, set()).add(key)
     return outputs
 
 
-def _scores(
+def _read_scores(
     name: str, texts: dict[tuple[str, str], dict[str, str | None]]
 ) -> dict[tuple[str, str], dict[str, float]]:
     report = Report()
     lines = open_text(DATA / name / "metrics.tsv.gz", Limits(), report)
     scores: dict[tuple[str, str], dict[str, float]] = {}
-    for record in read_scores(lines, _outputs(texts), report, is_complete=False):
+    for record in read_scores(lines, _outputs_by_input(texts), report, is_complete=False):
         scores.setdefault((record.input_id, record.system), {})[record.metric] = record.value
     return scores
 
 
-def _ratings(
+def _read_ratings(
     name: str, criterion: str, texts: dict[tuple[str, str], dict[str, str | None]]
 ) -> tuple[dict[tuple[str, str], list[float]], bool]:
     ratings: dict[tuple[str, str], list[float]] = {}
@@ -192,7 +192,7 @@ def _ratings(
     if path.exists():
         report = Report(0)
         lines = open_text(path, Limits(), report)
-        for record in read_judgments(lines, _outputs(texts), SETS[name], report):
+        for record in read_judgments(lines, _outputs_by_input(texts), SETS[name], report):
             if record.prompt == criterion:
                 ratings.setdefault((record.input_id, record.system), []).append(record.value)
         return ratings, True
@@ -205,21 +205,21 @@ def _ratings(
     return ratings, False
 
 
-def _add_ours(
+def _add_service_metrics(
     keys: list[tuple[str, str]],
     texts: dict[tuple[str, str], dict[str, str | None]],
     scores: dict[tuple[str, str], dict[str, float]],
 ) -> None:
     """Add the metrics that the service computes, and the logarithm of the length."""
     shown = [
-        Scored.of(
+        Scored.from_output(
             texts[key]["output"] or "",
             [texts[key]["reference"]] if texts[key]["reference"] else [],
             texts[key]["source"] or "",
         )
         for key in keys
     ]
-    for key, row in zip(keys, compute(shown, (*OURS, "length")), strict=True):
+    for key, row in zip(keys, compute_metrics(shown, (*OURS, "length")), strict=True):
         if not texts[key]["output"]:
             continue
         row["length"] = float(np.log1p(row["length"]))

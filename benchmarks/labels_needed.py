@@ -51,16 +51,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import arrivals, redocred, tables
 from benchmarks.arrivals import HALF_WIDTH, LEVEL, TARGET, World
-from benchmarks.our_rule import ours
-from benchmarks.published_rule import published
+from benchmarks.our_rule import replay_our_rule
+from benchmarks.published_rule import replay_published_rule
 
 RULES = {
-    "published, bound": (published, {"share": 1.0}),
-    "published": (published, {}),
-    "ours without g": (ours, {"with_g": False}),
-    "ours until max(V, A)": (ours, {"with_g": True, "until": "larger"}),
-    "ours, three at once": (ours, {"with_g": True, "at_once": 3}),
-    "ours": (ours, {"with_g": True}),
+    "published, bound": (replay_published_rule, {"share": 1.0}),
+    "published": (replay_published_rule, {}),
+    "ours without g": (replay_our_rule, {"with_g": False}),
+    "ours until max(V, A)": (replay_our_rule, {"with_g": True, "until": "larger"}),
+    "ours, three at once": (replay_our_rule, {"with_g": True, "at_once": 3}),
+    "ours": (replay_our_rule, {"with_g": True}),
 }
 SHOWN = (1, 3, 9, 18, 28)
 MOST_TRIES, ALIKE = 8, 0.01
@@ -108,7 +108,7 @@ def summarise(paths: list[arrivals.Path]) -> Summary:
     return Summary(*columns)
 
 
-def replay(job: tuple[str, str, int, float]) -> arrivals.Path:
+def replay_order(job: tuple[str, str, int, float]) -> arrivals.Path:
     """Return the arrivals of one order under one rule; every rule sees the same orders."""
     kind, rule, order, scale = job
     function, options = RULES[rule]
@@ -126,7 +126,7 @@ class Replays:
         """Return the summary of a rule over all orders."""
         jobs = [(kind, rule, order, scale) for order in self.orders]
         started = time.perf_counter()
-        found = summarise(self.pool.map(replay, jobs, chunksize=1))
+        found = summarise(self.pool.map(replay_order, jobs, chunksize=1))
         print(
             f"{kind}, {rule}, target × {scale:.2f}: {found.at('paid', found.paid.shape[1]):.0f}"
             f" draws, error {found.loss:.3f}, coverage {found.covered.mean():.3f},"
@@ -136,7 +136,9 @@ class Replays:
         )
         return found
 
-    def matched(self, kind: str, wanted: float, first: Summary) -> tuple[float, Summary] | None:
+    def match_published_rule(
+        self, kind: str, wanted: float, first: Summary
+    ) -> tuple[float, Summary] | None:
         """Return the scale of the target variance, and the summary, of the published rule with the
         wanted error; None if no scale that was tried reaches it.
         """
@@ -149,14 +151,14 @@ class Replays:
         return (scale, found) if abs(found.loss / wanted - 1) <= ALIKE else None
 
 
-def report(found: dict[str, dict[str, Summary]], scales: dict[str, float]) -> None:
+def print_report(found: dict[str, dict[str, Summary]], scales: dict[str, float]) -> None:
     """Print the tables and write them as CSV: by rule, and by rule and number of runs."""
     orders = len(next(iter(found.values()))["ours"].paid)
     print(
         f"Questions until ± {100 * HALF_WIDTH:.0f} points at {LEVEL:.0%}, cumulative; {orders}"
         " random orders\n"
     )
-    tables.show(
+    tables.print_and_write(
         "labels_needed",
         [
             "distribution",
@@ -168,10 +170,10 @@ def report(found: dict[str, dict[str, Summary]], scales: dict[str, float]) -> No
             "draws / ours",
             "targets / ours",
         ],
-        [row for kind, some in found.items() for row in counts(kind, some)],
+        [row for kind, some in found.items() for row in count_rows(kind, some)],
     )
     print()
-    tables.show(
+    tables.print_and_write(
         "labels_needed_error",
         [
             "distribution",
@@ -186,9 +188,13 @@ def report(found: dict[str, dict[str, Summary]], scales: dict[str, float]) -> No
             "exact",
             "expected",
         ],
-        [[kind, name, *quality(one)] for kind, some in found.items() for name, one in some.items()],
+        [
+            [kind, name, *quality_row(one)]
+            for kind, some in found.items()
+            for name, one in some.items()
+        ],
     )
-    tables.write(
+    tables.write_csv(
         "labels_needed_curve",
         [
             "distribution",
@@ -201,13 +207,13 @@ def report(found: dict[str, dict[str, Summary]], scales: dict[str, float]) -> No
             "coverage",
             "bias",
         ],
-        [row for kind, some in found.items() for row in curve(kind, some)],
+        [row for kind, some in found.items() for row in curve_rows(kind, some)],
     )
     for kind, scale in scales.items():
         print(f"{kind}: `matched` is the published rule with {scale:.2f} × the target variance")
 
 
-def counts(kind: str, some: dict[str, Summary]) -> list[list[object]]:
+def count_rows(kind: str, some: dict[str, Summary]) -> list[list[object]]:
     """Return a row for each rule and number of arrivals shown."""
     return [
         [
@@ -223,7 +229,7 @@ def counts(kind: str, some: dict[str, Summary]) -> list[list[object]]:
     ]
 
 
-def quality(one: Summary) -> list[object]:
+def quality_row(one: Summary) -> list[object]:
     """Return error, coverage and bias with their standard errors over orders, the mean number of
     stages, and for our rule the printed and exact variances with the coverage that they imply.
     """
@@ -244,7 +250,7 @@ def quality(one: Summary) -> list[object]:
     return [*told, float(one.variance.mean()), float(one.exact.mean()), float(expected.mean())]
 
 
-def curve(kind: str, some: dict[str, Summary]) -> list[list[object]]:
+def curve_rows(kind: str, some: dict[str, Summary]) -> list[list[object]]:
     """Return a row for each rule and arrival."""
     return [
         [
@@ -263,21 +269,23 @@ def curve(kind: str, some: dict[str, Summary]) -> list[list[object]]:
 
 def main(orders: int, processes: int, first: int) -> None:
     """Replay all rules and report."""
-    if not redocred.available():
+    if not redocred.has_data():
         return
     started = time.perf_counter()
-    WORLDS.update(arrivals.worlds())
+    WORLDS.update(arrivals.load_worlds())
     replays = Replays(range(first, first + orders), processes)
     found: dict[str, dict[str, Summary]] = {}
     scales = {}
     for kind in arrivals.KINDS:
         found[kind] = {rule: replays.walk(kind, rule) for rule in RULES}
-        same = replays.matched(kind, found[kind]["ours"].loss, found[kind]["published"])
+        same = replays.match_published_rule(
+            kind, found[kind]["ours"].loss, found[kind]["published"]
+        )
         if same is None:
             print(f"{kind}: the published rule was not brought to our error; no row for it")
         else:
             scales[kind], found[kind]["matched"] = same
-    report(found, scales)
+    print_report(found, scales)
     print(f"{time.perf_counter() - started:.0f} s with {processes} processes")
 
 

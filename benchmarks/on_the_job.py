@@ -27,8 +27,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import on_the_job_data as data
 from estimators.onthejob.delays import ShiftedLogNormal, delay_model
 from estimators.onthejob.learner import Learner
-from estimators.onthejob.people import Quality, symmetric
-from estimators.onthejob.policies import Lookahead, Online, Rounds, Threshold, Vote, majority
+from estimators.onthejob.people import Quality, symmetric_response_table
+from estimators.onthejob.policies import (
+    Lookahead,
+    Online,
+    Rounds,
+    Threshold,
+    Vote,
+    majority_responses,
+)
 from estimators.onthejob.search import Search
 from estimators.onthejob.states import RETURN, WAIT, Belief, Costs, State
 
@@ -48,30 +55,32 @@ class Setting:
     simulations: int
 
 
-def prior(median: float, p90: float) -> ShiftedLogNormal:
+def delay_prior(median: float, p90: float) -> ShiftedLogNormal:
     return ShiftedLogNormal.from_quantiles(median, p90)
 
 
-SENTIMENT = Setting(Costs(0.015, 0.0005), prior(5.0, 15.0), 1, True, 40)
+SENTIMENT = Setting(Costs(0.015, 0.0005), delay_prior(5.0, 15.0), 1, True, 40)
 TWEETS = ("tweets, PER", "tweets, LOC", "tweets, ORG")
 SETTINGS = {
     "sentiment, unigrams": SENTIMENT,
     "sentiment, lexicon": SENTIMENT,
-    "digits": Setting(Costs(0.01, 0.0025), prior(2.0, 4.0), 1, True, 30),
-    "wikigold": Setting(Costs(0.015, 0.003, True), prior(1.0, 2.0), 2, False, 12),
-    **dict.fromkeys(TWEETS, Setting(Costs(0.01, 0.0015, True), prior(2.0, 6.0), 4, False, 12)),
+    "digits": Setting(Costs(0.01, 0.0025), delay_prior(2.0, 4.0), 1, True, 30),
+    "wikigold": Setting(Costs(0.015, 0.003, True), delay_prior(1.0, 2.0), 2, False, 12),
+    **dict.fromkeys(
+        TWEETS, Setting(Costs(0.01, 0.0015, True), delay_prior(2.0, 6.0), 4, False, 12)
+    ),
 }
 INPUTS = 250  # of each stream; the time that all takes grows in proportion
 LEARNING_RATE = 0.1  # a first step moves a score by this times √(features of a token)
 METHODS = ("1-vote", "3-vote", "5-vote", "online", "threshold", "lookahead", "LENSE", "LENSE q=.7")
 
 
-def stream_of(name: str, seed: int) -> data.Stream:
+def load_stream(name: str, seed: int) -> data.Stream:
     if name.startswith("sentiment"):
-        return data.sentiment(seed, name.endswith("lexicon"))
+        return data.load_sentiment(seed, name.endswith("lexicon"))
     if name.startswith("tweets"):
-        return data.tweets(seed, name[-3:])
-    return data.digits(seed) if name == "digits" else data.wikigold(seed)
+        return data.load_tweets(seed, name[-3:])
+    return data.load_digits(seed) if name == "digits" else data.load_wikigold(seed)
 
 
 @dataclass
@@ -90,10 +99,10 @@ class Played:
     marked: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
 
 
-def play(job: tuple[str, int, str]) -> tuple[tuple[str, int, str], Played]:
+def play_policy(job: tuple[str, int, str]) -> tuple[tuple[str, int, str], Played]:
     """Label a stream by one policy, learning from the answers."""
     name, seed, method = job
-    stream, setting = stream_of(name, seed), SETTINGS[name]
+    stream, setting = load_stream(name, seed), SETTINGS[name]
     rng = np.random.default_rng([seed, 1])
     n_labels = len(stream.labels)
     learner = Learner(stream.n_features, n_labels, rate=LEARNING_RATE, every=setting.every)
@@ -111,7 +120,7 @@ def play(job: tuple[str, int, str]) -> tuple[tuple[str, int, str], Played]:
             unary, transition = np.zeros((n, n_labels)), np.zeros((n_labels, n_labels))
         else:
             unary, transition = learner.scores(features)
-        table = symmetric(n_labels, 0.7) if fixed or votes else quality.table()
+        table = symmetric_response_table(n_labels, 0.7) if fixed or votes else quality.table()
         belief = Belief(unary, transition, [table])
         policy: Rounds | Search
         if votes:
@@ -147,7 +156,11 @@ def play(job: tuple[str, int, str]) -> tuple[tuple[str, int, str], Played]:
                 state = state.ask(action)
                 position, response = action, -1
             if (seed, method, name) == (0, "LENSE", "wikigold"):
-                tree = policy.tree() if isinstance(policy, Search) and not events else None
+                tree = (
+                    policy.top_of_search_tree()
+                    if isinstance(policy, Search) and not events
+                    else None
+                )
                 events.append(
                     {
                         "now": state.now,
@@ -158,7 +171,7 @@ def play(job: tuple[str, int, str]) -> tuple[tuple[str, int, str], Played]:
                     }
                 )
         nodes = state.posterior.nodes
-        labels = majority(state.answered, n, n_labels) if votes else state.labels()
+        labels = majority_responses(state.answered, n, n_labels) if votes else state.labels()
         if method == "online":
             learner.learn(features, np.where(gold[:, None] == np.arange(n_labels), 0.0, -30.0))
         elif not votes:
@@ -193,7 +206,7 @@ def play(job: tuple[str, int, str]) -> tuple[tuple[str, int, str], Played]:
     return job, played
 
 
-def summary(runs: list[list[Played]], costs: Costs, marked: bool) -> dict[str, np.ndarray]:
+def summarise_policy(runs: list[list[Played]], costs: Costs, marked: bool) -> dict[str, np.ndarray]:
     """Return the figures of one policy, one number for each seed.
 
     `runs` has a list of streams for each seed: one, or one for each kind of name.
@@ -242,7 +255,9 @@ def summary(runs: list[list[Played]], costs: Costs, marked: bool) -> dict[str, n
     return {key: np.array([row[key] for row in rows]) for key in rows[0]}
 
 
-def pair(a: list[list[Played]], b: list[list[Played]], costs: Costs) -> tuple[float, float]:
+def paired_difference(
+    a: list[list[Played]], b: list[list[Played]], costs: Costs
+) -> tuple[float, float]:
     """Return the mean difference of utility per token, and its standard error over inputs."""
 
     def utilities(runs: list[list[Played]]) -> np.ndarray:
@@ -316,7 +331,9 @@ def print_table(title: str, results: dict, n_seeds: int) -> None:
         for method in METHODS
         if (names[0], 0, method) in results
     }
-    rows = {m: summary(one, costs, title.endswith("section e)")) for m, one in runs.items()}
+    rows = {
+        m: summarise_policy(one, costs, title.endswith("section e)")) for m, one in runs.items()
+    }
     kinds = ["PER", "LOC", "ORG", "F1"] if "F1" in rows["LENSE"] else []
     columns = ["seconds", "queries", "first third", "last third", *kinds, "accuracy"]
     columns += ["utility", "calibration error"]
@@ -337,19 +354,19 @@ def print_table(title: str, results: dict, n_seeds: int) -> None:
     if title.endswith("section e)"):
         return  # utilities are paired over all sections
     for other in ("threshold", "lookahead"):
-        mean, error = pair(runs["LENSE"], runs[other], costs)
+        mean, error = paired_difference(runs["LENSE"], runs[other], costs)
         low = mean - 1.645 * error
         print(f"LENSE − {other}: utility {mean:+.4f} ± {error:.4f}, at least {low:+.4f} (95 %)\n")
 
 
-def moving(values: list[np.ndarray], tokens: np.ndarray, width: int) -> np.ndarray:
+def moving_averages(values: list[np.ndarray], tokens: np.ndarray, width: int) -> np.ndarray:
     """Return sums of values over sums of tokens in windows of inputs."""
     kernel = np.ones(width)
     above = sum(np.convolve(one, kernel, "valid") for one in values)
     return above / np.convolve(tokens, kernel, "valid")
 
 
-def charts(path: Path, panels: list[tuple[str, dict[str, np.ndarray]]]) -> None:
+def draw_charts(path: Path, panels: list[tuple[str, dict[str, np.ndarray]]]) -> None:
     """Draw panels of lines over the number of inputs seen as SVG."""
     colours = ("#0b5fa5", "#c2410c", "#3f7d20", "#6b7280")
     parts = []
@@ -445,10 +462,10 @@ def draw_figures(results: dict, folder: Path) -> None:
             break
         counts, tokens = np.array(one.found)[:, :3].sum(axis=1), np.array(one.tokens)
         hit, false, missed = (counts[:, k].astype(float) for k in range(3))
-        f1[method] = moving([2 * hit], 2 * hit + false + missed, 60)
-        queries[method] = moving([np.array(one.queries)], tokens, 60)
+        f1[method] = moving_averages([2 * hit], 2 * hit + false + missed, 60)
+        queries[method] = moving_averages([np.array(one.queries)], tokens, 60)
     else:
-        charts(folder / "on_the_job_a.svg", [("F1", f1), ("queries a token", queries)])
+        draw_charts(folder / "on_the_job_a.svg", [("F1", f1), ("queries a token", queries)])
         traces = results["wikigold", 0, "LENSE"].trace
         shown = [t for t in traces if len(t["tokens"]) <= 20 and 6 <= len(t["events"]) <= 14]
         if shown:  # the input with most answers that are names
@@ -459,9 +476,11 @@ def draw_figures(results: dict, folder: Path) -> None:
     for name in ("sentiment, unigrams", "sentiment, lexicon"):
         one = results.get((name, 0, "LENSE"))
         if one is not None:
-            lines[name.split(", ")[1]] = moving([np.array(one.queries)], np.array(one.tokens), 150)
+            lines[name.split(", ")[1]] = moving_averages(
+                [np.array(one.queries)], np.array(one.tokens), 150
+            )
     if lines:
-        charts(folder / "on_the_job_b.svg", [("queries an example, LENSE", lines)])
+        draw_charts(folder / "on_the_job_b.svg", [("queries an example, LENSE", lines)])
 
 
 def main() -> None:
@@ -474,7 +493,7 @@ def main() -> None:
     for name in SETTINGS:
         if arguments.only in name:
             try:
-                stream_of(name, 0)
+                load_stream(name, 0)
                 there.append(name)
             except data.Missing as error:
                 print(f"skips {name}: {error}")
@@ -487,7 +506,7 @@ def main() -> None:
     ]
     jobs.sort(key=lambda job: job[0] != "wikigold")  # the longest first
     with Pool(2) as pool:
-        results = dict(pool.imap_unordered(play, jobs))
+        results = dict(pool.imap_unordered(play_policy, jobs))
     for title in TABLES:
         print_table(title, results, arguments.seeds)
     draw_figures(results, data.CACHE)

@@ -60,7 +60,7 @@ class Stream:
     marked: np.ndarray
 
 
-def checked(path: Path) -> bytes:
+def read_checked(path: Path) -> bytes:
     """Return the content of a file that is the one expected."""
     if not path.exists():
         raise Missing(f"{path} is not there")
@@ -70,7 +70,7 @@ def checked(path: Path) -> bytes:
     return content
 
 
-def by_columns(rows: list[list[list[int]]]) -> tuple[int, list[sparse.csr_array]]:
+def feature_matrices(rows: list[list[list[int]]]) -> tuple[int, list[sparse.csr_array]]:
     """Return feature matrices of inputs whose positions list features by hash, with few columns.
 
     Rows have the Euclidean norm 1.
@@ -88,7 +88,7 @@ def by_columns(rows: list[list[list[int]]]) -> tuple[int, list[sparse.csr_array]
     ]
 
 
-def hashed(features: list[str]) -> list[int]:
+def hash_features(features: list[str]) -> list[int]:
     return sorted({zlib.crc32(feature.encode()) % 2**18 for feature in features})
 
 
@@ -109,12 +109,12 @@ def token_features(tokens: list[str]) -> list[list[int]]:
         features += [f"~={lower[i + k]}" for k in (-2, -1, 1, 2)]
         features += [f"p{k}={low[:k]}" for k in range(1, 5)]
         features += [f"e{k}={low[-k:]}" for k in range(1, 5)]
-        rows.append(hashed(features))
+        rows.append(hash_features(features))
     return rows
 
 
 @functools.lru_cache(maxsize=2)
-def digits(seed: int) -> Stream:
+def load_digits(seed: int) -> Stream:
     """Return 720 images of the digits 0 to 3, with simulated people who are right in 93.6 % of
     answers.
     """
@@ -143,7 +143,7 @@ def digits(seed: int) -> Stream:
 
 
 @functools.lru_cache(maxsize=1)
-def vader() -> tuple[list[tuple[str, list[int]]], dict[str, float]]:
+def load_vader() -> tuple[list[tuple[str, list[int]]], dict[str, float]]:
     """Return review snippets with their ratings, and the lexicon, of vaderSentiment's sources."""
     path = CACHE / "vaderSentiment-3.3.2.tar.gz"
     if not path.exists():
@@ -152,32 +152,34 @@ def vader() -> tuple[list[tuple[str, list[int]]], dict[str, float]]:
         fetch += ["--no-deps", "-d", str(CACHE), "vaderSentiment==3.3.2"]
         if subprocess.run(fetch, capture_output=True, check=False).returncode:
             raise Missing("vaderSentiment's sources cannot be had: " + " ".join(fetch[1:]))
-    with tarfile.open(fileobj=io.BytesIO(checked(path))) as outer:
+    with tarfile.open(fileobj=io.BytesIO(read_checked(path))) as outer:
 
-        def member(archive: tarfile.TarFile, end: str) -> bytes:
+        def read_member(archive: tarfile.TarFile, end: str) -> bytes:
             name = next(name for name in archive.getnames() if name.endswith(end))
             file = archive.extractfile(name)
             assert file is not None
             return file.read()
 
-        lines = member(outer, "vaderSentiment/vader_lexicon.txt").decode().splitlines()
+        lines = read_member(outer, "vaderSentiment/vader_lexicon.txt").decode().splitlines()
         lexicon = {line.split("\t")[0]: float(line.split("\t")[1]) for line in lines}
-        inner = io.BytesIO(member(outer, "hutto_ICWSM_2014.tar.gz"))
+        inner = io.BytesIO(read_member(outer, "hutto_ICWSM_2014.tar.gz"))
         with tarfile.open(fileobj=inner) as archive:
-            truth = member(archive, "movieReviewSnippets_GroundTruth.txt").decode("latin-1")
-            ratings = member(archive, "movieReviewSnippets_anonDataRatings.txt").decode("latin-1")
+            truth = read_member(archive, "movieReviewSnippets_GroundTruth.txt").decode("latin-1")
+            ratings = read_member(archive, "movieReviewSnippets_anonDataRatings.txt").decode(
+                "latin-1"
+            )
     texts = {line.split("\t")[0]: line.split("\t")[2] for line in truth.splitlines()}
     rated = [line.split("\t") for line in ratings.splitlines()]
     return [(texts[row[0]], ast.literal_eval(row[3])) for row in rated], lexicon
 
 
 @functools.lru_cache(maxsize=2)
-def sentiment(seed: int, rich: bool) -> Stream:
+def load_sentiment(seed: int, rich: bool) -> Stream:
     """Return 1,000 review snippets with the ratings of real people.
 
     Gold is the sign of the mean of half of the raters; five of the other half are asked.
     """
-    snippets, lexicon = vader()
+    snippets, lexicon = load_vader()
     rng = np.random.default_rng(seed)
     texts, gold, responses = [], [], []
     for i in rng.permutation(len(snippets)):
@@ -204,8 +206,8 @@ def sentiment(seed: int, rich: bool) -> Stream:
             features += [f"-{k}" for k in range(min(sum(s < 0 for s in scores), 4))]
             total = int(np.clip(np.round(sum(scores)), -5, 5))
             features += [f"sum={total}", f"sign={np.sign(total)}"] * bool(scores)
-        rows.append([hashed(features or ["empty"])])
-    n_features, matrices = by_columns(rows)
+        rows.append([hash_features(features or ["empty"])])
+    n_features, matrices = feature_matrices(rows)
     return Stream(
         name="sentiment, lexicon" if rich else "sentiment, unigrams",
         labels=("negative", "positive"),
@@ -221,13 +223,13 @@ def sentiment(seed: int, rich: bool) -> Stream:
 
 
 @functools.lru_cache(maxsize=2)
-def wikigold(seed: int) -> Stream:
+def load_wikigold(seed: int) -> Stream:
     """Return 300 sentences of Wikipedia of up to 30 tokens with names, and simulated people.
 
     They are right 7 times in 10 on names and 93 times in 100 elsewhere.
     """
     labels = ("PER", "LOC", "ORG", "NONE")
-    text = gzip.decompress(checked(CROWD_NER / "wikigold.conll.gz")).decode()
+    text = gzip.decompress(read_checked(CROWD_NER / "wikigold.conll.gz")).decode()
     blocks = [block.splitlines() for block in text.strip().split("\n\n")]
     sentences = [[line.rsplit(" ", 1) for line in block] for block in blocks if len(block) <= 30]
     rng = np.random.default_rng(seed)
@@ -242,7 +244,7 @@ def wikigold(seed: int) -> Stream:
         responses.append(np.where(rng.random((len(y), 5)) < quality, y[:, None], wrong))
         delays.append(rng.lognormal(0.0, 0.54, size=(len(y), 5)))
     tokens = [[token for token, _ in sentence] for sentence in chosen]
-    n_features, matrices = by_columns([token_features(words) for words in tokens])
+    n_features, matrices = feature_matrices([token_features(words) for words in tokens])
     return Stream(
         name="wikigold",
         labels=labels,
@@ -258,7 +260,7 @@ def wikigold(seed: int) -> Stream:
 
 
 @functools.lru_cache(maxsize=3)
-def tweets(seed: int, kind: str) -> Stream:
+def load_tweets(seed: int, kind: str) -> Stream:
     """Return 400 of 1,181 tweets, asked whether a token is a name of one kind, with real people.
 
     Five people marked each of the 187 tweets of section e, which is whole and reported apart; one
@@ -266,7 +268,7 @@ def tweets(seed: int, kind: str) -> Stream:
     seconds for the tweet divided by its number of tokens.
     """
     rng = np.random.default_rng(seed)
-    lines = gzip.decompress(checked(CROWD_NER / "tweets.jsonl.gz")).decode().splitlines()
+    lines = gzip.decompress(read_checked(CROWD_NER / "tweets.jsonl.gz")).decode().splitlines()
     parts: dict[str, list] = defaultdict(list)
     everything = [json.loads(line) for line in lines]
     last = [i for i, tweet in enumerate(everything) if tweet["section"] == "e"]
@@ -283,7 +285,7 @@ def tweets(seed: int, kind: str) -> Stream:
         parts["workers"].append(np.tile([one["worker"] for one in people], (n, 1)))
         parts["texts"].append(tweet["tokens"])
         parts["marked"].append(tweet["section"] == "e")
-    n_features, matrices = by_columns([token_features(words) for words in parts["texts"]])
+    n_features, matrices = feature_matrices([token_features(words) for words in parts["texts"]])
     marked = np.array(parts.pop("marked"))
     return Stream(
         name=f"tweets, {kind}",

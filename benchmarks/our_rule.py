@@ -33,26 +33,28 @@ class Board:
         """Return whether each target was asked about."""
         return self.u < self.pi
 
-    def welcome(self, i: int) -> None:
+    def add_run(self, i: int) -> None:
         """Add a run, and compute the features of the pool with it."""
         self.here.append(i)
         self.rows = np.flatnonzero(self.world.member[:, self.here].any(axis=1))
-        self.found = claims(self.world, self.rows, self.here).features()
+        self.found = claims_of_rows(self.world, self.rows, self.here).features()
 
     def learn(self) -> np.ndarray:
         """Refit the model to all labels; return which of the pool's rows are labelled."""
         target = self.world.target[self.rows]
         labelled = self.asked[target]
         label = np.where(labelled, self.world.true[self.rows], np.nan)
-        self.fitted = model.fit(self.found, label, self.fold[target], start=self.fitted)
+        self.fitted = model.fit_ridge_logistic(
+            self.found, label, self.fold[target], start=self.fitted
+        )
         cells = np.ix_(self.rows[labelled], self.here)
-        self.rho = model.correlation(
+        self.rho = model.error_correlation(
             label[labelled], self.fitted.g[labelled], target[labelled], self.world.member[cells]
         )
         return labelled
 
 
-def claims(world: World, rows: np.ndarray, here: list[int]) -> Claims:
+def claims_of_rows(world: World, rows: np.ndarray, here: list[int]) -> Claims:
     """Return the inputs of the model for some rows and runs."""
     cells = np.ix_(rows, here)
     return Claims(
@@ -93,7 +95,7 @@ class Run:
         return cls(i, own, world.P[own, i], names, target, goal)
 
 
-def ours(
+def replay_our_rule(
     world: World,
     rng: np.random.Generator,
     *,
@@ -112,13 +114,13 @@ def ours(
     return [
         arrival
         for first in range(0, m, at_once)
-        for arrival in arrive(
+        for arrival in simulate_arrivals(
             board, order[first : first + at_once].tolist(), with_g, TARGET * scale, until
         )
     ]
 
 
-def arrive(
+def simulate_arrivals(
     board: Board, group: list[int], with_g: bool, wanted: float, until: str
 ) -> list[Arrival]:
     """Return the arrivals of runs that wait at the same time: raise, ask and refit until the
@@ -129,16 +131,16 @@ def arrive(
     found: dict[int, Arrival] = {}
     if with_g:
         for run in waiting:
-            board.welcome(run.i)
+            board.add_run(run.i)
         if board.asked.any():
             board.learn()
             for run in waiting:
                 run.g = board.fitted.g[np.searchsorted(board.rows, run.own)]
     while waiting:
-        raise_together(board, waiting)
+        raise_thresholds_together(board, waiting)
         for run in waiting:
             run.stages += 1
-            run.estimate, run.g = measure(board, run, with_g)
+            run.estimate, run.g = measure_run(board, run, with_g)
         still = []
         for run in waiting:
             estimate, pi = run.estimate, board.pi[run.names]
@@ -147,11 +149,11 @@ def arrive(
             )
             reached = anticipated if until == "anticipated" else max(variance, anticipated)
             if reached <= wanted or (pi == 1).all():
-                found[run.i] = arrival(board, run)
+                found[run.i] = summarise_arrival(board, run)
                 continue
-            v = doubt(board, run)
+            v = expected_squared_error(board, run)
             planned = poisson.planned_variance(run.p, pi, v, target=run.target)
-            run.goal = poisson.next_goal(planned, anticipated, target_variance=wanted)
+            run.goal = poisson.next_planned_variance(planned, anticipated, target_variance=wanted)
             if until != "anticipated" and run.stages > 1:  # half of what is missing: part is luck
                 run.goal = 0.995 * planned / np.sqrt(np.clip(reached / wanted, 1.0, FIRST))
             still.append(run)
@@ -160,16 +162,18 @@ def arrive(
     return [replace(found[i], paid=asked, instances=asked, targets=asked) for i in group]
 
 
-def raise_together(board: Board, waiting: list[Run]) -> None:
+def raise_thresholds_together(board: Board, waiting: list[Run]) -> None:
     """Raise thresholds as the runs plan them, by one water-filling for all of them."""
     world = board.world
     sizes = np.zeros((len(waiting), world.n_targets))
     alone = np.zeros(len(waiting))
     for at, run in enumerate(waiting):
-        v, pi = doubt(board, run), board.pi[run.names]
+        v, pi = expected_squared_error(board, run), board.pi[run.names]
         spread = run.p**2 * np.broadcast_to(v, run.p.shape)
         sizes[at] = np.bincount(run.names, weights=spread, minlength=world.n_targets)
-        alone[at] = poisson.multiplier(run.p, pi, v, target_variance=run.goal, target=run.target)
+        alone[at] = poisson.water_fill_multiplier(
+            run.p, pi, v, target_variance=run.goal, target=run.target
+        )
 
     def raised(multipliers: np.ndarray) -> np.ndarray:
         return np.maximum(board.pi, np.minimum(1.0, np.sqrt(multipliers**2 @ sizes)))
@@ -180,11 +184,11 @@ def raise_together(board: Board, waiting: list[Run]) -> None:
 
     if len(waiting) > 1:
         goals = [run.goal for run in waiting]
-        alone = poisson.multipliers_together(variances, goals, alone, sizes.sum(axis=1))
+        alone = poisson.joint_multipliers(variances, goals, alone, sizes.sum(axis=1))
     board.pi = raised(alone)
 
 
-def arrival(board: Board, run: Run) -> Arrival:
+def summarise_arrival(board: Board, run: Run) -> Arrival:
     """Return the results of a run, with counts of 0 for now."""
     world, estimate = board.world, run.estimate
     low, high = estimate.confidence_interval(LEVEL, method="wilson")
@@ -216,14 +220,14 @@ def exact_variance(
     return float(np.sum((1 / chance - 1) * terms**2))
 
 
-def doubt(board: Board, run: Run) -> np.ndarray | float:
+def expected_squared_error(board: Board, run: Run) -> np.ndarray | float:
     """Return the expected squared error of g; without a model that of a fair coin."""
     if run.g is None:
         return 0.25
     return model.expected_error(run.p, run.g, run.target, correlation=board.rho)
 
 
-def measure(board: Board, run: Run, with_g: bool) -> tuple[Estimate, np.ndarray | None]:
+def measure_run(board: Board, run: Run, with_g: bool) -> tuple[Estimate, np.ndarray | None]:
     """Return the run's estimate from the current labels, with the anticipated variance, and g of
     its rows.
     """
@@ -233,13 +237,13 @@ def measure(board: Board, run: Run, with_g: bool) -> tuple[Estimate, np.ndarray 
     sample = (p[asked], pi[asked], world.true[run.own][asked])
     if not with_g:
         if not asked.any():
-            return horvitz_thompson.centred(*sample, np.zeros(0), 0.0), None
-        return horvitz_thompson.hajek(
+            return horvitz_thompson.centred_difference_estimate(*sample, np.zeros(0), 0.0), None
+        return horvitz_thompson.hajek_estimate(
             *sample, target=target[asked], n_targets=target.max() + 1
         ), None
     labelled = board.learn()
     g = board.fitted.g[np.searchsorted(board.rows, run.own)]
-    estimate = horvitz_thompson.centred(
+    estimate = horvitz_thompson.centred_difference_estimate(
         *sample, g[asked], p @ g, target=target[asked], n_targets=target.max() + 1
     )
     floor = horvitz_thompson.anticipated_variance(

@@ -22,12 +22,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import judged_texts, tables
 from estimators.multiple import rank_intervals, simultaneous_intervals
 from estimators.rating_model import fit_ratings
-from estimators.ratings import judgment_variance, rating_error
+from estimators.ratings import expected_rating_error, judgment_variance
 from scoring.compare import covariance_of
 from scoring.data import Data, Noise, SingleRatings
 from scoring.documents import Annotated
 from scoring.inclusion import Inclusion
-from scoring.inputs import about_inputs_like
+from scoring.inputs import estimates_for_similar_inputs
 from scoring.pool import Pool
 from scoring.score import default_estimates
 
@@ -36,7 +36,7 @@ KEY = ("mean", "it", "instance")
 SAME = 1e-12  # an end that is the truth holds it, whatever is rounded
 
 
-def board(judged, inputs, share, rng, *, aided=False, every=False):
+def board_data(judged, inputs, share, rng, *, aided=False, every=False):
     """Return the data of a board of these inputs (places, with repetitions), each text judged with
     the chance `share` by one person, or by `every` one; and its truth, the mean of all judgments.
     """
@@ -79,13 +79,14 @@ def board(judged, inputs, share, rng, *, aided=False, every=False):
         g={"it": g}, rho={"it": 0.0}, base="it", unweighed="instance", facts=None,
         documents=Annotated([], []), mark=np.full(t, -1.0),
         noise={"it": Noise(count[row], noise, nobody, within=within[row])},
-        error={"it": rating_error(label, expected, owner)[owner]}, input=code, population="like",
+        error={"it": expected_rating_error(label, expected, owner)[owner]},
+        input=code, population="like",
     )  # fmt: skip
     truth = np.bincount(owner, judged.mean[at], minlength=m) / size
     return data, truth
 
 
-def held(found, truth):
+def covering_shares(found, truth):
     """Return the shares of systems, and of pairs, whose interval contains the truth, and whether
     all ranges of ranks contain the ranks.
     """
@@ -106,26 +107,26 @@ def held(found, truth):
     return means, pairs, np.all((ranks.best <= place) & (place <= ranks.worst))
 
 
-def coverage(judged, n, share, repeats, *, aided):
+def measure_coverage(judged, n, share, repeats, *, aided):
     """Return coverages about inputs like these (means, pairs, ranks), then about these."""
     rng, found = np.random.default_rng([n, repeats, int(100 * share)]), []
     everything = np.bincount(judged.system, judged.mean) / np.bincount(judged.system)
     n_inputs = judged.input.max() + 1
     for _ in range(repeats):
-        data, truth = board(judged, rng.integers(n_inputs, size=n), share, rng, aided=aided)
+        data, truth = board_data(judged, rng.integers(n_inputs, size=n), share, rng, aided=aided)
         these = default_estimates(data, ("it",), ())
-        like = about_inputs_like(data, these)
-        found.append([*held(like[KEY], everything), *held(these[KEY], truth)])
+        like = estimates_for_similar_inputs(data, these)
+        found.append([*covering_shares(like[KEY], everything), *covering_shares(these[KEY], truth)])
     return np.mean(found, axis=0).tolist()
 
 
-def widths(judged, repeats=4000):
+def width_deviations(judged, repeats=4000):
     """Return the largest deviations, below and above, of the widths of a board that is all judged
     from those of a bootstrap over inputs.
     """
     rng, n, m = np.random.default_rng(0), judged.input.max() + 1, len(judged.systems)
-    data, _ = board(judged, np.arange(n), 1.0, rng, every=True)
-    estimate, _ = about_inputs_like(data, default_estimates(data, ("it",), ()))[KEY]
+    data, _ = board_data(judged, np.arange(n), 1.0, rng, every=True)
+    estimate, _ = estimates_for_similar_inputs(data, default_estimates(data, ("it",), ()))[KEY]
     low, high = estimate.confidence_interval(LEVEL, method="wilson")
     table = np.full((n, m), np.nan)
     table[judged.input, judged.system] = judged.mean
@@ -137,7 +138,7 @@ def widths(judged, repeats=4000):
 def main() -> None:
     """Print the tables."""
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
-    if not judged_texts.available():
+    if not judged_texts.has_data():
         return
     rows = []
     for name, criterion, sizes in (
@@ -145,19 +146,19 @@ def main() -> None:
         ("xsum_faithfulness", "faithful", (20, 50, 100)),
         ("realsumm", "litepyramid_recall", (20,)),
     ):
-        judged = judged_texts.read(name, criterion)
+        judged = judged_texts.read_set(name, criterion)
         for n in sizes:
             for share in (0.25, 0.5, 1.0):
                 for aided in (False, True) if n == 50 and share < 1 else (False,):
                     row = [f"{name}, {criterion}", n, share, "g" if aided else ""]
-                    rows.append(row + coverage(judged, n, share, repeats, aided=aided))
+                    rows.append(row + measure_coverage(judged, n, share, repeats, aided=aided))
                     print(*row, *(f"{one:.3f}" for one in rows[-1][4:]), flush=True)
     of = [f"{what}, {whom}" for whom in ("like", "these") for what in ("means", "pairs", "ranks")]
-    tables.show("populations", ["judgments", "inputs", "judged", "model", *of], rows)
-    realsumm = judged_texts.read("realsumm", "litepyramid_recall")
+    tables.print_and_write("populations", ["judgments", "inputs", "judged", "model", *of], rows)
+    realsumm = judged_texts.read_set("realsumm", "litepyramid_recall")
     print(
         "\nwidths against a bootstrap over inputs, realsumm: {:+.1%} to {:+.1%}".format(
-            *widths(realsumm)
+            *width_deviations(realsumm)
         )
     )
 

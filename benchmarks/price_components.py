@@ -35,7 +35,7 @@ CRITERIA = {
 }
 
 
-def judgments(file, field):
+def read_judgments(file, field):
     """Return the values (n,), the output of each, and the system of each output."""
     values, item, system = [], [], []
     with gzip.open(DATA / f"{file}.jsonl.gz", "rt", encoding="utf-8") as lines:
@@ -47,7 +47,7 @@ def judgments(file, field):
     return np.array(values, dtype=float), np.array(item), system
 
 
-def components(values, item):
+def variance_components_of(values, item):
     """Return σ_a², σ_f² as published, and σ_f² corrected."""
     found = variance_components(values, item)
     codes = np.unique(item, return_inverse=True)[1]
@@ -59,23 +59,25 @@ def main() -> None:
     rows = []
     for file, fields in CRITERIA.items():
         for name, field in fields.items():
-            values, item, system = judgments(file, field)
-            sigma_a2, published, corrected = components(values, item)
+            values, item, system = read_judgments(file, field)
+            sigma_a2, published, corrected = variance_components_of(values, item)
             of = defaultdict(list)
             for number, owner in enumerate(system):
                 for one in owner.split(";"):  # equal answers of several systems
                     of[one].append(number)
-            within = [components(values[k], item[k])[2] for k in _rows_of(of, item)]
+            within = [
+                variance_components_of(values[k], item[k])[2] for k in _rows_by_system(of, item)
+            ]
             plan = (published + sigma_a2) / (corrected + sigma_a2)
             most = (1 + corrected / sigma_a2, 1 + published / sigma_a2)
             row = [name, values.size, sigma_a2, published, corrected, float(np.mean(within))]
             rows.append([*row, most[1], most[0], plan])
     header = ["criterion", "judgments", "sigma_a2", "sigma_f2 published", "corrected", "within"]
     header += ["most published", "most corrected", "plan"]
-    tables.show("price_components", header, rows)
+    tables.print_and_write("price_components", header, rows)
 
 
-def _rows_of(of, item):
+def _rows_by_system(of, item):
     """Yield the judgments of each system."""
     for numbers in of.values():
         yield np.flatnonzero(np.isin(item, numbers))

@@ -9,7 +9,7 @@ from benchmarks.arrivals import TARGET, Arrival, Path, World, Z
 CAP = 456
 
 
-def published(
+def replay_published_rule(
     world: World, rng: np.random.Generator, *, share: float = 0.25, scale: float = 1.0
 ) -> Path:
     """Return the arrivals under the published rule, with the term of new draws multiplied by
@@ -20,8 +20,8 @@ def published(
     rows, system = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     path = []
     for i in rng.permutation(m):
-        n = needed(world, overlap[i], counts, rows, system, int(i), share, scale)
-        rows = np.concatenate([rows, draw(world.P[:, i], n, rng)])
+        n = draws_needed(world, overlap[i], counts, rows, system, int(i), share, scale)
+        rows = np.concatenate([rows, draw_with_replacement(world.P[:, i], n, rng)])
         system = np.concatenate([system, np.full(n, i)])
         counts[i] = n
         value, variance = joint_precision(world, overlap[i] * counts, counts, rows, system, int(i))
@@ -56,13 +56,13 @@ def joint_precision(
     return float(scaled[system] @ terms), float(np.sum(weight * scaled * (square - mean**2)))
 
 
-def draw(p: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+def draw_with_replacement(p: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
     """Return n rows drawn from p, with replacement."""
     cumulative = np.cumsum(p)
     return np.searchsorted(cumulative, rng.random(n) * cumulative[-1], side="right")
 
 
-def needed(
+def draws_needed(
     world: World,
     overlap: np.ndarray,
     counts: np.ndarray,
@@ -79,7 +79,7 @@ def needed(
     pull = overlap * counts
     old = pull / pull.sum() if pull.any() else pull.astype(float)
     ratio = (world.P[own] @ old) / world.P[own, i]
-    mass, ratio = grouped(world.P[own, i], ratio)
+    mass, ratio = group_ratios(world.P[own, i], ratio)
     useful = rows[(world.P[rows, i] > 0) & (world.true[rows] > 0)]
     whose = system[(world.P[rows, i] > 0) & (world.true[rows] > 0)]
     old_ratio = (world.P[useful] @ old) / world.P[useful, i]
@@ -110,7 +110,7 @@ def needed(
     )
 
 
-def grouped(mass: np.ndarray, ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def group_ratios(mass: np.ndarray, ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the ratios rounded to three digits of their logarithms, and the total mass of each."""
     rounded, place = np.unique(np.round(np.log(ratio + 1e-12), 3), return_inverse=True)
     return np.bincount(place, weights=mass), np.where(rounded < -20, 0.0, np.exp(rounded))

@@ -60,17 +60,17 @@ class Composed(service.Site):
         return commands
 
 
-def prepare(folder: Path, predictions: int, relations: int) -> None:
+def prepare_site(folder: Path, predictions: int, relations: int) -> None:
     """Create a board, a track to which files can be uploaded, and open questions."""
     from annotation.models import Halt
-    from benchmarks.files.large import large
+    from benchmarks.files.large import write_large_file
     from kbpo.corpus.load import find_schema, load_corpus
     from kbpo.sampling.open_track import Money, create_track, open_track
 
     call_command("migrate", verbosity=0)
-    board = rescore_large.prepare(folder / "board", predictions, 5, 0)
+    board = rescore_large.prepare_track(folder / "board", predictions, 5, 0)
     Halt.objects.create(track=board, scope="all", why="People answer other questions here.")
-    large(folder / "files", relations)
+    write_large_file(folder / "files", relations)
     schema = find_schema("tac_kbp")
     corpus = load_corpus("Files", folder / "files" / "corpus.jsonl", schema)
     money, half_width = Money(budget=Decimal(10**6)), Decimal("0.05")
@@ -78,27 +78,27 @@ def prepare(folder: Path, predictions: int, relations: int) -> None:
         corpus, "Files", money=money, target_half_width=half_width, criterion="relation"
     )
     open_track(track)
-    service.open_questions(20_000)
+    service.create_open_questions(20_000)
 
 
-def run(site: Composed, folder: Path, relations: int) -> None:
+def measure_waits(site: Composed, folder: Path, relations: int) -> None:
     """Print how long labels waited."""
     from kbpo.accounts.models import Team, User
     from kbpo.evaluation.models import Rescoring
     from kbpo.submissions.models import Submission
-    from kbpo.submissions.receive import receive
+    from kbpo.submissions.receive import store_submission
     from kbpo.tracks.models import Track
 
     site.start(*site._commands())
-    crowd = service.people([f"slow {number}" for number in range(40)])
+    crowd = service.make_annotators([f"slow {number}" for number in range(40)])
     over = threading.Event()
 
-    def answer(number: int) -> None:
-        for _ in service.answering(site, crowd[number], think=3.0):
+    def send_answer(number: int) -> None:
+        for _ in service.answer_seconds(site, crowd[number], think=3.0):
             if over.is_set():
                 return
 
-    people = [threading.Thread(target=answer, args=(number,)) for number in range(len(crowd))]
+    people = [threading.Thread(target=send_answer, args=(number,)) for number in range(len(crowd))]
     for one in people:
         one.start()
     time.sleep(20)
@@ -108,7 +108,7 @@ def run(site: Composed, folder: Path, relations: int) -> None:
         user = User.objects.create_user(name)
         team = Team.objects.create(name=name, slug=name)
         with path.open("rb") as file:
-            receive(track, team, user, file, name=name, file_name=path.name)
+            store_submission(track, team, user, file, name=name, file_name=path.name)
     board = Rescoring.objects.filter(track__slug="large")
     while Submission.objects.filter(track=track).exclude(status="planned").exists():
         assert timezone.now() - began < timedelta(hours=1)
@@ -124,7 +124,7 @@ def run(site: Composed, folder: Path, relations: int) -> None:
         one.join()
     time.sleep(30)  # the last labels
     waited = sorted(seconds for (seconds,) in site.fetch(WAITED, began, ended))
-    service.told(
+    service.print_row(
         "from answer to label, beside files and scores",
         f"{service.p95(waited)}, {len(waited)} labels in {(ended - began).total_seconds():.0f} s,"
         f" of two files; {scored - 1} scorings",
@@ -142,8 +142,8 @@ def main() -> None:
     options = parser.parse_args()
     if redis_server.redis_program() is None:
         parser.error("There is no redis-server on the PATH, and the queues are in Redis.")
-    queue.nudge = lambda step: None  # of this process; those of the service come through
-    queue._send = lambda step: None
+    queue.wake_step = lambda step: None  # of this process; those of the service come through
+    queue._send_step_task = lambda step: None
     with tempfile.TemporaryDirectory() as made:
         folder = (options.keep or Path(made)).resolve()
         settings.MEDIA_ROOT, settings.ARRAYS_ROOT = folder / "media", folder / "arrays"
@@ -163,13 +163,13 @@ def main() -> None:
                 cursor.execute(f"DROP DATABASE IF EXISTS {PREPARED} WITH (FORCE)")
                 cursor.execute(f"CREATE DATABASE {PREPARED}")
                 with processes.speaking_to(PREPARED):
-                    prepare(folder, options.predictions, options.relations)
+                    prepare_site(folder, options.predictions, options.relations)
             cursor.execute(f"DROP DATABASE IF EXISTS {processes.DATABASE} WITH (FORCE)")
             cursor.execute(f"CREATE DATABASE {processes.DATABASE} TEMPLATE {PREPARED}")
         try:
             with site.speaking():
                 settings.ALLOWED_HOSTS = ["*"]
-                run(site, folder, options.relations)
+                measure_waits(site, folder, options.relations)
         finally:
             site.stop()
             broker.stop()

@@ -21,7 +21,7 @@ DATA = Path(os.environ.get("KBPO_SHARED_DATA", ROOT.parent / "shared" / "data"))
 
 from scipy import sparse  # noqa: E402
 
-from estimators.distributions import weights  # noqa: E402
+from estimators.distributions import prediction_probabilities  # noqa: E402
 from scoring.documents import Annotated, Facts  # noqa: E402
 from scoring.pool import Pool as ServicePool  # noqa: E402
 
@@ -67,7 +67,7 @@ class Pool:
         return np.asarray((self.true[:, None] * self.member).sum(axis=0) / self.true.sum())
 
 
-def available() -> bool:
+def has_data() -> bool:
     """Return whether the data are available; print a message if not."""
     if DATA.exists():
         return True
@@ -75,13 +75,13 @@ def available() -> bool:
     return False
 
 
-def rows(path: Path) -> list[list[str]]:
+def read_rows(path: Path) -> list[list[str]]:
     with gzip.open(path, "rt", encoding="utf-8", newline="\n") as file:
         next(file)
         return [line.rstrip("\n").split("\t") for line in file]
 
 
-def names(limit: int | None = None) -> list[str]:
+def system_names(limit: int | None = None) -> list[str]:
     """Return system names; with a limit, spread over the teams."""
     found = sorted(json.loads((DATA / "truth.json").read_text())["systems"])
     if limit is None or limit >= len(found):
@@ -90,27 +90,27 @@ def names(limit: int | None = None) -> list[str]:
     return sorted(by_run[:limit])
 
 
-def read(chosen: list[str]) -> Pool:
+def read_systems(chosen: list[str]) -> Pool:
     """Return the pool of some systems."""
-    gold = {tuple(row[:COLUMNS]) for row in rows(DATA / "gold.tsv.gz")}
-    claims = {name: rows(DATA / "systems" / f"{name}.instances.tsv.gz") for name in chosen}
+    gold = {tuple(row[:COLUMNS]) for row in read_rows(DATA / "gold.tsv.gz")}
+    claims = {name: read_rows(DATA / "systems" / f"{name}.instances.tsv.gz") for name in chosen}
     predicted = sorted({tuple(row[:COLUMNS]) for claim in claims.values() for row in claim})
     keys = predicted + sorted(gold - set(predicted))
     at = {key: i for i, key in enumerate(keys)}
-    kind_of_mention, documents = _mentions()
+    kind_of_mention, documents = _read_mentions()
     member = np.zeros((len(keys), len(chosen)), dtype=np.bool_)
     confidence = np.full((len(keys), len(chosen)), np.nan)
     p = {kind: np.zeros((len(keys), len(chosen))) for kind in KINDS}
-    predicate_code = _codes([key[3] for key in keys])
+    predicate_code = _encode([key[3] for key in keys])
     for j, name in enumerate(chosen):
-        links = _links(name)
+        links = _entity_links(name)
         index = np.array([at[tuple(row[:COLUMNS])] for row in claims[name]])
         member[index, j] = True
         confidence[index, j] = [float(row[8]) for row in claims[name]]
-        subject = _codes([links[row[0], row[1], row[2]] for row in claims[name]])
-        object_ = _codes([links[row[0], row[4], row[5]] for row in claims[name]])
+        subject = _encode([links[row[0], row[1], row[2]] for row in claims[name]])
+        object_ = _encode([links[row[0], row[4], row[5]] for row in claims[name]])
         for kind in KINDS:
-            p[kind][index, j] = weights(
+            p[kind][index, j] = prediction_probabilities(
                 kind, subject=subject, predicate=predicate_code[index], object=object_
             )
     pairs = [(k[0], *sorted([(int(k[1]), int(k[2])), (int(k[4]), int(k[5]))])) for k in keys]
@@ -122,13 +122,13 @@ def read(chosen: list[str]) -> Pool:
         member=member,
         p=p,
         document=np.array([documents[key[0]] for key in keys], dtype=np.int64),
-        target=_codes(pairs),
+        target=_encode(pairs),
         predicate=predicate_code,
         confidence=confidence,
         n_documents=len(documents),
         types=np.stack(
             [
-                _codes([kind_of_mention[k[0], k[a], k[b]] for k in keys])
+                _encode([kind_of_mention[k[0], k[a], k[b]] for k in keys])
                 for a, b in ((1, 2), (4, 5))
             ],
             axis=1,
@@ -136,11 +136,11 @@ def read(chosen: list[str]) -> Pool:
     )
 
 
-def entities(keys: list[tuple[str, ...]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def entity_codes(keys: list[tuple[str, ...]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the codes of subject and object of each prediction; each entity of a document has one
     code.
     """
-    table = rows(DATA / "mentions.tsv.gz")
+    table = read_rows(DATA / "mentions.tsv.gz")
     entity = {(row[0], row[1], row[2]): (row[0], row[4]) for row in table}
     code: dict[tuple[str, str], int] = {}
     subject, object_ = (
@@ -150,7 +150,7 @@ def entities(keys: list[tuple[str, ...]]) -> tuple[NDArray[np.int64], NDArray[np
     return subject, object_
 
 
-def _links(name: str) -> dict[tuple[str, str, str], str]:
+def _entity_links(name: str) -> dict[tuple[str, str, str], str]:
     """Return (document, begin, end) -> the system's own entity, from its knowledge base."""
     found = {}
     with gzip.open(
@@ -165,20 +165,20 @@ def _links(name: str) -> dict[tuple[str, str, str], str]:
     return found
 
 
-def _mentions() -> tuple[dict[tuple[str, str, str], str], dict[str, int]]:
-    table = rows(DATA / "mentions.tsv.gz")
+def _read_mentions() -> tuple[dict[tuple[str, str, str], str], dict[str, int]]:
+    table = read_rows(DATA / "mentions.tsv.gz")
     kinds = {(row[0], row[1], row[2]): row[3] for row in table}
     with gzip.open(DATA / "corpus.jsonl.gz", "rt", encoding="utf-8") as file:
         documents = {json.loads(line)["id"]: at for at, line in enumerate(file)}
     return kinds, documents
 
 
-def _codes(values: list[object]) -> NDArray[np.int64]:
+def _encode(values: list[object]) -> NDArray[np.int64]:
     seen: dict[object, int] = {}
     return np.array([seen.setdefault(value, len(seen)) for value in values], dtype=np.int64)
 
 
-def judged(pool: Pool, accuracy: float, rng: np.random.Generator) -> NDArray[np.float64]:
+def judged_labels(pool: Pool, accuracy: float, rng: np.random.Generator) -> NDArray[np.float64]:
     """Return the majority label of three people for every instance, each right with the given
     probability.
     """
@@ -188,7 +188,7 @@ def judged(pool: Pool, accuracy: float, rng: np.random.Generator) -> NDArray[np.
     return np.where(right, pool.true, 1 - pool.true)
 
 
-def facts_of(pool: Pool, whole: ServicePool, documents: Any, columns: list[int]) -> Facts:
+def facts_for_recall(pool: Pool, whole: ServicePool, documents: Any, columns: list[int]) -> Facts:
     """Return the input of recall when some runs are on the board and some documents were read."""
     predicted = whole.instance.size
     true = np.flatnonzero(np.isin(pool.document, documents) & (pool.true == 1))
@@ -212,12 +212,12 @@ def facts_of(pool: Pool, whole: ServicePool, documents: Any, columns: list[int])
     )
 
 
-def read_documents(documents: Any) -> Annotated:
+def annotated_documents(documents: Any) -> Annotated:
     """Return the documents that were read, numbered from 0."""
     return Annotated(list(range(documents.size)), list(range(documents.size)))
 
 
-def truths(pool: Pool) -> dict[tuple[str, str], Any]:
+def true_numbers(pool: Pool) -> dict[tuple[str, str], Any]:
     """Return (quantity, distribution) -> the true number of every system."""
     recall = pool.recall()  # each fact is predicted once here
     truth: dict[tuple[str, str], Any] = {("recall", "instance"): recall}
@@ -229,12 +229,12 @@ def truths(pool: Pool) -> dict[tuple[str, str], Any]:
     return truth
 
 
-def service_pool(pool: Pool) -> ServicePool:
+def as_service_pool(pool: Pool) -> ServicePool:
     """Return the pool in the service's form, with predicted instances only."""
     predicted, m = pool.n_predicted, len(pool.names)
     target_id, code = np.unique(pool.target[:predicted], return_inverse=True)
     member = pool.member[:predicted]
-    subject, object_ = entities(pool.keys[:predicted])
+    subject, object_ = entity_codes(pool.keys[:predicted])
     confidence = np.where(member, np.nan_to_num(pool.confidence[:predicted], nan=1.0), 0.0)
     return ServicePool(
         systems=list(range(m)),

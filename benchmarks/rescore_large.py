@@ -44,12 +44,12 @@ FIRST_STAGE = Decimal("0.015")
 """A half-width whose first, coarse stage asks about 460 questions a system"""
 
 
-def peak() -> float:
+def peak_memory() -> float:
     """Return the peak memory of this process so far, in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def held() -> float:
+def memory_in_use() -> float:
     """Return the current memory of this process in MB, without mapped files, whose memory the
     system reclaims when needed.
     """
@@ -58,15 +58,15 @@ def held() -> float:
 
 
 @contextmanager
-def watched() -> Iterator[list[float]]:
+def watch_memory() -> Iterator[list[float]]:
     """Yield a list that collects the current memory, fifty times a second."""
-    found, over = [held()], threading.Event()
+    found, over = [memory_in_use()], threading.Event()
 
-    def watch() -> None:
+    def sample_memory() -> None:
         while not over.wait(0.02):
-            found.append(held())
+            found.append(memory_in_use())
 
-    watcher = threading.Thread(target=watch)
+    watcher = threading.Thread(target=sample_memory)
     watcher.start()
     try:
         yield found
@@ -76,7 +76,7 @@ def watched() -> Iterator[list[float]]:
 
 
 @contextmanager
-def slowest() -> Iterator[list[float]]:
+def time_statements() -> Iterator[list[float]]:
     """Yield a list that collects the seconds of each statement, except COPY."""
     from django.db import connection
 
@@ -93,7 +93,7 @@ def slowest() -> Iterator[list[float]]:
         yield found
 
 
-def is_true(*parts: object) -> bool:
+def is_relation_true(*parts: object) -> bool:
     """Return whether a relation holds: 60 of 100 do."""
     return zlib.crc32("|".join(map(str, parts)).encode()) % 100 < 60
 
@@ -114,25 +114,25 @@ def system_files(universe: Path, folder: Path, systems: int, predictions: int) -
         yield path
 
 
-def take_in(track: Track, path: Path) -> Submission:
+def take_in_system(track: Track, path: Path) -> Submission:
     """Return a submission that was read, planned, confirmed, drawn and judged; print the time of
     each step.
     """
     from kbpo.accounts.models import Team, User
-    from kbpo.analyse import analyse
+    from kbpo.analyse import analyse_grown_tables
     from kbpo.sampling import draw, plan
-    from kbpo.sampling.confirm import confirm
+    from kbpo.sampling.confirm import confirm_plan
     from kbpo.submissions import ingest
-    from kbpo.submissions.receive import receive
+    from kbpo.submissions.receive import store_submission
 
     user, _ = User.objects.get_or_create(username=path.stem)
     team, _ = Team.objects.get_or_create(name=path.stem, slug=path.stem.replace("_", "-"))
     took = []
 
     def step(name: str, work: Callable[[], object]) -> None:
-        start, cpu, before = time.perf_counter(), time.process_time(), held()
-        analyse()  # as before every step of the pipeline
-        with watched() as own, slowest() as statements:
+        start, cpu, before = time.perf_counter(), time.process_time(), memory_in_use()
+        analyse_grown_tables()  # as before every step of the pipeline
+        with watch_memory() as own, time_statements() as statements:
             work()
         took.append(
             f"{name} {time.perf_counter() - start:.1f} s ({time.process_time() - cpu:.1f} s in"
@@ -140,19 +140,19 @@ def take_in(track: Track, path: Path) -> Submission:
         )
 
     with path.open("rb") as file:
-        row = receive(track, team, user, file, name=path.stem, file_name=path.name)
+        row = store_submission(track, team, user, file, name=path.stem, file_name=path.name)
     step("read", ingest.tick)
     step("planned", plan.tick)
     row.refresh_from_db()
     assert row.status == "planned", (row.status, row.reason)
-    confirm(row, user)
+    confirm_plan(row, user)
     step("drawn", draw.tick)
-    answer(track)
+    answer_drawn_targets(track)
     print(f"  {path.stem}: {', '.join(took)}", flush=True)
     return row
 
 
-def answer(track: Track) -> int:
+def answer_drawn_targets(track: Track) -> int:
     """Give every drawn target without a label the right one, and return their number."""
     from kbpo.instances.models import Target
     from kbpo.instances.record import NewLabel, record_labels
@@ -166,14 +166,16 @@ def answer(track: Track) -> int:
     targets = Target.objects.in_bulk([draft.target_id for draft in drafts])
     labels = []
     for draft in drafts:
-        holds = [part for part in draft.shown if is_true(targets[draft.target_id].key, part)]
+        holds = [
+            part for part in draft.shown if is_relation_true(targets[draft.target_id].key, part)
+        ]
         value = {"shown": list(draft.shown), "holds": holds}
         labels.append(NewLabel(draft.target_id, value, "crowd", "majority", 3, "gold"))
     record_labels(labels)
     return len(labels)
 
 
-def read_documents(track: Track, n: int) -> None:
+def read_documents_in_full(track: Track, n: int) -> None:
     """Record that n documents were read in full, with all that is true in them."""
     from kbpo.corpus.models import Document
     from kbpo.instances.models import Instance
@@ -186,7 +188,7 @@ def read_documents(track: Track, n: int) -> None:
     rows = Instance.objects.filter(document__in=documents).select_related("predicate", "target")
     for row in rows.iterator():
         part = f"{row.predicate.name}{'>' if row.subject_begin == row.target.a_begin else '<'}"
-        if is_true(row.target.key, part):
+        if is_relation_true(row.target.key, part):
             holds.setdefault(row.target_id, set()).add(part)
     record_labels(
         NewLabel(target, {"shown": sorted(parts), "holds": sorted(parts)}, "import", "gold", 1, "g")
@@ -199,7 +201,7 @@ def read_documents(track: Track, n: int) -> None:
     settle_documents(track, documents, seed=1)
 
 
-def measure(predictions: int, systems: int, documents: int, keep: Path | None) -> None:
+def measure_size(predictions: int, systems: int, documents: int, keep: Path | None) -> None:
     """Print the figures of one size."""
     import django
 
@@ -211,7 +213,7 @@ def measure(predictions: int, systems: int, documents: int, keep: Path | None) -
     from kbpo import queue
 
     connection.settings_dict["TEST"]["NAME"] = f"rescore_large_{systems}_{predictions}_{documents}"
-    queue.nudge = lambda step: None  # nobody is to take part in this
+    queue.wake_step = lambda step: None  # nobody is to take part in this
     databases = setup_databases(
         verbosity=0, interactive=False, keepdb=keep is not None, serialized_aliases=[]
     )
@@ -225,7 +227,7 @@ def measure(predictions: int, systems: int, documents: int, keep: Path | None) -
         teardown_databases(databases, verbosity=0, keepdb=keep is not None)
 
 
-def prepare(folder: Path, predictions: int, systems: int, documents: int) -> Track:
+def prepare_track(folder: Path, predictions: int, systems: int, documents: int) -> Track:
     """Return a track whose systems are read and judged; print the time of each."""
     from kbpo.corpus.load import find_schema, load_corpus
     from kbpo.sampling.open_track import Money, create_track, open_track
@@ -249,10 +251,10 @@ def prepare(folder: Path, predictions: int, systems: int, documents: int) -> Tra
     universe = folder / f"large_{2 * predictions}.kb.tsv"
     for path in system_files(universe, folder, systems, predictions):
         if not track.submissions.filter(name=path.stem, sampled_at__isnull=False).exists():
-            take_in(track, path)
+            take_in_system(track, path)
         path.unlink()
     if documents:
-        read_documents(track, documents)
+        read_documents_in_full(track, documents)
     return track
 
 
@@ -261,15 +263,15 @@ def prepare_and_score(folder: Path, predictions: int, systems: int, documents: i
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
-    from kbpo.analyse import analyse
+    from kbpo.analyse import analyse_grown_tables
     from kbpo.instances.models import Label
     from kbpo.submissions.models import Prediction
     from kbpo.tracks.models import Track
 
     track = Track.objects.filter(document_samples__isnull=not documents).first()
     if track is None or track.submissions.filter(sampled_at__isnull=False).count() < systems:
-        track = prepare(folder, predictions, systems, documents)
-    analyse()
+        track = prepare_track(folder, predictions, systems, documents)
+    analyse_grown_tables()
     # A child measures: what taking the systems in held would hide what scoring holds.
     print(
         f"{systems} systems of {predictions:,}: {Prediction.objects.count():,} predictions,"
@@ -283,30 +285,30 @@ def prepare_and_score(folder: Path, predictions: int, systems: int, documents: i
         return
     try:
         with CaptureQueriesContext(connection) as captured:
-            score_twice(track, captured)
+            measure_two_rescorings(track, captured)
     except Exception:
         traceback.print_exc()
     finally:
         os._exit(0)
 
 
-def score_twice(track: Track, captured: Any) -> None:
+def measure_two_rescorings(track: Track, captured: Any) -> None:
     """Print the seconds and the memory of two rescorings."""
     from django.db import transaction
 
-    from kbpo.evaluation.run import evaluate
+    from kbpo.evaluation.run import score_track
 
-    before, own_before = peak(), held()
+    before, own_before = peak_memory(), memory_in_use()
     for _ in range(2):
         start, cpu, statements = time.perf_counter(), time.process_time(), len(captured)
-        with watched() as own, slowest() as times, transaction.atomic():
-            evaluate(track)
+        with watch_memory() as own, time_statements() as times, transaction.atomic():
+            score_track(track)
         print(
             f"  scored anew in {time.perf_counter() - start:.2f} s"
             f" ({time.process_time() - cpu:.2f} s in Python),"
             f" {len(captured) - statements} statements, the slowest {max(times):.1f} s,"
             f" peak {before:.0f} MB before,"
-            f" {peak():.0f} MB after with the files that are mapped; of its own"
+            f" {peak_memory():.0f} MB after with the files that are mapped; of its own"
             f" {max(own) - own_before:.0f} MB more than before",
             flush=True,
         )
@@ -316,7 +318,7 @@ def score_twice(track: Track, captured: Any) -> None:
 
         profile = cProfile.Profile()
         with transaction.atomic():
-            profile.runcall(evaluate, track)
+            profile.runcall(score_track, track)
         pstats.Stats(profile).sort_stats("cumulative").print_stats(60)
 
 
@@ -333,7 +335,7 @@ def main() -> None:
     options = parser.parse_args()
     for predictions in options.predictions:
         if options.one:
-            measure(predictions, options.systems, options.documents, options.keep)
+            measure_size(predictions, options.systems, options.documents, options.keep)
             continue
         command = [sys.executable, "-m", "benchmarks.rescore_large", "--one", str(predictions)]
         command += ["--systems", str(options.systems), "--documents", str(options.documents)]

@@ -59,7 +59,7 @@ from django.test import Client  # noqa: E402
 from django.test.utils import CaptureQueriesContext  # noqa: E402
 
 from benchmarks import rescore_large  # noqa: E402
-from benchmarks.as_a_proxy import ask  # noqa: E402
+from benchmarks.as_a_proxy import send_request  # noqa: E402
 
 if TYPE_CHECKING:
     from annotation.models import Worker
@@ -94,7 +94,7 @@ class Load(NamedTuple):
         return f"{server:.1f} ms of the service and {client:.1f} of the client each"
 
 
-def told(what: str, measured: str, goal: str) -> None:
+def print_row(what: str, measured: str, goal: str) -> None:
     """Print a row."""
     print(f"{what:<46} {measured:<62} {goal}", flush=True)
 
@@ -146,7 +146,7 @@ class Site(processes.Service):
                 "Content-Type": "application/x-www-form-urlencoded",
             }
             body = urlencode(form).encode()
-        reply = ask(self.port, "GET" if form is None else "POST", path, headers, body)
+        reply = send_request(self.port, "GET" if form is None else "POST", path, headers, body)
         return reply.status, reply.body, reply.header("ETag")
 
     def load(
@@ -178,11 +178,11 @@ class Site(processes.Service):
             thread.start()
         time.sleep(warm)
         times.clear()
-        server, client, began = self.used(), own_seconds(), time.monotonic()
+        server, client, began = self.used(), own_processor_seconds(), time.monotonic()
         for thread in threads:
             thread.join(max(0.0, end - time.monotonic()))
         took = time.monotonic() - began
-        load = Load(list(times), took, self.used() - server, own_seconds() - client)
+        load = Load(list(times), took, self.used() - server, own_processor_seconds() - client)
         for thread in threads:
             thread.join()
         if failed:
@@ -190,7 +190,7 @@ class Site(processes.Service):
         return load
 
 
-def own_seconds() -> float:
+def own_processor_seconds() -> float:
     """Return the processor seconds of this process."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
@@ -203,7 +203,7 @@ def p95(times: list[float]) -> str:
     return f"p50 {middle * 1000:.0f} ms, p95 {high * 1000:.0f} ms"
 
 
-def open_questions(hits: int) -> None:
+def create_open_questions(hits: int) -> None:
     """Open this many questions on our own pages, on a track that does not check times, so that
     nobody is excluded for answering faster than people do.
     """
@@ -322,14 +322,14 @@ VETERAN = (
 )
 
 
-def logged_in(user: Any) -> str:
+def log_in(user: Any) -> str:
     """Return the session of a user who is logged in."""
     client = Client()
     client.force_login(user)
     return str(client.cookies["sessionid"].value)
 
 
-def people(names: list[str]) -> list[Person]:
+def make_annotators(names: list[str]) -> list[Person]:
     """Return annotators who have agreed to the terms, passed the tutorials, and logged in."""
     from annotation.workers.worker import worker_of
     from kbpo.accounts.models import User
@@ -339,7 +339,7 @@ def people(names: list[str]) -> list[Person]:
         user = User.objects.create_user(name, is_annotator=True)
         worker = worker_of(user)
         has_learned(worker)
-        found.append(Person(logged_in(user), worker.pk))
+        found.append(Person(log_in(user), worker.pk))
     return found
 
 
@@ -350,7 +350,7 @@ def worker_numbered(pk: int) -> Worker:
     return Worker.objects.get(pk=pk)
 
 
-def lease(site: Site, hits: int) -> None:
+def measure_lease(site: Site, hits: int) -> None:
     """Print the time of finding the next question, for people without a team and for members of a
     team without a run.
     """
@@ -359,7 +359,7 @@ def lease(site: Site, hits: int) -> None:
 
     for who in ("without a team", "of a team"):
         names = [f"leaser {who} {number}" for number in range(60)]
-        workers = [worker_numbered(person.worker) for person in people(names)]
+        workers = [worker_numbered(person.worker) for person in make_annotators(names)]
         if who == "of a team":
             Team.objects.create(name="Others", slug="others").members.add(
                 *[worker.user_id for worker in workers]
@@ -375,7 +375,7 @@ def lease(site: Site, hits: int) -> None:
             times.append(time.perf_counter() - began)
         python = (time.process_time() - python) / len(workers)
         database = (site.processor_seconds()["database"] - database) / len(workers)
-        told(
+        print_row(
             f"lease with {hits:,} open HITs, {who}",
             f"{p95(times)}, {len(queries)} statements; processors: {1000 * python:.1f} ms of"
             f" Python, {1000 * database:.1f} ms of the database",
@@ -383,9 +383,9 @@ def lease(site: Site, hits: int) -> None:
         )
 
 
-def answer(site: Site, n: int = 150) -> None:
+def measure_answer(site: Site, n: int = 150) -> None:
     """Print the processor time of an answer, including the page of the next question."""
-    person = people(["alone"])[0]
+    person = make_annotators(["alone"])[0]
     client = Client(HTTP_HOST="127.0.0.1")
     client.cookies["sessionid"] = person.session
     address = client.get("/annotate/next/").headers["Location"]
@@ -406,7 +406,7 @@ def answer(site: Site, n: int = 150) -> None:
         send()
     python = (time.process_time() - began) / n
     database = (site.processor_seconds()["database"] - database) / n
-    told(
+    print_row(
         "an answer, one person",
         f"{1000 * python:.1f} ms of Python, {1000 * database:.1f} ms of the database,"
         f" {statements} statements",
@@ -414,16 +414,16 @@ def answer(site: Site, n: int = 150) -> None:
     )
 
 
-def next_of(site: Site, person: Person) -> tuple[int, str]:
+def follow_to_next_question(site: Site, person: Person) -> tuple[int, str]:
     """Return the status and the address of the redirect to a person's next question."""
     cookie = {"Cookie": f"sessionid={person.session}"}
-    reply = ask(site.port, "GET", "/annotate/next/", cookie)
+    reply = send_request(site.port, "GET", "/annotate/next/", cookie)
     return reply.status, reply.header("Location")
 
 
-def answering(site: Site, person: Person, think: float = 0.0) -> Iterator[float]:
+def answer_seconds(site: Site, person: Person, think: float = 0.0) -> Iterator[float]:
     """Yield the seconds of each answer that a person sends, until no question is left."""
-    _, address = next_of(site, person)
+    _, address = follow_to_next_question(site, person)
     if think:
         time.sleep(think * (hash(person.session) % 100) / 100)
     while QUESTION.fullmatch(address):
@@ -436,7 +436,7 @@ def answering(site: Site, person: Person, think: float = 0.0) -> Iterator[float]
         address = json.loads(body)["next"]
 
 
-def doubled(site: Site) -> int:
+def count_doubled_answers(site: Site) -> int:
     """Return how many questions have more answers than places, or two answers of one person."""
     [(n,)] = site.fetch(
         "SELECT count(*) FROM (SELECT h.id FROM annotation_hit h JOIN annotation_assignment a"
@@ -446,34 +446,35 @@ def doubled(site: Site) -> int:
     return int(n)
 
 
-def answers(site: Site, seconds: float, again: int) -> None:
+def measure_fast_people(site: Site, seconds: float, again: int) -> None:
     """Print the throughput of forty people who never pause."""
-    crowd = people([f"quick{again} {number}" for number in range(40)])
-    load = site.load(40, seconds, lambda number: answering(site, crowd[number]))
+    crowd = make_annotators([f"quick{again} {number}" for number in range(40)])
+    load = site.load(40, seconds, lambda number: answer_seconds(site, crowd[number]))
     n = len(load.times)
-    told(
+    print_row(
         "answers a second, 40 people, think time 0",
         f"{n / load.seconds:.0f} a second, {n / load.server:.0f} a core-second, {p95(load.times)};"
-        f" client {load.client / load.seconds:.2f} cores; doubled {doubled(site)}",
+        f" client {load.client / load.seconds:.2f} cores; doubled {count_doubled_answers(site)}",
         "≥ 100, ≥ 60 a core-second",
     )
 
 
-def slow_people(site: Site, seconds: float, again: int) -> None:
+def measure_slow_people(site: Site, seconds: float, again: int) -> None:
     """Print the waiting times of two hundred people who think for three seconds."""
-    crowd = people([f"slow{again} {number}" for number in range(200)])
+    crowd = make_annotators([f"slow{again} {number}" for number in range(200)])
     load = site.load(
-        200, seconds, lambda number: answering(site, crowd[number], think=3.0), warm=10
+        200, seconds, lambda number: answer_seconds(site, crowd[number], think=3.0), warm=10
     )
     n = len(load.times)
-    told(
+    print_row(
         "200 people at 3 s think time",
-        f"{n / load.seconds:.0f} a second, {p95(load.times)}; {load.each}; doubled {doubled(site)}",
+        f"{n / load.seconds:.0f} a second, {p95(load.times)}; {load.each};"
+        f" doubled {count_doubled_answers(site)}",
         "66 of 66, p95 ≤ 250 ms",
     )
 
 
-def few(site: Site, n: int = 40) -> None:
+def measure_refusals(site: Site, n: int = 40) -> None:
     """Print how many requests were refused as too many at once, while as many people who never
     pause share the last questions.
     """
@@ -483,7 +484,7 @@ def few(site: Site, n: int = 40) -> None:
             " (SELECT id FROM annotation_hit WHERE status = 'open' ORDER BY id LIMIT %s)",
             [n],
         )
-    crowd, told_of = people([f"last{number}" for number in range(n)]), Counter[int]()
+    crowd, told_of = make_annotators([f"last{number}" for number in range(n)]), Counter[int]()
 
     def turn(number: int) -> Iterator[float]:
         person, address = crowd[number], ""
@@ -493,24 +494,24 @@ def few(site: Site, n: int = 40) -> None:
                 status, body, _ = site.ask(address, person.session, ANSWER)
                 address = json.loads(body)["next"] if status == 200 else ""
             else:
-                status, address = next_of(site, person)
+                status, address = follow_to_next_question(site, person)
             told_of[status] += 1
             yield time.perf_counter() - began
 
     load = site.load(n, 600, turn)
-    told(
+    print_row(
         f"{n} people share the last {n} questions",
         f"{told_of[503]} of {sum(told_of.values())} requests answered 503; {p95(load.times)}",
         "0",
     )
 
 
-def veteran(site: Site, n: int) -> None:
+def measure_veteran(site: Site, n: int) -> None:
     """Print the time of the page for a person with many answers, and for one with none."""
     from annotation.hits import lease as leases
     from annotation.models import Assignment
 
-    newcomer, old = people(["newcomer", "veteran"])
+    newcomer, old = make_annotators(["newcomer", "veteran"])
     first = leases.lease_next(worker_numbered(old.worker))
     assert first is not None
     with connection.cursor() as cursor:
@@ -519,17 +520,17 @@ def veteran(site: Site, n: int) -> None:
     had = Assignment.objects.filter(worker=old.worker).count()
 
     def times(person: Person) -> list[float]:
-        turn = answering(site, person)
+        turn = answer_seconds(site, person)
         return [taken for _, taken in zip(range(40), turn, strict=False)][5:]
 
-    told(
+    print_row(
         f"question page of a worker with {had:,} answers",
         f"{p95(times(old))}; with none {p95(times(newcomer))}",
         "as with none",
     )
 
 
-def real_track(site: Site, folder: Path) -> tuple[str, int, str]:
+def make_scored_track(site: Site, folder: Path) -> tuple[str, int, str]:
     """Return the slug of a track with ten scored systems, one of them, and its owner's session."""
     import subprocess
 
@@ -538,11 +539,11 @@ def real_track(site: Site, folder: Path) -> tuple[str, int, str]:
     from kbpo import queue
     from kbpo.corpus.load import find_schema, load_corpus
     from kbpo.evaluation.due import finished_submissions
-    from kbpo.evaluation.run import evaluate
+    from kbpo.evaluation.run import score_track
     from kbpo.sampling import draw
     from kbpo.sampling.open_track import Money, create_track, open_track
 
-    queue._send = lambda step: None  # type: ignore[assignment]
+    queue._send_step_task = lambda step: None  # type: ignore[assignment]
     command = [sys.executable, "-m", "benchmarks.files.large", str(folder)]
     subprocess.run([*command, "--relations", "6000"], check=True, stdout=subprocess.DEVNULL)
     corpus = load_corpus("Large", folder / "corpus.jsonl", find_schema("tac_kbp"))
@@ -552,22 +553,24 @@ def real_track(site: Site, folder: Path) -> tuple[str, int, str]:
         create_track(corpus, "Large", money=money, target_half_width=width, criterion="relation")
     )
     for path in rescore_large.system_files(folder / "large_6000.kb.tsv", folder, 10, 3000):
-        row = rescore_large.take_in(track, path)
+        row = rescore_large.take_in_system(track, path)
         for _ in range(12):
             draw.tick()
-            rescore_large.answer(track)
+            rescore_large.answer_drawn_targets(track)
             with transaction.atomic():
-                evaluate(track, finished_submissions(track))
+                score_track(track, finished_submissions(track))
             row.refresh_from_db()
             if row.status == "scored":
                 break
     row.team.members.add(row.user)
     row.user.is_researcher = True
     row.user.save()
-    return track.slug, row.pk, logged_in(row.user)
+    return track.slug, row.pk, log_in(row.user)
 
 
-def reading(site: Site, path: str, session: str, again: bool, number: int) -> Iterator[float]:
+def reading_seconds(
+    site: Site, path: str, session: str, again: bool, number: int
+) -> Iterator[float]:
     """Yield the seconds of each request of a page, with the last ETag if `again`."""
     etag = ""
     while True:
@@ -578,7 +581,7 @@ def reading(site: Site, path: str, session: str, again: bool, number: int) -> It
         yield time.perf_counter() - began
 
 
-def read_pages(site: Site, real: tuple[str, int, str], which: list[str], seconds: float) -> None:
+def measure_pages(site: Site, real: tuple[str, int, str], which: list[str], seconds: float) -> None:
     """Print the times of the board and of an owner's page under twenty readers."""
     slug, pk, session = real
     pages = {
@@ -592,11 +595,11 @@ def read_pages(site: Site, real: tuple[str, int, str], which: list[str], seconds
         client.get(path)
         with CaptureQueriesContext(connection) as queries:
             assert client.get(path).status_code == 200
-        alone = site.load(1, 3, partial(reading, site, path, login, False))
+        alone = site.load(1, 3, partial(reading_seconds, site, path, login, False))
         for again in (False, True):
-            load = site.load(20, seconds, partial(reading, site, path, login, again))
+            load = site.load(20, seconds, partial(reading_seconds, site, path, login, again))
             how = "who have seen it" if again else "as for the first time"
-            told(
+            print_row(
                 f"{name}: 20 readers, {how}",
                 f"{p95(load.times)}, {len(load.times) / load.seconds:.0f} a second; alone"
                 f" {p95(alone.times)}, {len(queries)} statements; {load.each}",
@@ -604,7 +607,7 @@ def read_pages(site: Site, real: tuple[str, int, str], which: list[str], seconds
             )
 
 
-def idle(site: Site, seconds: float, of: str = "submissions judging") -> None:
+def measure_idle(site: Site, seconds: float, of: str = "submissions judging") -> None:
     """Print the load while nothing happens: half a minute after the last change, when checks for
     due work are still frequent, and two minutes later, when they are rare.
     """
@@ -615,7 +618,7 @@ def idle(site: Site, seconds: float, of: str = "submissions judging") -> None:
         took, after = time.monotonic() - began, site.processor_seconds()
         shares = {name: (after[name] - before[name]) / took for name in after}
         parts = ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
-        told(f"idle, {of}, {when}", f"{sum(shares.values()):.1%} of a core: {parts}", "≤ 1 %")
+        print_row(f"idle, {of}, {when}", f"{sum(shares.values()):.1%} of a core: {parts}", "≤ 1 %")
 
 
 def make_database() -> None:
@@ -625,42 +628,42 @@ def make_database() -> None:
         cursor.execute(f"CREATE DATABASE {processes.DATABASE}")
 
 
-def measure(site: Site, folder: Path, rows: list[str], hits: int, seconds: float) -> None:
+def measure_all(site: Site, folder: Path, rows: list[str], hits: int, seconds: float) -> None:
     """Print the rows."""
     settings.MEDIA_ROOT, settings.ARRAYS_ROOT = folder / "media", folder / "arrays"
     with site.speaking():
         settings.ALLOWED_HOSTS = ["*"]
         if "empty" in rows:
             site.start("web", "worker")
-            idle(site, 60, "nothing there yet")
+            measure_idle(site, 60, "nothing there yet")
             site.stop()
         if rows == ["empty"]:
             return
-        open_questions(hits)
+        create_open_questions(hits)
         # The site's processes start with what there is; nothing is measured while it is made.
         site.start("web", "worker")
         time.sleep(10)
         if "lease" in rows:
-            lease(site, hits)
+            measure_lease(site, hits)
         if "answer" in rows:
-            answer(site)
+            measure_answer(site)
         if "veteran" in rows:
-            veteran(site, 20_000)
+            measure_veteran(site, 20_000)
         for time_of in range(rows.count("answers")):
-            answers(site, seconds, time_of)
+            measure_fast_people(site, seconds, time_of)
         for time_of in range(rows.count("people")):
-            slow_people(site, 2 * seconds, time_of)
+            measure_slow_people(site, 2 * seconds, time_of)
         if "idle" in rows:
-            idle(site, 60)
+            measure_idle(site, 60)
         if "few" in rows:
-            few(site)
+            measure_refusals(site)
         if pages := [name for name in ("board", "owner") if name in rows]:
             # Last: people are asked about other relations there, which nobody here could answer.
             site.stop()
-            real = real_track(site, folder)
+            real = make_scored_track(site, folder)
             site.start("web", "worker")
             time.sleep(10)
-            read_pages(site, real, pages, seconds / 2)
+            measure_pages(site, real, pages, seconds / 2)
 
 
 def main() -> None:
@@ -701,7 +704,7 @@ def main() -> None:
         try:
             with site.speaking():
                 call_command("migrate", verbosity=0)
-            measure(site, folder, options.rows or every, options.hits, options.seconds)
+            measure_all(site, folder, options.rows or every, options.hits, options.seconds)
         finally:
             site.stop()
 

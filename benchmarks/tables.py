@@ -6,9 +6,9 @@ from pathlib import Path
 OUT = Path(__file__).parent / "out"
 
 
-def show(name: str, header: list[str], rows: list[list[object]]) -> None:
+def print_and_write(name: str, header: list[str], rows: list[list[object]]) -> None:
     """Print the rows under the header, aligned, and write them to out/NAME.csv."""
-    write(name, header, rows)
+    write_csv(name, header, rows)
     cells = [header] + [
         [f"{c:.3f}" if isinstance(c, float) else str(c) for c in row] for row in rows
     ]
@@ -23,7 +23,7 @@ def show(name: str, header: list[str], rows: list[list[object]]) -> None:
     print(f"\nwritten to {OUT / name}.csv")
 
 
-def write(name: str, header: list[str], rows: list[list[object]]) -> None:
+def write_csv(name: str, header: list[str], rows: list[list[object]]) -> None:
     """Write the rows to out/NAME.csv."""
     OUT.mkdir(exist_ok=True)
     with (OUT / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:

@@ -1,7 +1,7 @@
 """Agreement beyond chance: Fleiss' κ and Krippendorff's α, each with weights for a bootstrap over
 units.
 
-Also offered here: :func:`majority`, :func:`token_majority` and :func:`dawid_skene` of
+Also offered here: :func:`majority_answers`, :func:`token_majority` and :func:`dawid_skene` of
 :mod:`estimators.votes`.
 """
 
@@ -14,15 +14,15 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from estimators import checks
-from estimators.checks import FloatArray, Numbers, plain
+from estimators.checks import FloatArray, Numbers, float_or_array
 from estimators.votes import (
     DawidSkene,
     Majority,
     Spans,
+    check_votes,
     count_votes,
     dawid_skene,
-    majority,
-    read_votes,
+    majority_answers,
     token_majority,
 )
 
@@ -33,7 +33,7 @@ __all__ = [
     "dawid_skene",
     "fleiss_kappa",
     "krippendorff_alpha",
-    "majority",
+    "majority_answers",
     "token_majority",
 ]
 
@@ -75,14 +75,14 @@ def fleiss_kappa(counts: Any, *, weights: ArrayLike | None = None) -> Numbers:
     >>> round(fleiss_kappa([[2, 1], [1, 2]]), 4)
     -0.3333
     """
-    table = counts if sparse.issparse(counts) else checks.non_negative("counts", counts)
+    table = counts if sparse.issparse(counts) else checks.check_non_negative("counts", counts)
     if table.ndim != 2:
         raise ValueError(f"counts must have two dimensions; got shape {table.shape}")
-    entries = checks.non_negative("counts", table.data) if sparse.issparse(table) else table
+    entries = checks.check_non_negative("counts", table.data) if sparse.issparse(table) else table
     for odd in entries[entries != np.floor(entries)]:
         raise ValueError(f"counts must be whole numbers; got {float(odd)!r}")
     table = sparse.csr_array(table, dtype=np.float64)
-    multiplicity = _read_weights(weights, table.shape[0])
+    multiplicity = _check_weights(weights, table.shape[0])
     raters = table.sum(axis=1)
     rated = raters >= 2
     table, raters, used = table[rated], raters[rated], multiplicity[:, rated]
@@ -92,7 +92,7 @@ def fleiss_kappa(counts: Any, *, weights: ArrayLike | None = None) -> Numbers:
         ratings = used @ table
         expected = ((ratings / ratings.sum(axis=1, keepdims=True)) ** 2).sum(axis=1)
         kappa = np.where(expected < 1, (observed - expected) / (1 - expected), np.nan)
-    return plain(kappa[0] if weights is None else kappa)
+    return float_or_array(kappa[0] if weights is None else kappa)
 
 
 def krippendorff_alpha(
@@ -145,8 +145,8 @@ def krippendorff_alpha(
     """
     if level not in LEVELS:
         raise ValueError(f"level must be one of {', '.join(LEVELS)}; got {level!r}")
-    units, categories, table = count_votes(read_votes(values, unit, annotator))
-    multiplicity = _read_weights(weights, units.size)
+    units, categories, table = count_votes(check_votes(values, unit, annotator))
+    multiplicity = _check_weights(weights, units.size)
     answers = table.sum(axis=1)
     paired = answers >= 2
     table, answers, used = table[paired], answers[paired], multiplicity[:, paired]
@@ -154,8 +154,10 @@ def krippendorff_alpha(
         alpha = _alpha_of_nominal_answers(table, answers, used)
     else:
         dense = table.toarray()
-        alpha = np.array([_alpha(dense, answers, weight, categories, level) for weight in used])
-    return plain(alpha[0] if weights is None else alpha)
+        alpha = np.array(
+            [_alpha_of_table(dense, answers, weight, categories, level) for weight in used]
+        )
+    return float_or_array(alpha[0] if weights is None else alpha)
 
 
 def _alpha_of_nominal_answers(
@@ -173,7 +175,7 @@ def _alpha_of_nominal_answers(
     return 1 - alpha
 
 
-def _alpha(
+def _alpha_of_table(
     table: FloatArray, answers: FloatArray, weight: FloatArray, categories: FloatArray, level: str
 ) -> float:
     totals = weight @ table
@@ -194,10 +196,10 @@ def _squared_distance(categories: FloatArray, totals: FloatArray, level: str) ->
     return squared
 
 
-def _read_weights(weights: ArrayLike | None, n: int) -> FloatArray:
+def _check_weights(weights: ArrayLike | None, n: int) -> FloatArray:
     if weights is None:
         return np.ones((1, n))
-    table = checks.non_negative("weights", weights)
+    table = checks.check_non_negative("weights", weights)
     if table.ndim != 2 or table.shape[1] != n:
         raise ValueError(f"weights must have shape (B, {n}); got {table.shape}")
     return table

@@ -93,21 +93,28 @@ class Belief:
         """
         by_system = sparse.csc_array(own)
         spans = zip(by_system.indptr, by_system.indptr[1:], strict=False)
-        return self.of_systems(
+        return self.variances_of_systems(
             (
-                (Support.of(by_system.indices[begin:end], self.target), by_system.data[begin:end])
+                (
+                    Support.from_rows(by_system.indices[begin:end], self.target),
+                    by_system.data[begin:end],
+                )
                 for begin, end in spans
             ),
             share,
         )
 
-    def of_systems(self, own: Iterable[tuple[Support, FloatArray]], share: ArrayLike) -> FloatArray:
+    def variances_of_systems(
+        self, own: Iterable[tuple[Support, FloatArray]], share: ArrayLike
+    ) -> FloatArray:
         """Return the anticipated variance of several systems, each given by its support and u (n,)
         at the rows of the support.
         """
         taken = np.asarray(share, dtype=np.float64)
-        whole = float(self._odds @ self._target_deviations**2)
-        parts = float(self._odds @ np.bincount(self.target, weights=self._pool_deviations**2))
+        whole = float(self._inverse_pi_minus_one @ self._target_deviations**2)
+        parts = float(
+            self._inverse_pi_minus_one @ np.bincount(self.target, weights=self._pool_deviations**2)
+        )
         rho, total = self.correlation, np.zeros(taken.size)
         for system, (support, u) in enumerate(own):
             s = float(taken[system])
@@ -129,28 +136,31 @@ class Belief:
             block = slice(begin, begin + BLOCK)
             row, moved = support.row[block], u[block]
             less, odds = taken * self._pool_deviations[row], self._row_odds[row]
-            square = moved**2 * self._square[row]
+            square = moved**2 * self._verdict_variance[row]
             if taken:
                 square = square + less**2 - 2 * taken * moved * self._joint_coverage[row]
             square = np.maximum(square, 0.0)
-            if self._is_never and ((self.pi[row] == 0) & (square > 0) & (moved != 0)).any():
+            if (
+                self._has_unreachable_targets
+                and ((self.pi[row] == 0) & (square > 0) & (moved != 0)).any()
+            ):
                 return np.inf, np.inf
             term = np.sqrt(square) - less
             taken_first[block] = term
             together += float((odds * term) @ term)
             if taken:
-                together += 2 * taken * float(term @ self._whole_odds[row])
+                together += 2 * taken * float(term @ self._row_odds_times_deviation[row])
             apart += float(odds @ (square - less**2))
         chance = self._row_odds[support.row[support.several]]
         return together + support.sum_cross_products(taken_first, chance), apart
 
     @cached_property
-    def _is_never(self) -> bool:
+    def _has_unreachable_targets(self) -> bool:
         """Return whether a target can never be asked about."""
         return not bool(np.all(self.pi))
 
     @cached_property
-    def _odds(self) -> FloatArray:
+    def _inverse_pi_minus_one(self) -> FloatArray:
         """Return 1/π − 1 of each target; 1 if π is 0."""
         chance = np.ones(int(self.target.max(initial=-1)) + 1)
         chance[self.target] = self.pi
@@ -172,16 +182,16 @@ class Belief:
 
     @cached_property
     def _row_odds(self) -> FloatArray:
-        odds: FloatArray = self._odds[self.target]
+        odds: FloatArray = self._inverse_pi_minus_one[self.target]
         return odds
 
     @cached_property
-    def _whole_odds(self) -> FloatArray:
-        odds: FloatArray = (self._odds * self._target_deviations)[self.target]
+    def _row_odds_times_deviation(self) -> FloatArray:
+        odds: FloatArray = (self._inverse_pi_minus_one * self._target_deviations)[self.target]
         return odds
 
     @cached_property
-    def _square(self) -> FloatArray:
+    def _verdict_variance(self) -> FloatArray:
         """Return the variance g (1 − g) of each row’s verdict, with g limited to at most g°."""
         g = np.minimum(self.g, self.pool_g)
         square: FloatArray = g * (1 - g)
@@ -243,7 +253,7 @@ def combine_variances(anticipated: ArrayLike, influence: ArrayLike, pi: ArrayLik
     return combined
 
 
-def beyond_targets(influence: FloatArray, design: Design, n_targets: int) -> FloatArray:
+def variance_beyond_targets(influence: FloatArray, design: Design, n_targets: int) -> FloatArray:
     """Return the part of a variance that is due to the sampling of documents, and not of single
     targets.
 
@@ -268,7 +278,7 @@ def beyond_targets(influence: FloatArray, design: Design, n_targets: int) -> Flo
     >>> import numpy as np
     >>> # one target, two documents of four
     >>> design = Design([0.5, 0.5, 0.5], cluster=[-1, 0, 1], beta=0.5)
-    >>> beyond_targets(np.array([[1.0], [1.0], [3.0]]), design, 1).tolist()
+    >>> variance_beyond_targets(np.array([[1.0], [1.0], [3.0]]), design, 1).tolist()
     [2.0]
     """
     z = np.asarray(influence, dtype=np.float64)
@@ -304,7 +314,7 @@ def f1_weights(precision: Estimate, recall: Estimate) -> tuple[FloatArray, Float
     return np.where(nothing, 0.5, 2 * R**2 / both**2), np.where(nothing, 0.5, 2 * P**2 / both**2)
 
 
-def overconfidence(label: ArrayLike, g: ArrayLike) -> float:
+def overconfidence_factor(label: ArrayLike, g: ArrayLike) -> float:
     """Return c: realised over predicted squared error of the model at the labels, at least 1.
 
     ``c = max(1, Σ_S (f − g)² / Σ_S g (1 − g))``
@@ -321,10 +331,13 @@ def overconfidence(label: ArrayLike, g: ArrayLike) -> float:
 
     Examples
     --------
-    >>> round(overconfidence([1, 0], [0.2, 0.8]), 6), overconfidence([1, 0], [0.8, 0.2])
+    >>> (round(overconfidence_factor([1, 0], [0.2, 0.8]), 6),
+    ...  overconfidence_factor([1, 0], [0.8, 0.2]))
     (4.0, 1.0)
     """
-    f, guess = np.broadcast_arrays(checks.labels("label", label), checks.probabilities("g", g))
+    f, guess = np.broadcast_arrays(
+        checks.check_labels("label", label), checks.check_probabilities("g", g)
+    )
     labelled = ~np.isnan(f)
     predicted = float((guess * (1 - guess))[labelled].sum())
     realised = float(((f - guess)[labelled] ** 2).sum())

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from estimators import checks
-from estimators.checks import FloatArray, IntArray, Numbers, plain
+from estimators.checks import FloatArray, IntArray, Numbers, float_or_array
 from estimators.intervals import ConfidenceInterval
 
 METHODS = ("basic", "percentile", "bca")
@@ -60,7 +60,7 @@ class Bootstrap:
     @property
     def standard_error(self) -> Numbers:
         """Return the standard deviation of the replicates."""
-        return plain(self.replicates.std(axis=0, ddof=1))
+        return float_or_array(self.replicates.std(axis=0, ddof=1))
 
     def confidence_interval(
         self, confidence_level: float = 0.8, method: str = "basic"
@@ -78,13 +78,13 @@ class Bootstrap:
         """
         if method not in METHODS:
             raise ValueError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
-        tail = (1 - checks.level(confidence_level)) / 2
+        tail = (1 - checks.check_confidence_level(confidence_level)) / 2
         table = self.replicates.reshape(len(self.replicates), -1)
         values = np.atleast_1d(self.value)
         skews = np.atleast_1d(self.acceleration) if method == "bca" else np.zeros(values.size)
         ends = np.array(
             [
-                _ends(column[np.isfinite(column)], value, skew, tail, method)
+                _interval_ends(column[np.isfinite(column)], value, skew, tail, method)
                 for column, value, skew in zip(table.T, values, skews, strict=True)
             ]
         )
@@ -130,8 +130,8 @@ def resample_weights(
     >>> weights[:, :2].sum(axis=1).tolist(), weights[:, 2:].sum(axis=1).tolist()
     ([2.0, 2.0], [2.0, 2.0])
     """
-    _check_whole_number("n_resamples", n_resamples, 1)
-    return _take(_read_units(n, stratum, cluster), n_resamples, rng)
+    _check_integer("n_resamples", n_resamples, 1)
+    return _draw_resample_counts(_check_units(n, stratum, cluster), n_resamples, rng)
 
 
 def bootstrap(
@@ -185,17 +185,19 @@ def bootstrap(
     >>> print(low, high)
     0.5 1.0
     """
-    _check_whole_number("n", n, 1)
-    _check_whole_number("n_resamples", n_resamples, 1)
-    units = _read_units(n, stratum, cluster)
-    value = _apply(statistic, np.ones((1, n)))[0]
+    _check_integer("n", n, 1)
+    _check_integer("n_resamples", n_resamples, 1)
+    units = _check_units(n, stratum, cluster)
+    value = _replicates(statistic, np.ones((1, n)))[0]
     step = max(1, ENTRIES_AT_A_TIME // n)
     parts = [
-        _apply(statistic, _take(units, min(step, n_resamples - start), rng))
+        _replicates(statistic, _draw_resample_counts(units, min(step, n_resamples - start), rng))
         for start in range(0, n_resamples, step)
     ]
     return Bootstrap(
-        plain(value), np.concatenate(parts), lambda: plain(_acceleration(statistic, units, step))
+        float_or_array(value),
+        np.concatenate(parts),
+        lambda: float_or_array(_acceleration(statistic, units, step)),
     )
 
 
@@ -211,10 +213,14 @@ class _Units:
         return sum(len(units) for units in self.strata)
 
 
-def _read_units(n: int, stratum: ArrayLike | None, cluster: ArrayLike | None) -> _Units:
-    _check_whole_number("n", n, 0)
-    strata = np.zeros(n, dtype=np.int64) if stratum is None else checks.codes("stratum", stratum, n)
-    clusters = np.arange(n) if cluster is None else checks.codes("cluster", cluster, n)
+def _check_units(n: int, stratum: ArrayLike | None, cluster: ArrayLike | None) -> _Units:
+    _check_integer("n", n, 0)
+    strata = (
+        np.zeros(n, dtype=np.int64)
+        if stratum is None
+        else checks.check_codes("stratum", stratum, n)
+    )
+    clusters = np.arange(n) if cluster is None else checks.check_codes("cluster", cluster, n)
     names, first_row, of_row = np.unique(clusters, return_index=True, return_inverse=True)
     home = strata[first_row]
     for row in np.flatnonzero(home[of_row] != strata):
@@ -224,7 +230,7 @@ def _read_units(n: int, stratum: ArrayLike | None, cluster: ArrayLike | None) ->
     )
 
 
-def _take(units: _Units, n_resamples: int, rng: np.random.Generator) -> FloatArray:
+def _draw_resample_counts(units: _Units, n_resamples: int, rng: np.random.Generator) -> FloatArray:
     counts = np.zeros((n_resamples, units.number))
     for members in units.strata:
         size = len(members)
@@ -235,7 +241,7 @@ def _take(units: _Units, n_resamples: int, rng: np.random.Generator) -> FloatArr
     return counts[:, units.of_row]
 
 
-def _apply(statistic: Statistic, weights: FloatArray) -> FloatArray:
+def _replicates(statistic: Statistic, weights: FloatArray) -> FloatArray:
     result = np.asarray(statistic(weights), dtype=np.float64)
     if result.ndim not in (1, 2) or len(result) != len(weights):
         raise ValueError(
@@ -266,7 +272,7 @@ def _acceleration(statistic: Statistic, units: _Units, step: int) -> FloatArray:
         if size == 1:
             continue
         left_out = np.concatenate(
-            [_apply(statistic, w) for w in _leave_one_out(units, members, step)]
+            [_replicates(statistic, w) for w in _leave_one_out(units, members, step)]
         )
         influence = (size - 1) * (left_out.mean(axis=0) - left_out)
         cubes = cubes + (influence**3).sum(axis=0) / size**3
@@ -275,7 +281,7 @@ def _acceleration(statistic: Statistic, units: _Units, step: int) -> FloatArray:
     return np.where(flat, np.nan, np.asarray(cubes) / (6 * np.where(flat, 1, squares) ** 1.5))
 
 
-def _ends(
+def _interval_ends(
     replicates: FloatArray, value: float, skew: float, tail: float, method: str
 ) -> tuple[float, float]:
     if not replicates.size or not np.isfinite(value):
@@ -301,6 +307,6 @@ def _bca_tails(
     return float(low), float(high)
 
 
-def _check_whole_number(name: str, value: int, least: int) -> None:
+def _check_integer(name: str, value: int, least: int) -> None:
     if isinstance(value, bool) or int(value) != value or value < least:
         raise ValueError(f"{name} must be a whole number of {least} or more; got {value!r}")

@@ -17,7 +17,7 @@ LARGE = 1e100
 """Largest absolute value whose squares and sums are certainly finite"""
 
 
-def _refuse(name: str, array: NDArray[Any], bad: BoolArray, wanted: str) -> None:
+def _raise_if_bad(name: str, array: NDArray[Any], bad: BoolArray, wanted: str) -> None:
     if not bad.any():
         return
     where = tuple(int(i) for i in np.argwhere(bad)[0])
@@ -25,42 +25,42 @@ def _refuse(name: str, array: NDArray[Any], bad: BoolArray, wanted: str) -> None
     raise ValueError(f"{name} must be {wanted}; got {array[where]!r}{place}")
 
 
-def finite(name: str, values: ArrayLike) -> FloatArray:
+def check_finite(name: str, values: ArrayLike) -> FloatArray:
     """Return ``values`` as float64; every entry is finite."""
     array = np.asarray(values, dtype=np.float64)
-    _refuse(name, array, ~np.isfinite(array), "finite")
+    _raise_if_bad(name, array, ~np.isfinite(array), "finite")
     return array
 
 
-def non_negative(name: str, values: ArrayLike) -> FloatArray:
+def check_non_negative(name: str, values: ArrayLike) -> FloatArray:
     """Return ``values`` as float64; every entry is finite and at least 0."""
-    array = finite(name, values)
-    _refuse(name, array, array < 0, "at least 0")
+    array = check_finite(name, values)
+    _raise_if_bad(name, array, array < 0, "at least 0")
     return array
 
 
-def probabilities(name: str, values: ArrayLike) -> FloatArray:
+def check_probabilities(name: str, values: ArrayLike) -> FloatArray:
     """Return ``values`` as float64; every entry lies in [0, 1]."""
-    array = finite(name, values)
-    _refuse(name, array, (array < 0) | (array > 1), "in [0, 1]")
+    array = check_finite(name, values)
+    _raise_if_bad(name, array, (array < 0) | (array > 1), "in [0, 1]")
     return array
 
 
-def positive_probabilities(name: str, values: ArrayLike) -> FloatArray:
+def check_positive_probabilities(name: str, values: ArrayLike) -> FloatArray:
     """Return ``values`` as float64; every entry lies in (0, 1]."""
-    array = finite(name, values)
-    _refuse(name, array, (array <= 0) | (array > 1), "in (0, 1]")
+    array = check_finite(name, values)
+    _raise_if_bad(name, array, (array <= 0) | (array > 1), "in (0, 1]")
     return array
 
 
-def labels(name: str, values: ArrayLike) -> FloatArray:
+def check_labels(name: str, values: ArrayLike) -> FloatArray:
     """Return ``values`` as float64; every entry lies in [0, 1] or is NaN (missing)."""
     array = np.asarray(values, dtype=np.float64)
-    _refuse(name, array, (array < 0) | (array > 1) | np.isinf(array), "in [0, 1] or NaN")
+    _raise_if_bad(name, array, (array < 0) | (array > 1) | np.isinf(array), "in [0, 1] or NaN")
     return array
 
 
-def within_reach(values: FloatArray) -> FloatArray:
+def scale_to_avoid_overflow(values: FloatArray) -> FloatArray:
     """Return columns (n, k). Columns whose squares would overflow are divided by a power of two,
     which does not change standardised values. NaN is missing.
     """
@@ -69,7 +69,7 @@ def within_reach(values: FloatArray) -> FloatArray:
     return np.asarray(np.ldexp(values, -shift))
 
 
-def codes(name: str, values: ArrayLike, n: int, *, lowest: int = 0) -> IntArray:
+def check_codes(name: str, values: ArrayLike, n: int, *, lowest: int = 0) -> IntArray:
     """Return ``values`` as n integer codes, none below ``lowest``."""
     array = np.asarray(values)
     if array.size and not np.issubdtype(array.dtype, np.integer):
@@ -77,22 +77,22 @@ def codes(name: str, values: ArrayLike, n: int, *, lowest: int = 0) -> IntArray:
     if array.shape != (n,):
         raise ValueError(f"{name} must have shape ({n},); got {array.shape}")
     array = array.astype(np.int64)
-    _refuse(name, array, array < lowest, f"at least {lowest}")
+    _raise_if_bad(name, array, array < lowest, f"at least {lowest}")
     return array
 
 
-def groups(name: str, values: ArrayLike, n: int) -> IntArray:
+def dense_codes(name: str, values: ArrayLike, n: int) -> IntArray:
     """Return 0 … k − 1 for the k distinct codes among ``values``, in their order, so that memory
     grows with k and not with the largest code.
     """
-    checked = codes(name, values, n)
+    checked = check_codes(name, values, n)
     highest = int(checked.max(initial=-1))
     if highest < 2 * n and np.bincount(checked, minlength=highest + 1).all():
         return checked  # they are 0 … k − 1 already, as codes mostly are
     return np.unique(checked, return_inverse=True)[1].astype(np.int64)
 
 
-def level(confidence_level: float) -> float:
+def check_confidence_level(confidence_level: float) -> float:
     """Return the confidence level; it lies strictly between 0 and 1."""
     if not 0 < confidence_level < 1:
         raise ValueError(
@@ -101,7 +101,7 @@ def level(confidence_level: float) -> float:
     return float(confidence_level)
 
 
-def plain(values: ArrayLike) -> Numbers:
+def float_or_array(values: ArrayLike) -> Numbers:
     """Return a Python float for a single number, a float64 array otherwise."""
     array = np.asarray(values, dtype=np.float64)
     return float(array) if array.ndim == 0 else array

@@ -26,7 +26,7 @@ from estimators import checks
 from estimators.bootstrap import Bootstrap, bootstrap
 from estimators.checks import BoolArray, FloatArray, IntArray
 from estimators.intervals import ConfidenceInterval
-from estimators.sums import by_code
+from estimators.sums import sum_by_code
 
 FLAT = 1e-12  # a metric whose variance is below this share of its mean square is rounding error
 COMPONENTS = ("sigma_f2", "sigma_a2", "gamma")
@@ -79,7 +79,7 @@ class VarianceComponents:
         ValueError
             An unknown quantity, or components that were made without resamples.
         """
-        return _interval(self.replicates, COMPONENTS, quantity, confidence_level, method)
+        return _bootstrap_interval(self.replicates, COMPONENTS, quantity, confidence_level, method)
 
 
 def variance_components(
@@ -131,8 +131,10 @@ def variance_components(
     >>> round(components.sigma_a2, 4), round(components.sigma_f2, 4), round(components.gamma, 4)
     (0.1667, 0.1667, 1.0)
     """
-    summaries = _summaries(values, item, group)
-    value, replicates = _resampled(summaries, _components, n_resamples, rng)
+    summaries = _summarise_items(values, item, group)
+    value, replicates = _statistic_and_bootstrap(
+        summaries, _components_under_weights, n_resamples, rng
+    )
     sigma_f2, sigma_a2, gamma = (float(number) for number in value)
     repeated = int((summaries.count > 1).sum())
     judgments = int(summaries.count.sum())
@@ -158,7 +160,7 @@ def _component_warnings(sigma_f2: float, repeated: int) -> tuple[str, ...]:
     return tuple(warnings)
 
 
-def with_prior(
+def combine_with_prior(
     measured: VarianceComponents | None,
     *,
     sigma_f2: float,
@@ -192,11 +194,11 @@ def with_prior(
 
     Examples
     --------
-    >>> prior = with_prior(None, sigma_f2=0.26, sigma_a2=0.32)
+    >>> prior = combine_with_prior(None, sigma_f2=0.26, sigma_a2=0.32)
     >>> round(prior.gamma, 2)
     1.23
     """
-    prior = checks.non_negative("sigma_f2 and sigma_a2", [sigma_f2, sigma_a2])
+    prior = checks.check_non_negative("sigma_f2 and sigma_a2", [sigma_f2, sigma_a2])
     if not strength > 0:
         raise ValueError(f"strength must be positive; got {strength!r}")
     warnings: tuple[str, ...] = ("Planned from other studies: nobody has been asked here yet.",)
@@ -210,7 +212,7 @@ def with_prior(
         values = (strength * prior + weight * np.nan_to_num(seen)) / (strength + weight)
         values, warnings = np.maximum(values, 0.0), measured.warnings
     f2, a2 = float(values[0]), float(values[1])
-    return VarianceComponents(f2, a2, _ratio(a2, f2), *counts, warnings, None)
+    return VarianceComponents(f2, a2, _ratio_or_nan(a2, f2), *counts, warnings, None)
 
 
 def data_efficiency(rho: float, gamma: float) -> float:
@@ -294,7 +296,7 @@ class MetricWorth:
         ValueError
             An unknown quantity, or a worth that was measured without resamples.
         """
-        return _interval(self.replicates, WORTH, quantity, confidence_level, method)
+        return _bootstrap_interval(self.replicates, WORTH, quantity, confidence_level, method)
 
 
 def metric_worth(
@@ -337,17 +339,20 @@ def metric_worth(
     >>> round(worth.r, 3), worth.rho
     (0.99, nan)
     """
-    every = _summaries(values, item, group)
+    every = _summarise_items(values, item, group)
     metric = np.asarray(g, dtype=np.float64)
     if metric.shape != every.code.shape:
         raise ValueError(
             f"g must have one number for each of {every.code.size} items; got {metric.shape}"
         )
     kept = ~np.isnan(metric)
-    checks.finite("g", metric[kept])
+    checks.check_finite("g", metric[kept])
     summaries = every.only(kept)
-    value, replicates = _resampled(
-        summaries, lambda part, weights: _worth(part, metric[kept], weights), n_resamples, rng
+    value, replicates = _statistic_and_bootstrap(
+        summaries,
+        lambda part, weights: _worth_under_weights(part, metric[kept], weights),
+        n_resamples,
+        rng,
     )
     rho, r, efficiency = (float(number) for number in value)
     ratings = np.asarray(values, dtype=np.float64)
@@ -402,7 +407,7 @@ def mean_variance(
     >>> mean_variance(100, sigma_f2=0.25, sigma_a2=0.25, population=100)
     0.0025
     """
-    checks.non_negative("sigma_f2 and sigma_a2", [sigma_f2, sigma_a2])
+    checks.check_non_negative("sigma_f2 and sigma_a2", [sigma_f2, sigma_a2])
     if not -1 <= rho <= 1:
         raise ValueError(f"rho must lie in [-1, 1]; got {rho!r}")
     if not n_items >= 1 or not per_item > 0:
@@ -492,21 +497,24 @@ def required_judgments(
         )
     planned = partial(mean_variance, sigma_f2=sigma_f2, sigma_a2=sigma_a2, rho=rho)
     planned(1)  # checks them
-    z = float(ndtri(0.5 + checks.level(confidence_level) / 2))
+    z = float(ndtri(0.5 + checks.check_confidence_level(confidence_level) / 2))
     target = (half_width / z) ** 2
     spread = sigma_f2 * (1 - rho * rho)
     whole = target if population is None else target + spread / population
-    items = max(1, _round_up((spread + sigma_a2 / per_item) / whole))
+    items = max(1, _ceil_tolerantly((spread + sigma_a2 / per_item) / whole))
     people = per_item
     if population is not None and items > population:
-        items, people = population, max(per_item, _round_up(sigma_a2 / (population * target)))
+        items, people = (
+            population,
+            max(per_item, _ceil_tolerantly(sigma_a2 / (population * target))),
+        )
     variance = planned(items, per_item=people, population=population)
     return RequiredJudgments(
         items, people, items * people, z * math.sqrt(variance), items == population
     )
 
 
-def _round_up(number: float) -> int:
+def _ceil_tolerantly(number: float) -> int:
     """Return the number rounded up, ignoring floating-point error."""
     return math.ceil(number * (1 - 1e-12))
 
@@ -530,14 +538,16 @@ class _Summaries:
         )
 
 
-def _summaries(values: ArrayLike, item: ArrayLike, group: ArrayLike | None) -> _Summaries:
+def _summarise_items(values: ArrayLike, item: ArrayLike, group: ArrayLike | None) -> _Summaries:
     ratings = np.asarray(values, dtype=np.float64)
     if ratings.ndim != 1 or np.isinf(ratings).any():
         raise ValueError(
             f"values must be finite or NaN, in one dimension; got shape {ratings.shape}"
         )
-    codes = checks.codes("item", item, ratings.size)
-    groups = np.zeros_like(codes) if group is None else checks.codes("group", group, ratings.size)
+    codes = checks.check_codes("item", item, ratings.size)
+    groups = (
+        np.zeros_like(codes) if group is None else checks.check_codes("group", group, ratings.size)
+    )
     rated = ~np.isnan(ratings)
     ratings, codes, groups = ratings[rated], codes[rated], groups[rated]
     names, start, place = np.unique(codes, return_index=True, return_inverse=True)
@@ -545,13 +555,13 @@ def _summaries(values: ArrayLike, item: ArrayLike, group: ArrayLike | None) -> _
     for row in np.flatnonzero(home[place] != groups):
         raise ValueError(f"an item must lie in one group; got item {codes[row]} in two")
     count = np.bincount(place, minlength=names.size).astype(np.float64)
-    mean = by_code(ratings, place, names.size) / np.maximum(count, 1.0)
-    squares = by_code((ratings - mean[place]) ** 2, place, names.size)
+    mean = sum_by_code(ratings, place, names.size) / np.maximum(count, 1.0)
+    squares = sum_by_code((ratings - mean[place]) ** 2, place, names.size)
     group_code = np.unique(home, return_inverse=True)[1].astype(np.int64)
     return _Summaries(names, count, mean, squares, group_code)
 
 
-def _components(part: _Summaries, weights: FloatArray) -> FloatArray:
+def _components_under_weights(part: _Summaries, weights: FloatArray) -> FloatArray:
     """Return (B, 3): σ_f², σ_a² and γ under each row of item weights."""
     spread, _, degrees = _covariance_within_groups(part, part.mean, part.mean, weights)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -562,9 +572,9 @@ def _components(part: _Summaries, weights: FloatArray) -> FloatArray:
     return np.column_stack([sigma_f2, sigma_a2, gamma])
 
 
-def _worth(part: _Summaries, metric: FloatArray, weights: FloatArray) -> FloatArray:
+def _worth_under_weights(part: _Summaries, metric: FloatArray, weights: FloatArray) -> FloatArray:
     """Return (B, 3): ρ, r and the data efficiency under each row of item weights."""
-    components = _components(part, weights)
+    components = _components_under_weights(part, weights)
     sigma_f2, sigma_a2 = components[:, 0], components[:, 1]
     spread, _, _ = _covariance_within_groups(part, part.mean, part.mean, weights)
     total = np.where(np.isnan(sigma_a2), spread, sigma_f2 + sigma_a2)
@@ -599,7 +609,7 @@ def _covariance_within_groups(
     return product, square, degrees
 
 
-def _resampled(
+def _statistic_and_bootstrap(
     summaries: _Summaries,
     statistic: Callable[[_Summaries, FloatArray], FloatArray],
     n_resamples: int,
@@ -623,7 +633,7 @@ def _resampled(
     return np.asarray(replicates.value), replicates
 
 
-def _interval(
+def _bootstrap_interval(
     replicates: Bootstrap | None, names: tuple[str, ...], quantity: str, level: float, method: str
 ) -> ConfidenceInterval:
     if quantity not in names:
@@ -635,5 +645,5 @@ def _interval(
     return ConfidenceInterval(float(np.asarray(low)[place]), float(np.asarray(high)[place]))
 
 
-def _ratio(above: float, below: float) -> float:
+def _ratio_or_nan(above: float, below: float) -> float:
     return above / below if below > 0 else math.nan

@@ -24,12 +24,12 @@ from estimators.components import (
     MetricWorth,
     RequiredJudgments,
     VarianceComponents,
+    combine_with_prior,
     data_efficiency,
     mean_variance,
     metric_worth,
     required_judgments,
     variance_components,
-    with_prior,
 )
 from estimators.estimate import Estimate
 
@@ -37,6 +37,7 @@ __all__ = [
     "MetricWorth",
     "RequiredJudgments",
     "VarianceComponents",
+    "combine_with_prior",
     "control_variate_mean",
     "data_efficiency",
     "mean_variance",
@@ -44,7 +45,6 @@ __all__ = [
     "regression_mean",
     "required_judgments",
     "variance_components",
-    "with_prior",
 ]
 
 PENALTIES = np.logspace(-1, 4, 11)  # of the ridge, for metrics with standard deviation 1
@@ -97,8 +97,8 @@ def control_variate_mean(
     >>> print(round(control_variate_mean(0.2 + 0.5 * drawn, drawn, g).value, 3))
     0.45
     """
-    rating, metric = _sample(y, g)
-    whole = checks.finite("g_population", g_population)
+    rating, metric = _check_sample(y, g)
+    whole = checks.check_finite("g_population", g_population)
     if metric.ndim != 1 or whole.ndim != 1 or whole.size == 0:
         raise ValueError(
             f"g and g_population must have one dimension; got {np.shape(g)}, {whole.shape}"
@@ -113,13 +113,13 @@ def control_variate_mean(
     deviation = rating - rating.mean()
     slope = float((deviation * z).mean())
     if power_tune:
-        slope *= _multiplier(rating, _without_itself(rating, z))
+        slope *= _power_tuning_factor(rating, _leave_one_out_guesses(rating, z))
     corrected = rating - slope * z
     value = float(corrected.mean())
     return _estimate_from_residuals(value, corrected - value, min(2, n - 1))
 
 
-def _without_itself(rating: FloatArray, z: FloatArray) -> FloatArray:
+def _leave_one_out_guesses(rating: FloatArray, z: FloatArray) -> FloatArray:
     """Return h_i = α̂_(−i) z_i, where α̂ of algorithm 1 is computed from all other outputs."""
     n = rating.size
     mean = (rating.sum() - rating) / (n - 1)
@@ -128,7 +128,7 @@ def _without_itself(rating: FloatArray, z: FloatArray) -> FloatArray:
     return products
 
 
-def _multiplier(rating: FloatArray, guess: FloatArray) -> float:
+def _power_tuning_factor(rating: FloatArray, guess: FloatArray) -> float:
     """Return the λ in [0, 1] that minimises the variance of rating − λ guess."""
     centred = guess - guess.mean()
     spread = float(centred @ centred)
@@ -204,7 +204,7 @@ def regression_mean(
     >>> round(regression_mean(rating[:100], metrics[:100], metrics).standard_error / people, 1)
     0.4
     """
-    rating, metric = _sample(y, G, missing=True)
+    rating, metric = _check_sample(y, G, missing=True)
     whole = np.asarray(G_population, dtype=np.float64)
     if metric.ndim != 2 or whole.ndim != 2 or whole.shape[1] != metric.shape[1] or not len(whole):
         raise ValueError(
@@ -214,15 +214,15 @@ def regression_mean(
         raise ValueError("G and G_population must be finite or NaN; got an infinite value")
     if ridge is not None and not ridge >= 0:
         raise ValueError(f"ridge must be at least 0; got {ridge!r}")
-    scale = _Scale.of(whole)
+    scale = _Scale.fit_scale(whole)
     mean = scale(whole).mean(axis=0)
-    folds = _folds(rating.size, cross_fit, fold)
+    folds = _read_folds(rating.size, cross_fit, fold)
     z = scale(metric) - mean
     residual = rating.copy()
     for code in np.unique(folds):
         here = folds == code
         if not here.all():
-            slopes = _slopes(rating[~here], z[~here], ridge, power_tune)
+            slopes = _ridge_slopes(rating[~here], z[~here], ridge, power_tune)
             residual[here] -= z[here] @ slopes
     value = float(residual.mean())
     return _estimate_from_residuals(value, residual - value, 1)
@@ -235,7 +235,7 @@ class _Scale(NamedTuple):
     size: FloatArray
 
     @classmethod
-    def of(cls, whole: FloatArray) -> _Scale:
+    def fit_scale(cls, whole: FloatArray) -> _Scale:
         scored = ~np.isnan(whole)
         count = np.maximum(scored.sum(axis=0), 1)
         origin = np.where(scored.any(axis=0), np.fmin.reduce(whole, axis=0), 0.0)
@@ -249,15 +249,17 @@ class _Scale(NamedTuple):
         return scaled
 
 
-def _folds(n: int, k: int, fold: ArrayLike | None) -> IntArray:
+def _read_folds(n: int, k: int, fold: ArrayLike | None) -> IntArray:
     if fold is not None:
-        return checks.codes("fold", fold, n)
+        return checks.check_codes("fold", fold, n)
     if k < 2:
         raise ValueError(f"cross_fit must be at least 2; got {k!r}")
     return np.arange(n, dtype=np.int64) % min(k, n)
 
 
-def _slopes(rating: FloatArray, z: FloatArray, ridge: float | None, power_tune: bool) -> FloatArray:
+def _ridge_slopes(
+    rating: FloatArray, z: FloatArray, ridge: float | None, power_tune: bool
+) -> FloatArray:
     """Return λ β of the ridge regression with an intercept; penalty and λ are chosen by
     leave-one-out.
     """
@@ -274,14 +276,16 @@ def _slopes(rating: FloatArray, z: FloatArray, ridge: float | None, power_tune: 
         loss = float(error @ error)
         if loss < best:
             guess = rating - error
-            multiplier = _multiplier(rating, guess) if power_tune else 1.0
+            multiplier = _power_tuning_factor(rating, guess) if power_tune else 1.0
             best, kept = loss, multiplier * (right.T @ (shrink / sizes * shares))
     return kept
 
 
-def _sample(y: ArrayLike, g: ArrayLike, *, missing: bool = False) -> tuple[FloatArray, FloatArray]:
-    rating = checks.finite("y", y)
-    metric = np.asarray(g, dtype=np.float64) if missing else checks.finite("g", g)
+def _check_sample(
+    y: ArrayLike, g: ArrayLike, *, missing: bool = False
+) -> tuple[FloatArray, FloatArray]:
+    rating = checks.check_finite("y", y)
+    metric = np.asarray(g, dtype=np.float64) if missing else checks.check_finite("g", g)
     if rating.ndim != 1 or metric.shape[:1] != rating.shape:
         raise ValueError(
             f"y must be (n,) and g have as many rows; got {rating.shape}, {metric.shape}"

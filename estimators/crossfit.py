@@ -18,7 +18,7 @@ from scipy.special import expit
 
 from estimators import checks
 from estimators.checks import FloatArray, IntArray
-from estimators.poisson import uniforms
+from estimators.poisson import keyed_uniforms
 
 Features: TypeAlias = ArrayLike | sparse.sparray | sparse.spmatrix
 SMALL = 1500  # up to here Newton's steps, with a dense Hessian, are the quicker way
@@ -29,7 +29,7 @@ class _Model(NamedTuple):
     coefficients: FloatArray
 
 
-def folds(keys: Iterable[str | bytes | int], k: int, *, key: bytes) -> IntArray:
+def keyed_folds(keys: Iterable[str | bytes | int], k: int, *, key: bytes) -> IntArray:
     """Return the fold, 0 … k − 1, of each target key, by a keyed hash, so that it never changes and
     cannot be chosen.
 
@@ -54,17 +54,17 @@ def folds(keys: Iterable[str | bytes | int], k: int, *, key: bytes) -> IntArray:
 
     Examples
     --------
-    >>> fold = folds(["a", "b", "a"], 5, key=b"secret")
+    >>> fold = keyed_folds(["a", "b", "a"], 5, key=b"secret")
     >>> bool(fold[0] == fold[2] and 0 <= fold.min() and fold.max() < 5)
     True
     """
     if k < 2:
         raise ValueError(f"k must be at least 2; got {k!r}")
     names = (b"fold:" + (name if isinstance(name, bytes) else str(name).encode()) for name in keys)
-    return np.floor(uniforms(names, key=key) * k).astype(np.int64)
+    return np.floor(keyed_uniforms(names, key=key) * k).astype(np.int64)
 
 
-def predict(
+def cross_fitted_predictions(
     features_labelled: Features,
     label: ArrayLike,
     features_all: Features,
@@ -114,23 +114,23 @@ def predict(
     >>> import numpy as np
     >>> x = np.repeat([[0.0], [1.0]], 50, axis=0)
     >>> fold = np.arange(100) % 2
-    >>> g = predict(x, x[:, 0], x, fold, fold, ridge=0.1)
+    >>> g = cross_fitted_predictions(x, x[:, 0], x, fold, fold, ridge=0.1)
     >>> bool(g[0] < 0.1 and g[-1] > 0.9)
     True
     """
-    f = checks.labels("label", label)
+    f = checks.check_labels("label", label)
     labelled = np.flatnonzero(~np.isnan(f))
     learn, everything = (
-        _matrix("features_labelled", features_labelled),
-        _matrix("features_all", features_all),
+        _check_matrix("features_labelled", features_labelled),
+        _check_matrix("features_all", features_all),
     )
     if learn.shape != (f.size, everything.shape[1]):
         raise ValueError(
             f"features_labelled must be {(f.size, everything.shape[1])}; got {learn.shape}"
         )
-    fold_known = checks.codes("fold_labelled", fold_labelled, f.size)[labelled]
-    fold_wanted = checks.codes("fold_all", fold_all, everything.shape[0])
-    w = np.ones(f.size) if weight is None else checks.non_negative("weight", weight)
+    fold_known = checks.check_codes("fold_labelled", fold_labelled, f.size)[labelled]
+    fold_wanted = checks.check_codes("fold_all", fold_all, everything.shape[0])
+    w = np.ones(f.size) if weight is None else checks.check_non_negative("weight", weight)
     if not ridge > 0:
         raise ValueError(f"ridge must be positive; got {ridge!r}")
     if not 0 < clip < 0.5:
@@ -141,31 +141,35 @@ def predict(
     for fold in np.unique(fold_wanted):
         other, here = fold_known != fold, fold_wanted == fold
         if other.any():
-            start = _fit(learn[other], f[other], w[other], ridge, start)
+            start = _fit_logistic(learn[other], f[other], w[other], ridge, start)
             g[here] = expit(start.intercept + everything[here] @ start.coefficients)
     return np.clip(g, clip, 1 - clip)
 
 
-def _matrix(name: str, features: Features) -> sparse.csr_array:
+def _check_matrix(name: str, features: Features) -> sparse.csr_array:
     matrix = sparse.csr_array(features, dtype=np.float64)
-    checks.finite(name, matrix.data)
+    checks.check_finite(name, matrix.data)
     return matrix
 
 
-def _fit(x: sparse.csr_array, f: FloatArray, w: FloatArray, ridge: float, start: _Model) -> _Model:
+def _fit_logistic(
+    x: sparse.csr_array, f: FloatArray, w: FloatArray, ridge: float, start: _Model
+) -> _Model:
     """Return the fitted model; columns that these rows do not use keep the coefficient 0."""
     used = np.unique(x.indices)
     x = x[:, used]
     f, w = np.concatenate([f, [0.0, 1.0]]), np.concatenate([w, [0.5, 0.5]])
     x = sparse.vstack([x, sparse.csr_array((2, used.size))], format="csr")
     begin = np.concatenate([[start.intercept], start.coefficients[used]])
-    fitted = (_newton if used.size <= SMALL else _quasi_newton)(x, f, w, ridge, begin)
+    fitted = (_minimise_by_newton if used.size <= SMALL else _minimise_by_lbfgs)(
+        x, f, w, ridge, begin
+    )
     coefficients = np.zeros(start.coefficients.size)
     coefficients[used] = fitted[1:]
     return _Model(float(fitted[0]), coefficients)
 
 
-def _loss(
+def _penalised_loss(
     theta: FloatArray, x: sparse.csr_array, f: FloatArray, w: FloatArray, ridge: float
 ) -> tuple[float, FloatArray]:
     """Return the penalised negative log likelihood and its gradient."""
@@ -175,17 +179,17 @@ def _loss(
     return loss, np.concatenate([[error.sum()], x.T @ error + ridge * theta[1:]])
 
 
-def _newton(
+def _minimise_by_newton(
     x: sparse.csr_array, f: FloatArray, w: FloatArray, ridge: float, theta: FloatArray
 ) -> FloatArray:
     """Return the minimum by Newton's method, with steps halved where they overshoot."""
-    loss, gradient = _loss(theta, x, f, w, ridge)
+    loss, gradient = _penalised_loss(theta, x, f, w, ridge)
     for _ in range(50):
         step = np.linalg.solve(_hessian(theta, x, w, ridge), gradient)
         scale = 1.0
         while True:
             attempt = theta - scale * step
-            new_loss, new_gradient = _loss(attempt, x, f, w, ridge)
+            new_loss, new_gradient = _penalised_loss(attempt, x, f, w, ridge)
             if new_loss <= loss or scale < 1e-8:
                 break
             scale /= 2
@@ -207,12 +211,12 @@ def _hessian(theta: FloatArray, x: sparse.csr_array, w: FloatArray, ridge: float
     return hessian
 
 
-def _quasi_newton(
+def _minimise_by_lbfgs(
     x: sparse.csr_array, f: FloatArray, w: FloatArray, ridge: float, theta: FloatArray
 ) -> FloatArray:
     """Return the minimum by L-BFGS, used if the columns are too many for a Hessian."""
     fitted: FloatArray = minimize(
-        _loss,
+        _penalised_loss,
         theta,
         args=(x, f, w, ridge),
         jac=True,

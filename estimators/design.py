@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from estimators import checks
-from estimators.checks import FloatArray, IntArray, Numbers, plain
+from estimators.checks import FloatArray, IntArray, Numbers, float_or_array
 from estimators.estimate import Estimate
-from estimators.sums import by_code
+from estimators.sums import sum_by_code
 
 
 class Design:
@@ -68,24 +68,24 @@ class Design:
         beta: ArrayLike | None = None,
         n_clusters: int | None = None,
     ) -> None:
-        self.pi = checks.positive_probabilities("pi", pi)
+        self.pi = checks.check_positive_probabilities("pi", pi)
         if self.pi.ndim != 1:
             raise ValueError(f"pi must have one dimension; got shape {self.pi.shape}")
         if (cluster is None) != (beta is None):
             raise ValueError("cluster and beta go together; got only one of them")
         self.cluster, self.beta, self.n_clusters = None, None, 0
         if cluster is not None and beta is not None:
-            self._take_clusters(cluster, beta, n_clusters)
+            self._set_clusters(cluster, beta, n_clusters)
 
-    def _take_clusters(self, cluster: ArrayLike, beta: ArrayLike, n_clusters: int | None) -> None:
-        self.cluster = checks.codes("cluster", cluster, self.pi.size, lowest=-1)
+    def _set_clusters(self, cluster: ArrayLike, beta: ArrayLike, n_clusters: int | None) -> None:
+        self.cluster = checks.check_codes("cluster", cluster, self.pi.size, lowest=-1)
         least = int(self.cluster.max(initial=-1)) + 1
         self.n_clusters = least if n_clusters is None else n_clusters
         if self.n_clusters < least:
             raise ValueError(
                 f"n_clusters must be at least {least}, the highest code + 1; got {n_clusters!r}"
             )
-        chance = checks.positive_probabilities("beta", beta)
+        chance = checks.check_positive_probabilities("beta", beta)
         if chance.shape not in ((), (self.n_clusters,)):
             raise ValueError(
                 f"beta must be one number or have shape ({self.n_clusters},); got {chance.shape}"
@@ -94,10 +94,10 @@ class Design:
 
     def variance(self, influence: ArrayLike) -> Numbers:
         """Return the variance of each estimate: a number for (t,), an (m,) array for (t, m)."""
-        z, single = self._rows("influence", influence)
+        z, single = self._check_influence_rows("influence", influence)
         total = np.einsum("t,tm,tm->m", 1 - self.pi, z, z)
         if self.cluster is not None:
-            total = total + self._between(z, z, diagonal=True)
+            total = total + self._between_document_variance(z, z, diagonal=True)
         total = np.where(np.isfinite(total), np.maximum(total, 0.0), np.nan)
         return float(total[0]) if single else total
 
@@ -105,14 +105,20 @@ class Design:
         """Return Cov(a, b): a number for two (t,), an (m, k) matrix for (t, m) and (t, k). ``b``
         defaults to ``a``.
         """
-        left, left_single = self._rows("a", a)
-        right, right_single = (left, left_single) if b is None else self._rows("b", b)
+        left, left_single = self._check_influence_rows("a", a)
+        right, right_single = (
+            (left, left_single) if b is None else self._check_influence_rows("b", b)
+        )
         total: FloatArray = (left * (1 - self.pi)[:, None]).T @ right
         if self.cluster is not None:
-            total = total + self._between(left, right, diagonal=False)
-        return plain(total[0 if left_single else slice(None), 0 if right_single else slice(None)])
+            total = total + self._between_document_variance(left, right, diagonal=False)
+        return float_or_array(
+            total[0 if left_single else slice(None), 0 if right_single else slice(None)]
+        )
 
-    def _between(self, a: FloatArray, b: FloatArray, *, diagonal: bool) -> FloatArray:
+    def _between_document_variance(
+        self, a: FloatArray, b: FloatArray, *, diagonal: bool
+    ) -> FloatArray:
         """Return Hájek's variance of the documents' terms, minus the part that single rows have
         contributed already.
         """
@@ -129,13 +135,13 @@ class Design:
         if drawn == 1:
             return np.full_like(within, np.nan)
         share = open_document / open_document.sum()
-        left_sum = _centre(by_code(left, code, self.n_clusters), share)
-        right_sum = _centre(by_code(right, code, self.n_clusters), share)
+        left_sum = _centred_sums(sum_by_code(left, code, self.n_clusters), share)
+        right_sum = _centred_sums(sum_by_code(right, code, self.n_clusters), share)
         spread: FloatArray = np.einsum(product, left_sum * open_document[:, None], right_sum)
         total: FloatArray = spread * (drawn / (drawn - 1)) - within
         return total
 
-    def _rows(self, name: str, influence: ArrayLike) -> tuple[FloatArray, bool]:
+    def _check_influence_rows(self, name: str, influence: ArrayLike) -> tuple[FloatArray, bool]:
         z = np.asarray(influence, dtype=np.float64)
         if z.ndim not in (1, 2) or z.shape[0] != self.pi.size:
             raise ValueError(
@@ -144,12 +150,12 @@ class Design:
         return (z[:, None], True) if z.ndim == 1 else (z, False)
 
 
-def _centre(sums: FloatArray, share: FloatArray) -> FloatArray:
+def _centred_sums(sums: FloatArray, share: FloatArray) -> FloatArray:
     centred: FloatArray = sums - share @ sums
     return centred
 
 
-def on_common_design(influence: ArrayLike, pi_own: ArrayLike, pi: ArrayLike) -> FloatArray:
+def rescale_to_design(influence: ArrayLike, pi_own: ArrayLike, pi: ArrayLike) -> FloatArray:
     """Return an influence that was computed with other probabilities, scaled to a common design.
 
     Scaled by ``√((1 − π_own)/(1 − π))`` its variance ``Σ (1 − π) z²`` under the common design is
@@ -170,11 +176,15 @@ def on_common_design(influence: ArrayLike, pi_own: ArrayLike, pi: ArrayLike) -> 
     Examples
     --------
     >>> import numpy as np
-    >>> on_common_design(np.array([1.0, 1.0]), np.array([0.0, 1.0]), np.array([0.75, 1.0])).tolist()
+    >>> rescale_to_design(np.array([1.0, 1.0]), np.array([0.0, 1.0]),
+    ...     np.array([0.75, 1.0])).tolist()
     [2.0, 1.0]
     """
-    z = checks.finite("influence", influence)
-    own, common = checks.probabilities("pi_own", pi_own), checks.positive_probabilities("pi", pi)
+    z = checks.check_finite("influence", influence)
+    own, common = (
+        checks.check_probabilities("pi_own", pi_own),
+        checks.check_positive_probabilities("pi", pi),
+    )
     if own.shape != common.shape or z.shape[:1] != common.shape:
         raise ValueError(
             f"influence, pi_own and pi must have as many rows; got {z.shape}, {own.shape},"
@@ -217,8 +227,8 @@ def target_probabilities(
     >>> target_probabilities(np.array([0.5, 0.5, 0.2]), np.array([0, 0, 1])).tolist()
     [0.5, 0.2]
     """
-    chance = checks.positive_probabilities("pi", pi)
-    code = checks.codes("target", target, chance.size)
+    chance = checks.check_positive_probabilities("pi", pi)
+    code = checks.check_codes("target", target, chance.size)
     out = np.ones(int(code.max(initial=-1)) + 1 if n_targets is None else n_targets)
     out[code] = chance
     differs = ~np.isclose(out[code], chance, rtol=1e-9, atol=0)
@@ -230,7 +240,7 @@ def target_probabilities(
     return out
 
 
-def contrast(a: Estimate, b: Estimate, design: Design) -> Estimate:
+def estimate_difference(a: Estimate, b: Estimate, design: Design) -> Estimate:
     """Return the difference a − b of two estimates from the same targets, with the variance of the
     difference.
 
@@ -259,7 +269,7 @@ def contrast(a: Estimate, b: Estimate, design: Design) -> Estimate:
     >>> import numpy as np
     >>> a = Estimate(0.5, 0.01, 2, np.array([0.1, 0.1]))
     >>> twin = Estimate(0.5, 0.01, 2, np.array([0.1, 0.1]))
-    >>> contrast(a, twin, Design(np.array([0.5, 0.5]))).variance
+    >>> estimate_difference(a, twin, Design(np.array([0.5, 0.5]))).variance
     0.0
     """
     if a.influence.shape != b.influence.shape:
@@ -268,14 +278,14 @@ def contrast(a: Estimate, b: Estimate, design: Design) -> Estimate:
         )
     influence = a.influence - b.influence
     return Estimate(
-        value=plain(np.asarray(a.value) - np.asarray(b.value)),
+        value=float_or_array(np.asarray(a.value) - np.asarray(b.value)),
         variance=design.variance(influence),
-        n=_count(np.minimum(a.n, b.n)),
+        n=_count_as_number(np.minimum(a.n, b.n)),
         influence=influence,
-        degrees_of_freedom=plain(np.minimum(a.degrees_of_freedom, b.degrees_of_freedom)),
+        degrees_of_freedom=float_or_array(np.minimum(a.degrees_of_freedom, b.degrees_of_freedom)),
     )
 
 
-def _count(n: ArrayLike) -> int | IntArray:
+def _count_as_number(n: ArrayLike) -> int | IntArray:
     array = np.asarray(n, dtype=np.int64)
     return int(array) if array.ndim == 0 else array

@@ -21,7 +21,7 @@ MEANS_OF_PREDICATES = ("relation", "entity_relation")
 SUM_TOLERANCE = 1e-9
 
 
-def weights(
+def prediction_probabilities(
     kind: str, *, subject: ArrayLike, predicate: ArrayLike, object: ArrayLike
 ) -> FloatArray:
     """Return p_i(x) of every prediction x of one system: positive numbers that sum to 1.
@@ -68,21 +68,23 @@ def weights(
     Entity 0 has two predictions, entity 1 one; predicate 0 is predicted twice, predicate 1 once.
 
     >>> facts = dict(subject=[0, 0, 1], predicate=[0, 1, 0], object=[5, 6, 7])
-    >>> weights("relation", **facts).tolist()
+    >>> prediction_probabilities("relation", **facts).tolist()
     [0.25, 0.5, 0.25]
-    >>> weights("entity", **facts).tolist()
+    >>> prediction_probabilities("entity", **facts).tolist()
     [0.25, 0.25, 0.5]
-    >>> weights("entity_relation", **facts).tolist()
+    >>> prediction_probabilities("entity_relation", **facts).tolist()
     [0.25, 0.5, 0.25]
     """
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}; got {kind!r}")
     n = np.size(subject)
     subjects, predicates = (
-        checks.codes("subject", subject, n),
-        checks.codes("predicate", predicate, n),
+        checks.check_codes("subject", subject, n),
+        checks.check_codes("predicate", predicate, n),
     )
-    return normalise(_unnormalised(kind, subjects, predicates, checks.codes("object", object, n)))
+    return normalise(
+        _unnormalised_weights(kind, subjects, predicates, checks.check_codes("object", object, n))
+    )
 
 
 def normalise(weight: ArrayLike) -> FloatArray:
@@ -113,7 +115,7 @@ def normalise(weight: ArrayLike) -> FloatArray:
     >>> normalise([1, 0, 3]).tolist()
     [0.25, 0.0, 0.75]
     """
-    values = checks.non_negative("weight", weight)
+    values = checks.check_non_negative("weight", weight)
     if values.ndim != 1:
         raise ValueError(f"weight must have one dimension; got shape {values.shape}")
     if not values.size:
@@ -124,7 +126,7 @@ def normalise(weight: ArrayLike) -> FloatArray:
     return values / total
 
 
-def overlap(P: ArrayLike | sparse.sparray | sparse.spmatrix) -> FloatArray:
+def pairwise_overlap(P: ArrayLike | sparse.sparray | sparse.spmatrix) -> FloatArray:
     """Return Σ_x p_i(x) p_j(x) of every pair of systems, shape (m, m).
 
     Parameters
@@ -150,14 +152,14 @@ def overlap(P: ArrayLike | sparse.sparray | sparse.spmatrix) -> FloatArray:
 
     Examples
     --------
-    >>> overlap([[0.5, 0.0], [0.5, 1.0]]).tolist()
+    >>> pairwise_overlap([[0.5, 0.0], [0.5, 1.0]]).tolist()
     [[0.5, 0.5], [0.5, 1.0]]
     """
     if sparse.issparse(P):
         matrix = sparse.csr_array(P, dtype=np.float64)
-        checks.probabilities("P", matrix.data)
+        checks.check_probabilities("P", matrix.data)
     else:
-        matrix = checks.probabilities("P", P)
+        matrix = checks.check_probabilities("P", P)
     if matrix.ndim != 2:
         raise ValueError(f"P must have two dimensions; got shape {matrix.shape}")
     sums = np.asarray(matrix.sum(axis=0))
@@ -170,7 +172,7 @@ def overlap(P: ArrayLike | sparse.sparray | sparse.spmatrix) -> FloatArray:
     return dense
 
 
-def _unnormalised(
+def _unnormalised_weights(
     kind: str, subject: IntArray, predicate: IntArray, object: IntArray
 ) -> FloatArray:
     if kind == "instance":

@@ -15,7 +15,7 @@ from estimators.design import Design
 from estimators.estimate import Estimate
 
 
-def unseen(
+def estimate_unseen_facts(
     counts: ArrayLike,
     n_documents: int,
     *,
@@ -50,8 +50,8 @@ def unseen(
         Influence M_d/π_d (residuals with features, scaled up by their leverage); degrees of freedom
         n_d − 1 − k, certain documents not counted. NaN without an annotated document; the variance
         is NaN with a single one. ``anticipated`` is the variance that half a missed fact would give
-        (:func:`half_a_fact`): where none was found, none is seen, and yet the next document may
-        have one.
+        (:func:`half_fact_changes`): where none was found, none is seen, and yet the next document
+        may have one.
 
     Raises
     ------
@@ -65,11 +65,11 @@ def unseen(
 
     Examples
     --------
-    >>> estimate = unseen([2, 4], 10)
+    >>> estimate = estimate_unseen_facts([2, 4], 10)
     >>> estimate.value, round(estimate.variance, 6), estimate.degrees_of_freedom
     (30.0, 80.0, 1.0)
     """
-    missed = checks.non_negative("counts", counts)
+    missed = checks.check_non_negative("counts", counts)
     if missed.ndim != 1 or missed.size > n_documents:
         raise ValueError(
             f"counts must be one number a document, at most {n_documents}; got shape {missed.shape}"
@@ -79,7 +79,9 @@ def unseen(
     beta = document_probabilities(missed.size, n_documents, inclusion)
     terms, value, used = missed / beta, float(np.sum(missed / beta)), 0
     if features is not None:
-        terms, value, used = _regression(missed, beta, n_documents, features, feature_totals)
+        terms, value, used = _regression_estimate(
+            missed, beta, n_documents, features, feature_totals
+        )
     variance = Design(beta, cluster=np.arange(missed.size), beta=beta).variance(terms)
     return Estimate(
         value,
@@ -87,11 +89,11 @@ def unseen(
         int(missed.size),
         terms,
         degrees_of_freedom=_degrees_of_freedom(beta, used),
-        anticipated=half_a_fact(beta)[1],
+        anticipated=half_fact_changes(beta)[1],
     )
 
 
-def half_a_fact(beta: ArrayLike) -> tuple[float, float]:
+def half_fact_changes(beta: ArrayLike) -> tuple[float, float]:
     """Return the changes of M and of its variance if annotators had found half a fact more that no
     system predicted: ``½ mean 1/π_d`` and ``½ mean (1 − π_d)/π_d²`` over the documents that were
     drawn at random.
@@ -111,10 +113,10 @@ def half_a_fact(beta: ArrayLike) -> tuple[float, float]:
 
     Examples
     --------
-    >>> half_a_fact([0.25, 0.25, 1.0])
+    >>> half_fact_changes([0.25, 0.25, 1.0])
     (2.0, 6.0)
     """
-    chance = checks.positive_probabilities("beta", beta)
+    chance = checks.check_positive_probabilities("beta", beta)
     chance = chance[chance < 1]
     if not chance.size:
         return 0.0, 0.0
@@ -152,7 +154,7 @@ def document_probabilities(n: int, n_documents: int, inclusion: ArrayLike | None
     """
     if inclusion is None:
         return np.full(n, n / n_documents)
-    beta = checks.positive_probabilities("inclusion", inclusion)
+    beta = checks.check_positive_probabilities("inclusion", inclusion)
     if beta.shape != (n,):
         raise ValueError(f"inclusion must have shape ({n},); got {beta.shape}")
     return beta
@@ -163,7 +165,7 @@ def _degrees_of_freedom(beta: FloatArray, used: int) -> float:
     return float(max(drawn - 1 - used, 0)) if drawn else np.inf
 
 
-def _regression(
+def _regression_estimate(
     missed: FloatArray,
     beta: FloatArray,
     n_documents: int,
@@ -171,12 +173,12 @@ def _regression(
     feature_totals: ArrayLike | None,
 ) -> tuple[FloatArray, float, int]:
     """Return the residual terms, the generalised regression estimate and the number of features."""
-    x = checks.finite("features", features)
+    x = checks.check_finite("features", features)
     if feature_totals is None:
         raise ValueError(
             "feature_totals, the features' sums over all documents, go with features; got none"
         )
-    sums = checks.finite("feature_totals", feature_totals)
+    sums = checks.check_finite("feature_totals", feature_totals)
     if x.ndim != 2 or x.shape[0] != missed.size or sums.shape != x.shape[1:]:
         raise ValueError(
             f"features must be ({missed.size}, k) with (k,) totals; got {x.shape} and {sums.shape}"

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from estimators import checks
-from estimators.checks import FloatArray, IntArray, Numbers, plain
-from estimators.intervals import ConfidenceInterval, score_interval, t_over_z
+from estimators.checks import FloatArray, IntArray, Numbers, float_or_array
+from estimators.intervals import ConfidenceInterval, score_interval, t_to_normal_quantile_ratio
 
 METHODS = ("wald", "wilson", "t")
 
@@ -64,7 +64,7 @@ class Estimate:
     @property
     def standard_error(self) -> Numbers:
         """Return the square root of the variance."""
-        return plain(np.sqrt(self.variance))
+        return float_or_array(np.sqrt(self.variance))
 
     def confidence_interval(
         self, confidence_level: float = 0.8, method: str = "wald"
@@ -99,13 +99,17 @@ class Estimate:
                 half_step=self.half_step,
                 agreed=self.agreed,
             )
-        half = ndtri(0.5 + checks.level(confidence_level) / 2) * np.asarray(self.standard_error)
+        half = ndtri(0.5 + checks.check_confidence_level(confidence_level) / 2) * np.asarray(
+            self.standard_error
+        )
         if method == "t":
-            half = half * t_over_z(self.degrees_of_freedom, confidence_level)
-        return ConfidenceInterval(plain(self.value - half), plain(self.value + half))
+            half = half * t_to_normal_quantile_ratio(self.degrees_of_freedom, confidence_level)
+        return ConfidenceInterval(
+            float_or_array(self.value - half), float_or_array(self.value + half)
+        )
 
 
-def with_columns(estimate: Estimate, own: Mapping[int, Estimate]) -> Estimate:
+def replace_columns(estimate: Estimate, own: Mapping[int, Estimate]) -> Estimate:
     """Return the estimates of several systems with those of some columns replaced.
 
     Parameters
@@ -126,7 +130,7 @@ def with_columns(estimate: Estimate, own: Mapping[int, Estimate]) -> Estimate:
     >>> import numpy as np
     >>> value, variance = np.array([0.5, 0.9]), np.array([0.01, 0.01])
     >>> both = Estimate(value, variance, np.array([4, 4]), np.zeros((4, 2)))
-    >>> with_columns(both, {1: Estimate(0.6, 0.02, 3, np.ones(4))}).value.tolist()
+    >>> replace_columns(both, {1: Estimate(0.6, 0.02, 3, np.ones(4))}).value.tolist()
     [0.5, 0.6]
     """
     if not own:

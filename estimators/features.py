@@ -47,7 +47,7 @@ class Features:
     Examples
     --------
     >>> import numpy as np
-    >>> found = features(np.array([[1, 0], [1, 1]]), target=[0, 1])
+    >>> found = prediction_features(np.array([[1, 0], [1, 1]]), target=[0, 1])
     >>> found.matrix.shape[1] == found.penalty.size == len(found.names), found.penalty[0].item()
     (True, 0.0)
     """
@@ -68,7 +68,7 @@ class Claims:
     Attributes
     ----------
     membership, target, team, confidence, predicate, types, subject, object, numbers, scores
-        As for :func:`features`.
+        As for :func:`prediction_features`.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class Claims:
 
     def features(self) -> Features:
         """Return the features of every prediction."""
-        return features(
+        return prediction_features(
             self.membership,
             target=self.target,
             team=self.team,
@@ -120,7 +120,7 @@ class _Columns(NamedTuple):
     matrix: sparse.csr_array
 
 
-def features(
+def prediction_features(
     membership: Matrix,
     *,
     target: ArrayLike,
@@ -174,29 +174,29 @@ def features(
 
     Examples
     --------
-    >>> found = features([[1, 0], [1, 1]], target=[0, 0])
+    >>> found = prediction_features([[1, 0], [1, 1]], target=[0, 0])
     >>> found.names[:3], found.matrix.toarray()[:, :3].tolist()
     (('1', 'system 0', 'system 1'), [[1.0, 1.0, 0.0], [1.0, 1.0, 1.0]])
     """
-    predicted = _predicted(membership)
+    predicted = _check_membership(membership)
     n, m = predicted.shape
-    code = checks.codes("target", target, n)
-    teams = np.arange(m) if team is None else checks.codes("team", team, m)
+    code = checks.check_codes("target", target, n)
+    teams = np.arange(m) if team is None else checks.check_codes("team", team, m)
     parts = [
         _Columns("1", [""], sparse.csr_array(np.ones((n, 1)))),
         _Columns("system", [f" {j}" for j in range(m)], predicted),
-        _votes(predicted, teams),
-        _crowd(predicted, code, predicate, subject, object),
+        _vote_columns(predicted, teams),
+        _agreement_columns(predicted, code, predicate, subject, object),
     ]
     if confidence is not None:
         parts.append(_confidence_ranks(predicted, confidence))
     for family, codes in (("predicate", predicate), ("types", types)):
         if codes is not None:
-            parts.append(_indicators(family, checks.codes(family, codes, n)))
+            parts.append(_indicator_columns(family, checks.check_codes(family, codes, n)))
     if scores is not None:
-        parts.append(_scores(np.asarray(scores, dtype=np.float64), n))
+        parts.append(_judge_score_columns(np.asarray(scores, dtype=np.float64), n))
     if numbers is not None:
-        parts.append(_numbers(checks.finite("numbers", numbers), n))
+        parts.append(_numeric_columns(checks.check_finite("numbers", numbers), n))
     return Features(
         matrix=sparse.csr_array(sparse.hstack([part.matrix for part in parts], format="csr")),
         penalty=np.concatenate(
@@ -206,11 +206,11 @@ def features(
     )
 
 
-def _predicted(membership: Matrix) -> sparse.csr_array:
+def _check_membership(membership: Matrix) -> sparse.csr_array:
     predicted = sparse.csr_array(
         membership, dtype=np.float64, copy=True
     )  # what follows changes it in place
-    checks.non_negative("membership", predicted.data)
+    checks.check_non_negative("membership", predicted.data)
     predicted.eliminate_zeros()
     predicted.sum_duplicates()
     for row in np.flatnonzero(np.diff(predicted.indptr) == 0):
@@ -219,7 +219,7 @@ def _predicted(membership: Matrix) -> sparse.csr_array:
     return predicted
 
 
-def _votes(predicted: sparse.csr_array, team: IntArray) -> _Columns:
+def _vote_columns(predicted: sparse.csr_array, team: IntArray) -> _Columns:
     """Return the logarithms of the number of systems, and of teams, that predict each row."""
     chooser = sparse.csr_array((np.ones(team.size), (np.arange(team.size), team)))
     systems, teams = (
@@ -231,7 +231,7 @@ def _votes(predicted: sparse.csr_array, team: IntArray) -> _Columns:
     )
 
 
-def _crowd(
+def _agreement_columns(
     predicted: sparse.csr_array,
     target: IntArray,
     predicate: ArrayLike | None,
@@ -250,7 +250,7 @@ def _crowd(
         " share of target": np.log(votes / on_target),
     }
     if predicate is not None:
-        relation = checks.codes("predicate", predicate, n)
+        relation = checks.check_codes("predicate", predicate, n)
         rows_of_relation = np.bincount(relation)[relation]
         columns[" rows of predicate"] = np.log(rows_of_relation)
         columns[" votes a row of predicate"] = np.log(
@@ -258,12 +258,15 @@ def _crowd(
         )
         for name, entity in (("subject", subject), ("object", object)):
             if entity is not None:
-                slot = checks.codes(name, entity, n) * (int(relation.max(initial=0)) + 1) + relation
+                slot = (
+                    checks.check_codes(name, entity, n) * (int(relation.max(initial=0)) + 1)
+                    + relation
+                )
                 slot = np.unique(slot, return_inverse=True)[1]
                 columns[f" votes on {name} and predicate"] = np.log(
                     np.bincount(slot, weights=votes)[slot]
                 )
-    table = np.column_stack([_standard(column) for column in columns.values()])
+    table = np.column_stack([_standardise(column) for column in columns.values()])
     return _Columns("crowd", list(columns), sparse.csr_array(table))
 
 
@@ -273,14 +276,14 @@ def _confidence_ranks(predicted: sparse.csr_array, confidence: Matrix) -> _Colum
     """
     place = predicted.tocsc()
     place.sort_indices()
-    sure = _confidences(place, confidence)
+    sure = _confidences_in_order(place, confidence)
     for j in range(predicted.shape[1]):
         span = slice(place.indptr[j], place.indptr[j + 1])
-        place.data[span] = _middle_ranks(sure[span])
+        place.data[span] = _scaled_mid_ranks(sure[span])
     return _Columns("standing", [f" {j}" for j in range(predicted.shape[1])], place.tocsr())
 
 
-def _confidences(by_system: sparse.csc_array, confidence: Matrix) -> FloatArray:
+def _confidences_in_order(by_system: sparse.csc_array, confidence: Matrix) -> FloatArray:
     """Return the confidence of each statement, in the order in which ``by_system`` stores them; NaN
     for none.
     """
@@ -309,7 +312,7 @@ def _confidences(by_system: sparse.csc_array, confidence: Matrix) -> FloatArray:
     return np.where(stored[place] == wanted, entries.data[place], np.nan)
 
 
-def _middle_ranks(values: FloatArray) -> FloatArray:
+def _scaled_mid_ranks(values: FloatArray) -> FloatArray:
     """Return ranks scaled to (−1, 1); equal values share their middle rank; 0 for NaN."""
     out, defined = np.zeros(values.size), ~np.isnan(values)
     _, place, count = np.unique(values[defined], return_inverse=True, return_counts=True)
@@ -317,7 +320,7 @@ def _middle_ranks(values: FloatArray) -> FloatArray:
     return out
 
 
-def _indicators(family: str, code: IntArray) -> _Columns:
+def _indicator_columns(family: str, code: IntArray) -> _Columns:
     """Return one 0/1 column for each code that enough rows have."""
     frequent = np.flatnonzero(np.bincount(code) >= LEAST_ROWS)
     column = np.full(int(code.max(initial=-1)) + 1, -1)
@@ -328,7 +331,7 @@ def _indicators(family: str, code: IntArray) -> _Columns:
     return _Columns(family, [f" {code}" for code in frequent], matrix)
 
 
-def _scores(values: FloatArray, n: int) -> _Columns:
+def _judge_score_columns(values: FloatArray, n: int) -> _Columns:
     """Return each judge's score, and whether the judge gave one."""
     if values.ndim != 2 or values.shape[0] != n or np.isinf(values).any():
         raise ValueError(f"scores must be ({n}, k), finite or NaN; got shape {values.shape}")
@@ -336,26 +339,26 @@ def _scores(values: FloatArray, n: int) -> _Columns:
     for place, column in enumerate(values.T):
         scored = ~np.isnan(column)
         scaled = np.zeros(n)
-        scaled[scored] = _standard(column[scored])
-        columns += [scaled[:, None], _standard(scored.astype(np.float64))[:, None]]
+        scaled[scored] = _standardise(column[scored])
+        columns += [scaled[:, None], _standardise(scored.astype(np.float64))[:, None]]
         names += [f" {place}", f" {place} is known"]
     return _Columns("judge", names, sparse.csr_array(np.hstack(columns)))
 
 
-def _numbers(values: FloatArray, n: int) -> _Columns:
+def _numeric_columns(values: FloatArray, n: int) -> _Columns:
     if values.ndim != 2 or values.shape[0] != n:
         raise ValueError(f"numbers must have shape ({n}, k); got {values.shape}")
     table = (
-        np.column_stack([_standard(column) for column in values.T])
+        np.column_stack([_standardise(column) for column in values.T])
         if values.shape[1]
         else np.zeros((n, 0))
     )
     return _Columns("number", [f" {j}" for j in range(values.shape[1])], sparse.csr_array(table))
 
 
-def _standard(column: FloatArray) -> FloatArray:
+def _standardise(column: FloatArray) -> FloatArray:
     """Return the column with mean 0 and standard deviation 1; 0 if the column is constant."""
-    column = checks.within_reach(column)
+    column = checks.scale_to_avoid_overflow(column)
     above = column - column.min(initial=np.inf)  # exactly 0 where the column is constant
     spread = float(above.std()) if above.size else 0.0
     scaled: FloatArray = (above - above.mean()) / spread if spread > 0 else np.zeros(above.size)

@@ -18,34 +18,36 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from estimators import checks
-from estimators.anticipated import overconfidence
+from estimators.anticipated import overconfidence_factor
 from estimators.checks import FloatArray, Numbers
 from estimators.design import Design
 from estimators.estimate import Estimate
-from estimators.intervals import score_interval, wilson
+from estimators.intervals import score_interval, wilson_interval
 from estimators.labelled import (
     broadcast_to_systems,
-    by_target,
+    check_labelled_rows,
     columns,
-    estimate,
-    gather,
-    labelled_targets,
+    count_labelled_targets,
+    estimate_from_terms,
+    sum_by_target,
 )
-from estimators.sums import Support, by_code
+from estimators.sums import Support, sum_by_code
 
 __all__ = [
-    "anticipated_of_systems",
     "anticipated_variance",
-    "centred",
-    "difference",
-    "hajek",
-    "inclusion_iid",
+    "anticipated_variances",
+    "centred_difference_estimate",
+    "difference_estimate",
+    "hajek_estimate",
+    "iid_inclusion_probabilities",
     "score_interval",
-    "wilson",
+    "wilson_interval",
 ]
 
 
-def inclusion_iid(P: ArrayLike, n: ArrayLike, *, target: ArrayLike | None = None) -> FloatArray:
+def iid_inclusion_probabilities(
+    P: ArrayLike, n: ArrayLike, *, target: ArrayLike | None = None
+) -> FloatArray:
     """Return the probability that each row's target is drawn at least once by independent draws of
     every system.
 
@@ -73,23 +75,23 @@ def inclusion_iid(P: ArrayLike, n: ArrayLike, *, target: ArrayLike | None = None
     Examples
     --------
     >>> import numpy as np
-    >>> inclusion_iid(np.array([[0.5], [0.5]]), np.array([2])).tolist()
+    >>> iid_inclusion_probabilities(np.array([[0.5], [0.5]]), np.array([2])).tolist()
     [0.75, 0.75]
     """
-    p = checks.probabilities("P", P)
-    draws = checks.non_negative("n", n)
+    p = checks.check_probabilities("P", P)
+    draws = checks.check_non_negative("n", n)
     if p.ndim != 2 or draws.shape != p.shape[1:]:
         raise ValueError(f"P must be (N, m) and n (m,); got {p.shape} and {draws.shape}")
-    code = None if target is None else checks.groups("target", target, p.shape[0])
+    code = None if target is None else checks.dense_codes("target", target, p.shape[0])
     if code is not None:
-        p = np.minimum(by_code(p, code, int(code.max(initial=-1)) + 1), 1.0)
+        p = np.minimum(sum_by_code(p, code, int(code.max(initial=-1)) + 1), 1.0)
     with np.errstate(divide="ignore"):
         missed = np.log1p(-p[:, draws > 0]) @ draws[draws > 0]
     chance: FloatArray = -np.expm1(missed)
     return chance if code is None else chance[code]
 
 
-def difference(
+def difference_estimate(
     p: ArrayLike,
     pi: ArrayLike,
     label: ArrayLike,
@@ -147,19 +149,19 @@ def difference(
     --------
     >>> import numpy as np
     >>> p = np.full(2, 0.25)   # two of four predictions were asked, each with probability a half
-    >>> estimate = difference(p, np.full(2, 0.5), np.array([1, 0]), np.full(2, 0.5), 0.5)
+    >>> estimate = difference_estimate(p, np.full(2, 0.5), np.array([1, 0]), np.full(2, 0.5), 0.5)
     >>> estimate.value, estimate.variance
     (0.5, 0.0625)
     """
-    rows = gather(p, pi, label, g, target, n_targets, design)
+    rows = check_labelled_rows(p, pi, label, g, target, n_targets, design)
     z = rows.a * rows.residual
     value = broadcast_to_systems(total_g, z.shape[1]) + z.sum(axis=0)
-    return estimate(
+    return estimate_from_terms(
         rows, value, z, broadcast_to_systems(total_g, z.shape[1]), anticipated=anticipated
     )
 
 
-def centred(
+def centred_difference_estimate(
     p: ArrayLike,
     pi: ArrayLike,
     label: ArrayLike,
@@ -177,41 +179,42 @@ def centred(
 
     ``π̂ = Σ_{X_i} p g + μ``, ``μ = Σ_S a (f − g) / Σ_S a``, ``V = Σ_τ (1 − π) [Σ_{x∈τ} a (f − g −
     μ)]²``. Costs nothing with a good g and saves a bad one, whose common error μ removes; a
-    constant g gives :func:`hajek`.
+    constant g gives :func:`hajek_estimate`.
 
     Parameters
     ----------
     p, pi, label, g, total_g, target, n_targets, design, anticipated
-        As for :func:`difference`.
+        As for :func:`difference_estimate`.
     total_p : float or (m,) array
         Σ p over all predictions of each system: 1 for a distribution, else the weight of a slice.
 
     Returns
     -------
     Estimate
-        As for :func:`difference`; without any label μ = 0.
+        As for :func:`difference_estimate`; without any label μ = 0.
 
     Raises
     ------
     ValueError
-        As for :func:`difference`.
+        As for :func:`difference_estimate`.
 
     Examples
     --------
     >>> import numpy as np
     >>> p = np.full(3, 0.25)
-    >>> round(centred(p, np.full(3, 0.5), np.array([1, 1, 0]), np.full(3, 0.5), 0.5).value, 4)
+    >>> round(centred_difference_estimate(p, np.full(3, 0.5), np.array([1, 1, 0]), np.full(3, 0.5),
+    ...     0.5).value, 4)
     0.6667
     """
-    rows = gather(p, pi, label, g, target, n_targets, design)
+    rows = check_labelled_rows(p, pi, label, g, target, n_targets, design)
     model = broadcast_to_systems(total_g, rows.a.shape[1])
-    mean = _ratio((rows.a * rows.residual).sum(axis=0), rows.a.sum(axis=0), empty=0.0)
+    mean = _ratio_or_nan((rows.a * rows.residual).sum(axis=0), rows.a.sum(axis=0), empty=0.0)
     z = np.where(rows.known, rows.a * (rows.residual - mean), 0.0)
     value = model + broadcast_to_systems(total_p, mean.size) * mean
-    return estimate(rows, value, z, model, anticipated=anticipated)
+    return estimate_from_terms(rows, value, z, model, anticipated=anticipated)
 
 
-def hajek(
+def hajek_estimate(
     p: ArrayLike,
     pi: ArrayLike,
     label: ArrayLike,
@@ -230,7 +233,7 @@ def hajek(
     Parameters
     ----------
     p, pi, label, target, n_targets, design
-        As for :func:`difference`.
+        As for :func:`difference_estimate`.
 
     Returns
     -------
@@ -240,22 +243,22 @@ def hajek(
     Raises
     ------
     ValueError
-        As for :func:`difference`.
+        As for :func:`difference_estimate`.
 
     Examples
     --------
     >>> import numpy as np
-    >>> round(hajek(np.full(3, 0.25), np.full(3, 0.5), np.array([1, 1, 0])).value, 4)
+    >>> round(hajek_estimate(np.full(3, 0.25), np.full(3, 0.5), np.array([1, 1, 0])).value, 4)
     0.6667
     """
-    rows = gather(p, pi, label, 0.0, target, n_targets, design)
-    mean = _ratio((rows.a * rows.residual).sum(axis=0), rows.a.sum(axis=0), empty=np.nan)
+    rows = check_labelled_rows(p, pi, label, 0.0, target, n_targets, design)
+    mean = _ratio_or_nan((rows.a * rows.residual).sum(axis=0), rows.a.sum(axis=0), empty=np.nan)
     z = np.where(rows.known, rows.a * (rows.residual - np.nan_to_num(mean)), 0.0)
-    count = labelled_targets(rows)
+    count = count_labelled_targets(rows)
     smooth = (np.nan_to_num(mean) * count + 0.5) / (count + 1)
-    weight = by_target(rows, rows.a)
+    weight = sum_by_target(rows, rows.a)
     anticipated = np.asarray(Design(rows.design.pi).variance(weight)) * smooth * (1 - smooth)
-    return estimate(rows, mean, z, np.zeros(z.shape[1]), anticipated=anticipated)
+    return estimate_from_terms(rows, mean, z, np.zeros(z.shape[1]), anticipated=anticipated)
 
 
 def anticipated_variance(
@@ -323,27 +326,27 @@ def anticipated_variance(
     if not weights.data.all():  # a stored zero times an infinite variance would be undefined
         weights = weights.copy()
         weights.eliminate_zeros()
-    checks.non_negative("p_all", weights.data)
+    checks.check_non_negative("p_all", weights.data)
     if np.shape(pi_all) != (weights.shape[0],) or np.shape(g_all) != np.shape(pi_all):
         raise ValueError(
             f"p_all, pi_all, g_all must agree; got {weights.shape}, {np.shape(pi_all)},"
             f" {np.shape(g_all)}"
         )
     n = weights.shape[0]
-    code = None if target is None else checks.groups("target", target, n)
+    code = None if target is None else checks.dense_codes("target", target, n)
     nothing = np.zeros(0, dtype=np.int64)
     own = []
     for begin, end in zip(weights.indptr, weights.indptr[1:], strict=False):
         row = weights.indices[begin:end]
-        support = Support(row, nothing, nothing) if code is None else Support.of(row, code)
+        support = Support(row, nothing, nothing) if code is None else Support.from_rows(row, code)
         own.append((support, weights.data[begin:end]))
-    total = anticipated_of_systems(
+    total = anticipated_variances(
         own, pi_all, g_all, label, g, document_term=document_term, correlation=correlation
     )
     return float(total[0]) if single else total
 
 
-def anticipated_of_systems(
+def anticipated_variances(
     own: Sequence[tuple[Support, FloatArray]],
     pi_all: ArrayLike,
     g_all: ArrayLike,
@@ -376,17 +379,21 @@ def anticipated_of_systems(
     Examples
     --------
     >>> import numpy as np
-    >>> half, both = np.full(2, 0.5), Support.of(np.arange(2), np.zeros(2, int))  # of one target
-    >>> anticipated_of_systems([(both, half)], half, half, [], []).tolist()  # (½ √¼ + ½ √¼)²
+    >>> # of one target
+    >>> half, both = np.full(2, 0.5), Support.from_rows(np.arange(2), np.zeros(2, int))
+    >>> anticipated_variances([(both, half)], half, half, [], []).tolist()  # (½ √¼ + ½ √¼)²
     [0.25]
     """
-    chance, guess = checks.probabilities("pi_all", pi_all), checks.probabilities("g_all", g_all)
+    chance, guess = (
+        checks.check_probabilities("pi_all", pi_all),
+        checks.check_probabilities("g_all", g_all),
+    )
     if guess.shape != chance.shape:
         raise ValueError(f"pi_all and g_all must agree; got {chance.shape}, {guess.shape}")
     with np.errstate(divide="ignore"):
         odds = np.sqrt(guess * (1 - guess) * (1 / chance - 1))
     odds[(guess * (1 - guess)) == 0] = 0.0
-    share = float(checks.probabilities("correlation", correlation))
+    share = float(checks.check_probabilities("correlation", correlation))
     squares = np.zeros(len(own))
     for system, (support, p) in enumerate(own):
         term = p * odds[support.row]
@@ -394,10 +401,12 @@ def anticipated_of_systems(
         if share and np.isfinite(square):  # what can never be asked stays infinite, whatever ρ
             square += share * support.sum_cross_products(term)
         squares[system] = square
-    doubted = overconfidence(*columns(checks.labels("label", label), checks.probabilities("g", g)))
+    doubted = overconfidence_factor(
+        *columns(checks.check_labels("label", label), checks.check_probabilities("g", g))
+    )
     return np.asarray(doubted * squares + np.maximum(document_term, 0.0), dtype=np.float64).ravel()
 
 
-def _ratio(above: FloatArray, below: FloatArray, *, empty: float) -> FloatArray:
+def _ratio_or_nan(above: FloatArray, below: FloatArray, *, empty: float) -> FloatArray:
     ratio: FloatArray = np.divide(above, below, out=np.full(above.shape, empty), where=below > 0)
     return ratio

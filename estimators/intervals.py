@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri, stdtrit
 
 from estimators import checks
-from estimators.checks import Numbers, plain
+from estimators.checks import Numbers, float_or_array
 
 NEARLY_ALL = 0.8
 """Share of a system's weight from which on nearly all of it counts as judged"""
@@ -36,7 +36,7 @@ class ConfidenceInterval(NamedTuple):
     high: Numbers
 
 
-def wilson(
+def wilson_interval(
     value: ArrayLike, n_effective: ArrayLike, confidence_level: float = 0.8
 ) -> ConfidenceInterval:
     """Return Wilson's score interval of a proportion.
@@ -65,21 +65,21 @@ def wilson(
 
     Examples
     --------
-    >>> low, high = wilson(0.5, 100, confidence_level=0.95)
+    >>> low, high = wilson_interval(0.5, 100, confidence_level=0.95)
     >>> print(f"{low:.4f} {high:.4f}")
     0.4038 0.5962
     """
-    p = checks.probabilities("value", value)
+    p = checks.check_probabilities("value", value)
     n = np.asarray(n_effective, dtype=np.float64)
     if not np.all(n > 0):
         raise ValueError(f"n_effective must be positive; got {n[~(n > 0)].flat[0]!r}")
-    z = ndtri(0.5 + checks.level(confidence_level) / 2)
+    z = ndtri(0.5 + checks.check_confidence_level(confidence_level) / 2)
     n = np.maximum(n, LEAST)
     shrink = 1 / (1 + z * z / n)
     centre = (p + z * z / (2 * n)) * shrink
     half = z * np.sqrt(p * (1 - p) / n + (z / (2 * n)) ** 2) * shrink
     return ConfidenceInterval(
-        plain(np.clip(centre - half, 0, 1)), plain(np.clip(centre + half, 0, 1))
+        float_or_array(np.clip(centre - half, 0, 1)), float_or_array(np.clip(centre + half, 0, 1))
     )
 
 
@@ -169,7 +169,9 @@ def score_interval(
         if np.any(array < 0):
             raise ValueError(f"{name} must be at least 0; got {array[array < 0].flat[0]!r}")
     with np.errstate(invalid="ignore"):
-        total = np.maximum(spread, floor) * np.square(t_over_z(df, confidence_level))
+        total = np.maximum(spread, floor) * np.square(
+            t_to_normal_quantile_ratio(df, confidence_level)
+        )
     half_label = 0.5 / np.maximum(count, 1)
     lowest = np.maximum(half_label, np.minimum(0.5 * model, MODEL_LABELS / np.maximum(count, 1)))
     lowest = np.minimum(lowest, 1 - half_label)
@@ -179,7 +181,7 @@ def score_interval(
         effective = np.where(
             has_variance, centre * (1 - centre) / np.where(has_variance, total, 1.0), np.inf
         )
-    low, high = wilson(centre, effective, confidence_level)
+    low, high = wilson_interval(centre, effective, confidence_level)
     low, high = np.maximum(low - step, 0.0), np.minimum(high + step, 1.0)
     low, high = np.fmin(low, alike), np.fmax(high, alike)
     clipped = np.clip(estimate, 0, 1)
@@ -189,7 +191,8 @@ def score_interval(
     high = np.where(exact, clipped, np.where(blind, 1.0, np.maximum(high, clipped)))
     undefined = np.isnan(estimate)
     return ConfidenceInterval(
-        plain(np.where(undefined, np.nan, low)), plain(np.where(undefined, np.nan, high))
+        float_or_array(np.where(undefined, np.nan, low)),
+        float_or_array(np.where(undefined, np.nan, high)),
     )
 
 
@@ -199,7 +202,7 @@ FACTORS = {0.8: (1.49, 1.62, 1.70, 1.77, 1.85), 0.95: (1.30, 1.38, 1.43, 1.47, 1
 quantile: 200,000 paths, rounded up"""
 
 
-def interim_factor(span: float, confidence_level: float = 0.8) -> float:
+def interim_width_factor(span: float, confidence_level: float = 0.8) -> float:
     """Return the ratio of the width of an interval that is valid at every moment while the variance
     falls from `span` times its planned value to that value, to the width of one for a single look.
 
@@ -231,13 +234,14 @@ def interim_factor(span: float, confidence_level: float = 0.8) -> float:
 
     Examples
     --------
-    >>> interim_factor(5.0), interim_factor(5.0, 0.95), round(interim_factor(7.0), 3)
+    >>> (interim_width_factor(5.0), interim_width_factor(5.0, 0.95),
+    ...  round(interim_width_factor(7.0), 3))
     (1.62, 1.38, 1.659)
     """
     return float(np.interp(np.log(span), np.log(SPANS), FACTORS[confidence_level]))
 
 
-def few_left(p: ArrayLike, judged: ArrayLike) -> bool:
+def are_few_unjudged(p: ArrayLike, judged: ArrayLike) -> bool:
     """Return whether all but a few predictions may be judged; otherwise :func:`half_step` is 0.
 
     Parameters
@@ -255,10 +259,14 @@ def few_left(p: ArrayLike, judged: ArrayLike) -> bool:
     Examples
     --------
     >>> import numpy as np
-    >>> few_left(np.full(10, 0.1), np.full(9, 0.1)), few_left(np.full(100, 0.01), np.full(50, 0.01))
+    >>> (are_few_unjudged(np.full(10, 0.1), np.full(9, 0.1)),
+    ...  are_few_unjudged(np.full(100, 0.01), np.full(50, 0.01)))
     (True, False)
     """
-    weight, judged_weight = checks.non_negative("p", p), checks.non_negative("judged", judged)
+    weight, judged_weight = (
+        checks.check_non_negative("p", p),
+        checks.check_non_negative("judged", judged),
+    )
     left = np.count_nonzero(weight) - np.count_nonzero(judged_weight)
     total = float(weight.sum())
     return bool(
@@ -266,7 +274,7 @@ def few_left(p: ArrayLike, judged: ArrayLike) -> bool:
     )
 
 
-def half_step(p: ArrayLike, judged: ArrayLike) -> float:
+def half_label_step(p: ArrayLike, judged: ArrayLike) -> float:
     """Return half of the change of the score by one more right prediction, if all but a few
     predictions are judged; else 0.
 
@@ -295,12 +303,12 @@ def half_step(p: ArrayLike, judged: ArrayLike) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> round(half_step(np.full(10, 0.1), np.arange(10) < 9), 3)   # one of ten is left
+    >>> round(half_label_step(np.full(10, 0.1), np.arange(10) < 9), 3)   # one of ten is left
     0.05
-    >>> half_step(np.full(100, 0.01), np.arange(100) < 50)
+    >>> half_label_step(np.full(100, 0.01), np.arange(100) < 50)
     0.0
     """
-    weight = checks.non_negative("p", p)
+    weight = checks.check_non_negative("p", p)
     is_judged = np.asarray(judged, dtype=np.bool_)
     if weight.shape != is_judged.shape:
         raise ValueError(f"p and judged must agree; got {weight.shape} and {is_judged.shape}")
@@ -310,7 +318,7 @@ def half_step(p: ArrayLike, judged: ArrayLike) -> float:
     return 0.5 * float(left @ left) / total if left.size and few else 0.0
 
 
-def t_over_z(degrees_of_freedom: ArrayLike, confidence_level: float) -> Numbers:
+def t_to_normal_quantile_ratio(degrees_of_freedom: ArrayLike, confidence_level: float) -> Numbers:
     """Return Student's quantile over the normal one: how much wider an interval is with few degrees
     of freedom.
 
@@ -328,11 +336,12 @@ def t_over_z(degrees_of_freedom: ArrayLike, confidence_level: float) -> Numbers:
 
     Examples
     --------
-    >>> round(t_over_z(9, 0.8), 3), t_over_z(float("inf"), 0.8), t_over_z(0, 0.8)
+    >>> (round(t_to_normal_quantile_ratio(9, 0.8), 3),
+    ...  t_to_normal_quantile_ratio(float("inf"), 0.8), t_to_normal_quantile_ratio(0, 0.8))
     (1.079, 1.0, inf)
     """
     df = np.asarray(degrees_of_freedom, dtype=np.float64)
-    middle = 0.5 + checks.level(confidence_level) / 2
+    middle = 0.5 + checks.check_confidence_level(confidence_level) / 2
     with np.errstate(invalid="ignore"):
         ratio = np.where(df > 0, stdtrit(np.where(df > 0, df, 1.0), middle) / ndtri(middle), np.inf)
-    return plain(np.where(np.isposinf(df), 1.0, ratio))
+    return float_or_array(np.where(np.isposinf(df), 1.0, ratio))

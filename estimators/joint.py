@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from estimators import checks
-from estimators.checks import BoolArray, FloatArray, IntArray, plain
+from estimators.checks import BoolArray, FloatArray, IntArray, float_or_array
 from estimators.estimate import Estimate
-from estimators.mixture import Draws, mixture_weights, proposal, read_draws
+from estimators.mixture import Draws, check_draws, mixture_weights, proposal_probabilities
 from estimators.pool import joint_recall, pool_recall, pooled_recall
 
 __all__ = [
-    "f1",
+    "joint_f1",
     "joint_precision",
     "joint_recall",
     "joint_terms",
@@ -29,7 +29,7 @@ __all__ = [
     "pool_recall",
     "pooled_recall",
     "precision_variance",
-    "proposal",
+    "proposal_probabilities",
     "simple_precision",
 ]
 
@@ -74,16 +74,18 @@ def simple_precision(label: ArrayLike, system: ArrayLike, m: int, *, ddof: int =
     >>> result.variance.round(4).tolist()
     [0.0741, 0.0]
     """
-    values = checks.labels("label", label)
+    values = checks.check_labels("label", label)
     if values.ndim != 1:
         raise ValueError(f"label must have one dimension; got shape {values.shape}")
-    draws = read_draws(_own_only(system, values.size, m), system, values, np.eye(m))
+    draws = check_draws(
+        _single_owner_probabilities(system, values.size, m), system, values, np.eye(m)
+    )
     labelled = ~np.isnan(values)
     counts = draws.counts(labelled)
     terms = np.zeros((values.size, m))
     rows = np.flatnonzero(labelled)
     terms[rows, draws.system[rows]] = values[rows] / counts[draws.system[rows]]
-    return _from_terms(terms, labelled[:, None] & (draws.P > 0), counts, draws, ddof)
+    return _estimate_from_terms(terms, labelled[:, None] & (draws.P > 0), counts, draws, ddof)
 
 
 def joint_precision(
@@ -147,9 +149,9 @@ def joint_precision(
     >>> result.value.round(4).tolist()
     [1.3333, 0.8]
     """
-    draws = read_draws(P, system, label, overlap, method=method)
+    draws = check_draws(P, system, label, overlap, method=method)
     terms, counted = _precision_terms(draws, method)
-    return _from_terms(terms, counted, (counted & (draws.P > 0)).sum(axis=0), draws, ddof)
+    return _estimate_from_terms(terms, counted, (counted & (draws.P > 0)).sum(axis=0), draws, ddof)
 
 
 def joint_terms(
@@ -181,7 +183,7 @@ def joint_terms(
     >>> joint_terms(P, [0, 1], [1, 0], overlap).round(4).tolist()
     [[1.0, 0.0], [0.0, 0.0]]
     """
-    return _precision_terms(read_draws(P, system, label, overlap, method=method), method)[0]
+    return _precision_terms(check_draws(P, system, label, overlap, method=method), method)[0]
 
 
 def precision_variance(
@@ -226,7 +228,7 @@ def precision_variance(
     return np.asarray(joint_precision(P, system, label, overlap, method=method, ddof=ddof).variance)
 
 
-def f1(precision: Estimate, recall: Estimate) -> Estimate:
+def joint_f1(precision: Estimate, recall: Estimate) -> Estimate:
     """Return F1 = 2 π r / (π + r), its variance by the delta method from the joint covariance of
     both.
 
@@ -259,7 +261,7 @@ def f1(precision: Estimate, recall: Estimate) -> Estimate:
     Examples
     --------
     >>> half = Estimate(0.5, 0.01, 100, np.array([0.08, -0.06]))
-    >>> result = f1(half, half)
+    >>> result = joint_f1(half, half)
     >>> result.value, round(result.variance, 6)
     (0.5, 0.01)
     """
@@ -267,15 +269,17 @@ def f1(precision: Estimate, recall: Estimate) -> Estimate:
     nothing = p + r == 0
     total = np.where(nothing, 1.0, p + r)
     by_p, by_r = (np.where(nothing, 0.5, 2 * (part / total) ** 2) for part in (r, p))
-    a, b = _fitting(precision.influence, recall.influence)
+    a, b = _pad_to_same_rows(precision.influence, recall.influence)
     influence = by_p * a + by_r * b
     beyond = np.maximum(recall.variance - np.einsum("t...,t...->...", b, b), 0)
     return Estimate(
-        value=plain(2 * p * r / total),
-        variance=plain(np.einsum("t...,t...->...", influence, influence) + by_r**2 * beyond),
-        n=_count(np.minimum(precision.n, recall.n)),
+        value=float_or_array(2 * p * r / total),
+        variance=float_or_array(
+            np.einsum("t...,t...->...", influence, influence) + by_r**2 * beyond
+        ),
+        n=_count_as_number(np.minimum(precision.n, recall.n)),
         influence=influence,
-        degrees_of_freedom=plain(
+        degrees_of_freedom=float_or_array(
             np.minimum(precision.degrees_of_freedom, recall.degrees_of_freedom)
         ),
     )
@@ -296,7 +300,7 @@ def _precision_terms(draws: Draws, method: str) -> tuple[FloatArray, BoolArray]:
     return terms, counted
 
 
-def _from_terms(
+def _estimate_from_terms(
     terms: FloatArray, counted: BoolArray, n: IntArray, draws: Draws, ddof: int
 ) -> Estimate:
     """Return the Estimate whose values are the column sums of `terms`; NaN for a system with n =
@@ -313,18 +317,18 @@ def _from_terms(
     )
 
 
-def _own_only(system: ArrayLike, n: int, m: int) -> FloatArray:
+def _single_owner_probabilities(system: ArrayLike, n: int, m: int) -> FloatArray:
     """Return a P in which every draw is predicted only by its own system."""
     if isinstance(m, bool) or int(m) != m or m < 1:
         raise ValueError(f"m must be a whole number of 1 or more; got {m!r}")
-    codes = checks.codes("system", system, n)
+    codes = checks.check_codes("system", system, n)
     if (codes >= m).any():
         raise ValueError(f"system must be less than {m}; got {int(codes.max())}")
     own: BoolArray = codes[:, None] == np.arange(m)
     return own.astype(np.float64)
 
 
-def _fitting(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _pad_to_same_rows(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return both influences with equally many rows; zeros are appended to the shorter one."""
     if a.ndim != b.ndim or a.shape[1:] != b.shape[1:] or len(a) > len(b):
         raise ValueError(
@@ -334,6 +338,6 @@ def _fitting(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     return np.pad(a, padding), b
 
 
-def _count(n: ArrayLike) -> int | IntArray:
+def _count_as_number(n: ArrayLike) -> int | IntArray:
     array = np.asarray(n, dtype=np.int64)
     return int(array) if array.ndim == 0 else array

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from estimators import checks
-from estimators.checks import BoolArray, FloatArray, IntArray, plain
+from estimators.checks import BoolArray, FloatArray, IntArray, float_or_array
 from estimators.design import Design, target_probabilities
 from estimators.estimate import Estimate
-from estimators.sums import by_code
+from estimators.sums import sum_by_code
 
 
 class Rows(NamedTuple):
@@ -29,7 +29,7 @@ class Rows(NamedTuple):
     """(m,) 1 if all labels of a system are 1, 0 if all are 0, else NaN"""
 
 
-def gather(
+def check_labelled_rows(
     p: ArrayLike,
     pi: ArrayLike,
     label: ArrayLike,
@@ -41,18 +41,23 @@ def gather(
     """Return the checked rows; the arguments are those of
     :func:`estimators.horvitz_thompson.difference`.
     """
-    weight, chance = checks.non_negative("p", p), checks.positive_probabilities("pi", pi)
+    weight, chance = (
+        checks.check_non_negative("p", p),
+        checks.check_positive_probabilities("pi", pi),
+    )
     single = weight.ndim == 1
     n = weight.shape[0]
     if chance.shape != (n,):
         raise ValueError(f"pi must have shape ({n},), one for each row of p; got {chance.shape}")
-    weight, f, guess = columns(weight, checks.labels("label", label), checks.probabilities("g", g))
+    weight, f, guess = columns(
+        weight, checks.check_labels("label", label), checks.check_probabilities("g", g)
+    )
     for name, array in (("label", f), ("g", guess)):
         if array.shape not in ((n, 1), weight.shape, (1, 1)):
             raise ValueError(
                 f"{name} must have {n} rows and one column or {weight.shape[1]}; got {array.shape}"
             )
-    code = np.arange(n) if target is None else checks.codes("target", target, n)
+    code = np.arange(n) if target is None else checks.check_codes("target", target, n)
     labelled = ~np.isnan(f) & (weight > 0)
     if design is None:
         design = Design(target_probabilities(chance, code, n_targets=n_targets))
@@ -84,24 +89,24 @@ def columns(*arrays: FloatArray) -> list[FloatArray]:
 
 def broadcast_to_systems(values: ArrayLike, m: int) -> FloatArray:
     """Return one total for each system, given those or one total for all."""
-    array = checks.finite("total_g", values)
+    array = checks.check_finite("total_g", values)
     if array.shape not in ((), (m,), (1,)):
         raise ValueError(f"totals must be one number or have shape ({m},); got {array.shape}")
     return np.broadcast_to(array, (m,)).astype(np.float64)
 
 
-def by_target(rows: Rows, z: FloatArray) -> FloatArray:
+def sum_by_target(rows: Rows, z: FloatArray) -> FloatArray:
     """Return the terms (n, m) summed per target."""
-    return by_code(z, rows.target, rows.design.pi.size)
+    return sum_by_code(z, rows.target, rows.design.pi.size)
 
 
-def labelled_targets(rows: Rows) -> IntArray:
+def count_labelled_targets(rows: Rows) -> IntArray:
     """Return the number of labelled targets in each system's support."""
-    counts: IntArray = (by_target(rows, rows.known.astype(np.float64)) > 0).sum(axis=0)
+    counts: IntArray = (sum_by_target(rows, rows.known.astype(np.float64)) > 0).sum(axis=0)
     return counts
 
 
-def estimate(
+def estimate_from_terms(
     rows: Rows,
     value: FloatArray,
     z: FloatArray,
@@ -112,9 +117,9 @@ def estimate(
     """Return the estimate with the terms z (n, m) as its influence; as plain numbers if there is
     one system.
     """
-    influence = by_target(rows, z)
+    influence = sum_by_target(rows, z)
     variance = np.where(np.isnan(value), np.nan, rows.design.variance(influence))
-    count = labelled_targets(rows)
+    count = count_labelled_targets(rows)
     floor = np.broadcast_to(np.asarray(anticipated, dtype=np.float64), value.shape)
     if not rows.single:
         return Estimate(
@@ -131,7 +136,7 @@ def estimate(
         float(variance[0]),
         int(count[0]),
         influence[:, 0],
-        anticipated=plain(floor[0]),
-        total_g=plain(total_g[0]),
-        agreed=plain(rows.agreed[0]),
+        anticipated=float_or_array(floor[0]),
+        total_g=float_or_array(total_g[0]),
+        agreed=float_or_array(rows.agreed[0]),
     )

@@ -21,7 +21,7 @@ from estimators.estimate import Estimate
 from estimators.recall import Recall
 
 
-def found_share(
+def marked_share(
     true: ArrayLike,
     marked: ArrayLike,
     weight: ArrayLike,
@@ -73,14 +73,14 @@ def found_share(
     --------
     >>> design = Design(np.array([1.0, 1.0, 1.0, 0.5, 0.5]), cluster=[-1, -1, -1, 0, 1], beta=0.5)
     >>> marked, one = [True, False, False], np.ones(3)
-    >>> share = found_share([1, 1, 0], marked, one, one, [0, 1, 1], design)
+    >>> share = marked_share([1, 1, 0], marked, one, one, [0, 1, 1], design)
     >>> share.value, share.n
     (0.5, 2)
     """
-    f = checks.labels("true", true)
-    chance = checks.positive_probabilities("pi", pi)
-    inside = checks.codes("document", document, f.size, lowest=-1)
-    code = np.arange(f.size) if target is None else checks.codes("target", target, f.size)
+    f = checks.check_labels("true", true)
+    chance = checks.check_positive_probabilities("pi", pi)
+    inside = checks.check_codes("document", document, f.size, lowest=-1)
+    code = np.arange(f.size) if target is None else checks.check_codes("target", target, f.size)
     beta = np.ones(0) if design.beta is None else design.beta
     certain = chance >= 1
     if (
@@ -94,7 +94,7 @@ def found_share(
         )
     counts = (inside >= 0) & (f == 1)
     document_of = np.maximum(inside, 0)
-    term = np.where(counts, checks.non_negative("weight", weight) / chance, 0.0)
+    term = np.where(counts, checks.check_non_negative("weight", weight) / chance, 0.0)
     scaled = term / (beta[document_of] if beta.size else 1.0)
     mark = np.asarray(marked, dtype=np.bool_)
     total = float(scaled.sum())
@@ -113,7 +113,7 @@ def found_share(
     return Estimate(value, variance, n, influence, degrees_of_freedom=df)
 
 
-def with_misses(found: Recall, share: Estimate) -> Recall:
+def correct_recall_for_misses(found: Recall, share: Estimate) -> Recall:
     """Return ``found`` with M/c instead of M: ``r_i = T_i / (T + M/c)``, its variance by the delta
     method.
 
@@ -122,7 +122,7 @@ def with_misses(found: Recall, share: Estimate) -> Recall:
     found : Recall
         From :func:`estimators.recall.recall`.
     share : Estimate
-        c, from :func:`found_share` with ``found.design``.
+        c, from :func:`marked_share` with ``found.design``.
 
     Returns
     -------
@@ -132,10 +132,12 @@ def with_misses(found: Recall, share: Estimate) -> Recall:
 
     Examples
     --------
-    >>> from estimators.recall import recall
-    >>> plain = recall([[1], [1]], np.ones(2), [1, 1], np.full(2, 0.5), [1.0], 1.0, [1, 1, 0, 0], 4)
+    >>> from estimators.recall import estimate_recall
+    >>> plain = estimate_recall([[1], [1]], np.ones(2), [1, 1], np.full(2, 0.5), [1.0], 1.0,
+    ...     [1, 1, 0, 0], 4)
     >>> half = Estimate(0.5, 0.0, 9, np.zeros(6))
-    >>> with_misses(plain, half).recall.value.round(4).tolist(), plain.recall.value.tolist()
+    >>> (correct_recall_for_misses(plain, half).recall.value.round(4).tolist(),
+    ...  plain.recall.value.tolist())
     ([0.3333], [0.5])
     """
     c = float(share.value)

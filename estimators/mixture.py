@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from estimators import checks
 from estimators.checks import BoolArray, FloatArray, IntArray
-from estimators.sums import by_code
+from estimators.sums import sum_by_code
 
 METHODS = ("heuristic", "balance", "uniform")
 ENTRIES_AT_A_TIME = 1_000_000
@@ -61,15 +61,15 @@ def mixture_weights(overlap: ArrayLike, n: ArrayLike, *, method: str = "heuristi
     """
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
-    counts = checks.non_negative("n", n)
-    return _shares(
-        _read_overlap(overlap, counts.size),
+    counts = checks.check_non_negative("n", n)
+    return _mixture_shares(
+        _check_overlap(overlap, counts.size),
         np.broadcast_to(counts, (counts.size, counts.size)),
         method,
     )
 
 
-def _shares(overlap: FloatArray, counts: FloatArray, method: str) -> FloatArray:
+def _mixture_shares(overlap: FloatArray, counts: FloatArray, method: str) -> FloatArray:
     """Return w_ij where n_j is `counts` (m, m), row i for the score of system i."""
     pull = {
         "heuristic": overlap * counts,
@@ -81,7 +81,7 @@ def _shares(overlap: FloatArray, counts: FloatArray, method: str) -> FloatArray:
     return shares
 
 
-def proposal(P: ArrayLike, W: ArrayLike) -> FloatArray:
+def proposal_probabilities(P: ArrayLike, W: ArrayLike) -> FloatArray:
     """Return q_i(x) = Σ_j w_ij p_j(x) of every instance x and system i, shape (n, m).
 
     Parameters
@@ -107,10 +107,11 @@ def proposal(P: ArrayLike, W: ArrayLike) -> FloatArray:
 
     Examples
     --------
-    >>> proposal([[0.5, 0.0], [0.5, 1.0]], [[0.4, 0.6], [0.25, 0.75]]).round(3).tolist()
+    >>> proposal_probabilities([[0.5, 0.0], [0.5, 1.0]],
+    ...     [[0.4, 0.6], [0.25, 0.75]]).round(3).tolist()
     [[0.2, 0.125], [0.8, 0.875]]
     """
-    probability, weight = checks.probabilities("P", P), checks.probabilities("W", W)
+    probability, weight = checks.check_probabilities("P", P), checks.check_probabilities("W", W)
     if probability.ndim != 2 or weight.shape != (probability.shape[1],) * 2:
         raise ValueError(
             f"P must be (n, m) and W (m, m); got {probability.shape} and {weight.shape}"
@@ -166,8 +167,8 @@ class Draws:
         `label` is known.
         """
         labelled = ~np.isnan(self.label)
-        counts = by_code(labelled.astype(np.float64), self.system, self.n_systems).T
-        weight = _shares(self.overlap, counts, method)
+        counts = sum_by_code(labelled.astype(np.float64), self.system, self.n_systems).T
+        weight = _mixture_shares(self.overlap, counts, method)
         by_draw = np.divide(weight, counts, out=np.zeros_like(weight), where=counts > 0).T
         step = max(1, ENTRIES_AT_A_TIME // max(self.n_systems, 1))
         for start in range(0, self.system.size, step):
@@ -186,9 +187,9 @@ class Draws:
         with divisor n_j − ddof; NaN from a system of which no more than ddof draws count. Terms are
         (n,), or (n, m) with a column for each score.
         """
-        counts = by_code(counted.astype(np.float64), self.system, self.n_systems)
+        counts = sum_by_code(counted.astype(np.float64), self.system, self.n_systems)
         residual = np.where(counted, terms, 0.0)
-        sums = by_code(residual, self.system, self.n_systems)
+        sums = sum_by_code(residual, self.system, self.n_systems)
         residual -= np.divide(sums, counts, out=np.zeros_like(sums), where=counts > 0)[self.system]
         scale = np.full(counts.shape, np.nan)
         np.divide(counts, counts - ddof, out=scale, where=counts > ddof)
@@ -197,7 +198,7 @@ class Draws:
         return residual
 
 
-def read_draws(
+def check_draws(
     P: ArrayLike,
     system: ArrayLike,
     label: ArrayLike,
@@ -213,11 +214,11 @@ def read_draws(
     a prediction that i does not make (p_i = 0) counts as labelled, and not right, as soon as
     anybody's column has a label.
     """
-    probability = checks.probabilities("P", P)
+    probability = checks.check_probabilities("P", P)
     if probability.ndim != 2:
         raise ValueError(f"P must have two dimensions; got shape {probability.shape}")
     n, m = probability.shape
-    drawn_from = checks.codes("system", system, n)
+    drawn_from = checks.check_codes("system", system, n)
     if (drawn_from >= m).any():
         raise ValueError(f"system must be less than {m}; got {int(drawn_from.max())}")
     own = probability[np.arange(n), drawn_from]
@@ -225,20 +226,20 @@ def read_draws(
         raise ValueError(
             f"P of a draw under its own system must be positive; got 0.0 for draw {row}"
         )
-    shared = np.zeros((m, m)) if overlap is None else _read_overlap(overlap, m)
+    shared = np.zeros((m, m)) if overlap is None else _check_overlap(overlap, m)
     if method != "heuristic":
-        return Draws(probability, drawn_from, _labels_by_system(label, probability), shared)
+        return Draws(probability, drawn_from, _label_columns(label, probability), shared)
     if overlap is None:
         raise ValueError("overlap is needed for the heuristic weights; got None")
     for empty in np.flatnonzero(np.diag(shared)[drawn_from] == 0):
         raise ValueError(
             f"overlap of system {drawn_from[empty]} with itself must be positive; it has draws"
         )
-    return Draws(probability, drawn_from, _labels_by_system(label, probability), shared)
+    return Draws(probability, drawn_from, _label_columns(label, probability), shared)
 
 
-def _labels_by_system(label: ArrayLike, P: FloatArray) -> FloatArray:
-    values = checks.labels("label", label)
+def _label_columns(label: ArrayLike, P: FloatArray) -> FloatArray:
+    values = checks.check_labels("label", label)
     if values.shape not in ((P.shape[0],), P.shape):
         raise ValueError(f"label must have shape ({P.shape[0]},) or {P.shape}; got {values.shape}")
     if values.ndim == 1:
@@ -247,8 +248,8 @@ def _labels_by_system(label: ArrayLike, P: FloatArray) -> FloatArray:
     return np.where((P == 0) & judged, 0.0, values)
 
 
-def _read_overlap(overlap: ArrayLike, m: int) -> FloatArray:
-    shared = checks.non_negative("overlap", overlap)
+def _check_overlap(overlap: ArrayLike, m: int) -> FloatArray:
+    shared = checks.check_non_negative("overlap", overlap)
     if shared.shape != (m, m):
         raise ValueError(f"overlap must have shape ({m}, {m}); got {shared.shape}")
     if not np.allclose(shared, shared.T, rtol=1e-9, atol=0):

@@ -22,8 +22,8 @@ from scipy.special import expit
 
 from estimators import checks
 from estimators.checks import FloatArray, IntArray
-from estimators.features import Features, Matrix, features
-from estimators.sums import by_code
+from estimators.features import Features, Matrix, prediction_features
+from estimators.sums import sum_by_code
 
 CLIP = 0.02
 FLOOR = 0.06
@@ -63,7 +63,7 @@ class Model:
     names: tuple[str, ...]
 
 
-def guess(
+def fit_and_predict(
     membership: Matrix,
     label: ArrayLike,
     fold: ArrayLike,
@@ -80,14 +80,14 @@ def guess(
     start: Model | None = None,
 ) -> Model:
     """Return g for every prediction of the pool, learned from the existing labels, by
-    :func:`features` and :func:`fit`.
+    :func:`features` and :func:`fit_ridge_logistic`.
 
     Parameters
     ----------
     membership, target, team, confidence, predicate, types, subject, object, numbers, scores
         As for :func:`features`.
     label, fold, start
-        As for :func:`fit`.
+        As for :func:`fit_ridge_logistic`.
 
     Returns
     -------
@@ -106,16 +106,16 @@ def guess(
     >>> import numpy as np
     >>> both, label = np.repeat([1, 0], 30), np.repeat([1.0, 0.0], 30)
     >>> rows = np.arange(60)
-    >>> model = guess(np.column_stack([both, np.ones(60)]), label, rows % 5, target=rows)
+    >>> model = fit_and_predict(np.column_stack([both, np.ones(60)]), label, rows % 5, target=rows)
     >>> bool(model.g[0] > 0.8 and model.g[-1] < 0.2)
     True
     """
     code = np.asarray(target)
-    folds = checks.codes("fold", fold, code.size)
+    folds = checks.check_codes("fold", fold, code.size)
     _, first_row, group = np.unique(code, return_index=True, return_inverse=True)
     for odd in code[folds[first_row][group] != folds]:
         raise ValueError(f"fold must be one a target; target {odd} lies in several")
-    columns = features(
+    columns = prediction_features(
         membership,
         target=target,
         team=team,
@@ -127,10 +127,10 @@ def guess(
         numbers=numbers,
         scores=scores,
     )
-    return fit(columns, label, folds, start=start)
+    return fit_ridge_logistic(columns, label, folds, start=start)
 
 
-def fit(
+def fit_ridge_logistic(
     features: Features, label: ArrayLike, fold: ArrayLike, *, start: Model | None = None
 ) -> Model:
     """Return the cross-fitted ridge logistic regression of the labels on the features.
@@ -162,14 +162,14 @@ def fit(
 
     Examples
     --------
-    >>> found = features([[1, 0], [1, 1], [0, 1]], target=[0, 1, 2])
-    >>> fit(found, [float("nan")] * 3, [0, 1, 0]).g.tolist()
+    >>> found = prediction_features([[1, 0], [1, 1], [0, 1]], target=[0, 1, 2])
+    >>> fit_ridge_logistic(found, [float("nan")] * 3, [0, 1, 0]).g.tolist()
     [0.5, 0.5, 0.5]
     """
-    f, n = checks.labels("label", label), features.matrix.shape[0]
+    f, n = checks.check_labels("label", label), features.matrix.shape[0]
     if f.shape != (n,):
         raise ValueError(f"label must have shape ({n},), one a row of the features; got {f.shape}")
-    folds = checks.codes("fold", fold, n)
+    folds = checks.check_codes("fold", fold, n)
     n_folds = int(folds.max(initial=-1)) + 1
     labelled = np.flatnonzero(~np.isnan(f))
     rows = features.matrix[labelled]
@@ -178,8 +178,10 @@ def fit(
     unused = np.ones(len(features.names), dtype=np.bool_)
     unused[used] = False
     coefficients[:, unused] = 0.0
-    problem = _problem(rows[:, used], f[labelled], folds[labelled], n_folds, features.penalty[used])
-    coefficients[:, used] = _minimise(problem, coefficients[:, used].T).T
+    problem = _make_problem(
+        rows[:, used], f[labelled], folds[labelled], n_folds, features.penalty[used]
+    )
+    coefficients[:, used] = _minimise_by_newton(problem, coefficients[:, used].T).T
     g = np.empty(n)
     for begin in range(0, n, BLOCK):
         fold_of = folds[begin : begin + BLOCK]
@@ -188,7 +190,7 @@ def fit(
     return Model(np.clip(g, CLIP, 1 - CLIP), coefficients, features.names)
 
 
-def correlation(
+def error_correlation(
     label: ArrayLike,
     g: ArrayLike,
     target: ArrayLike,
@@ -226,13 +228,13 @@ def correlation(
     --------
     >>> import numpy as np
     >>> g, target, one = np.full(4, 0.5), [0, 0, 1, 1], np.ones((4, 1))
-    >>> together = correlation([1, 1, 0, 0], g, target, one, prior=(1.0, 0.0))
-    >>> apart = correlation([1, 0, 0, 1], g, target, one, prior=(1.0, 0.0))
+    >>> together = error_correlation([1, 1, 0, 0], g, target, one, prior=(1.0, 0.0))
+    >>> apart = error_correlation([1, 0, 0, 1], g, target, one, prior=(1.0, 0.0))
     >>> together, apart
     (1.0, 0.0)
     """
-    f, guess = checks.labels("label", label), checks.probabilities("g", g)
-    code = checks.codes("target", target, f.size)
+    f, guess = checks.check_labels("label", label), checks.check_probabilities("g", g)
+    code = checks.check_codes("target", target, f.size)
     predicted = sparse.csr_array(membership, dtype=np.float64, copy=True)
     predicted.eliminate_zeros()
     if guess.shape != f.shape or predicted.shape[0] != f.size:
@@ -245,17 +247,17 @@ def correlation(
     row, system = cells.coords
     pair = np.unique(code[labelled][row] * predicted.shape[1] + system, return_inverse=True)[1]
     spread = np.sqrt(guess * (1 - guess))[labelled][row]
-    shared = _products(spread, pair)
-    agreeing = _products((f - guess)[labelled][row], pair)
+    shared = _sum_of_pair_products(spread, pair)
+    agreeing = _sum_of_pair_products((f - guess)[labelled][row], pair)
     # A pair of predictions that g knows nothing of weighs ¼ + ¼.
     above, below = agreeing + 0.5 * prior[0] * prior[1], shared + 0.5 * prior[1]
     return float(np.clip(above / below, 0, 1)) if below > 0 else prior[0]
 
 
-def _products(values: FloatArray, code: IntArray) -> float:
+def _sum_of_pair_products(values: FloatArray, code: IntArray) -> float:
     """Return Σ (Σ v)² − Σ v² over the codes: twice the products of values with the same code."""
     return float(
-        np.sum(by_code(values, code, int(code.max(initial=-1)) + 1) ** 2) - np.sum(values**2)
+        np.sum(sum_by_code(values, code, int(code.max(initial=-1)) + 1) ** 2) - np.sum(values**2)
     )
 
 
@@ -295,20 +297,20 @@ def expected_error(
     >>> expected_error(half, half, [0, 0]).tolist(), expected_error(half, half, [0, 1]).tolist()
     ([0.5, 0.5], [0.25, 0.25])
     """
-    weight, guess = checks.non_negative("p", p), checks.probabilities("g", g)
+    weight, guess = checks.check_non_negative("p", p), checks.check_probabilities("g", g)
     if guess.shape != weight.shape or weight.ndim != 1:
         raise ValueError(
             f"p and g must have the same one-dimensional shape; got {weight.shape} and"
             f" {guess.shape}"
         )
     code, share = (
-        checks.groups("target", target, weight.size),
-        float(checks.probabilities("correlation", correlation)),
+        checks.dense_codes("target", target, weight.size),
+        float(checks.check_probabilities("correlation", correlation)),
     )
     v = np.maximum(guess * (1 - guess), floor)
     n_targets = int(code.max(initial=-1)) + 1
-    together = by_code(weight * np.sqrt(v), code, n_targets) ** 2
-    apart = by_code(weight**2 * v, code, n_targets)
+    together = sum_by_code(weight * np.sqrt(v), code, n_targets) ** 2
+    apart = sum_by_code(weight**2 * v, code, n_targets)
     growth = np.divide(together, apart, out=np.ones(n_targets), where=apart > 0)
     scaled: FloatArray = v * (1 - share + share * growth)[code]
     return scaled
@@ -328,7 +330,7 @@ class _Problem(NamedTuple):
     penalty: FloatArray
 
 
-def _problem(
+def _make_problem(
     rows: sparse.csr_array, f: FloatArray, fold: IntArray, n_folds: int, penalty: FloatArray
 ) -> _Problem:
     order = np.argsort(fold, kind="stable")
@@ -343,7 +345,7 @@ def _problem(
     )
 
 
-def _minimise(problem: _Problem, start: FloatArray) -> FloatArray:
+def _minimise_by_newton(problem: _Problem, start: FloatArray) -> FloatArray:
     """Return the coefficients (d, k) that minimise each fold's loss, by Newton's method with
     Hessians that are recomputed every few steps.
 
@@ -352,7 +354,7 @@ def _minimise(problem: _Problem, start: FloatArray) -> FloatArray:
     """
     beta = start.copy()
     eta = problem.x @ beta
-    loss = _loss(problem, beta, eta)
+    loss = _penalised_losses(problem, beta, eta)
     for _ in range(ROUNDS):
         inverse = _inverse_hessians(problem, beta.mean(axis=1))
         for _ in range(STEPS):
@@ -362,7 +364,7 @@ def _minimise(problem: _Problem, start: FloatArray) -> FloatArray:
             )
             move, scale = problem.x @ step, np.ones(beta.shape[1])
             while True:
-                attempt = _loss(problem, beta - scale * step, eta - scale * move)
+                attempt = _penalised_losses(problem, beta - scale * step, eta - scale * move)
                 worse = (attempt > loss + ROUNDING * np.abs(loss)) & (scale > 1e-6)
                 if not worse.any():
                     break
@@ -386,7 +388,7 @@ def _inverse_hessians(problem: _Problem, beta: FloatArray) -> FloatArray:
     return inverses
 
 
-def _loss(problem: _Problem, beta: FloatArray, eta: FloatArray) -> FloatArray:
+def _penalised_losses(problem: _Problem, beta: FloatArray, eta: FloatArray) -> FloatArray:
     """Return the penalised negative log likelihood of each fold."""
     misfit = np.einsum("nk,nk->k", problem.weight, np.logaddexp(0, eta) - problem.f * eta)
     return np.asarray(misfit + 0.5 * np.sum(problem.penalty * beta**2, axis=0))

@@ -109,9 +109,9 @@ def simultaneous_intervals(
     [(0,), (1, 2)]
     """
     score, spread = np.asarray(values, dtype=np.float64), np.array(covariance, dtype=np.float64)
-    level = checks.level(confidence_level)
+    level = checks.check_confidence_level(confidence_level)
     defined = np.isfinite(score)
-    spread = _covariance(score, spread, defined)
+    spread = _defined_covariance(score, spread, defined)
     if repeats < 100 or not degrees_of_freedom > 0:
         raise ValueError(
             f"repeats must be at least 100, degrees positive; got {repeats!r},"
@@ -122,14 +122,14 @@ def simultaneous_intervals(
     error = np.sqrt(
         np.where(variance > ROUNDING * max(np.diag(spread).max(initial=0.0), 1e-300), variance, 0.0)
     )
-    draws = _draws(spread, repeats, degrees_of_freedom, rng)
+    draws = _draw_errors(spread, repeats, degrees_of_freedom, rng)
     pairs = [
         (i, k)
         for i in range(score.size)
         for k in range(i)
         if error[i, k] > 0 and defined[i] and defined[k]
     ]
-    critical, apart = _step_down(
+    critical, apart = _step_down_test(
         draws, np.array(pairs, dtype=np.int64).reshape(-1, 2), difference, error, level
     )
     certain = (error == 0) & (np.abs(difference) > 0)
@@ -139,14 +139,14 @@ def simultaneous_intervals(
     )
 
 
-def _covariance(score: FloatArray, spread: FloatArray, defined: BoolArray) -> FloatArray:
+def _defined_covariance(score: FloatArray, spread: FloatArray, defined: BoolArray) -> FloatArray:
     if score.ndim != 1 or spread.shape != (score.size, score.size):
         raise ValueError(
             f"values must be (m,) and covariance (m, m); got {score.shape} and {spread.shape}"
         )
     spread[~defined] = 0.0
     spread[:, ~defined] = 0.0
-    checks.finite("covariance", spread)
+    checks.check_finite("covariance", spread)
     scale = np.abs(spread).max(initial=0.0)
     if not np.allclose(spread, spread.T, atol=1e-9 * scale):
         raise ValueError("covariance must be symmetric; it is not")
@@ -158,7 +158,9 @@ def _covariance(score: FloatArray, spread: FloatArray, defined: BoolArray) -> Fl
     return spread
 
 
-def _draws(spread: FloatArray, repeats: int, df: float, rng: np.random.Generator) -> FloatArray:
+def _draw_errors(
+    spread: FloatArray, repeats: int, df: float, rng: np.random.Generator
+) -> FloatArray:
     """Return (repeats, m) random errors with this covariance, which may be singular (identical
     systems).
     """
@@ -171,7 +173,7 @@ def _draws(spread: FloatArray, repeats: int, df: float, rng: np.random.Generator
     return draws if np.isinf(df) else draws / np.sqrt(rng.chisquare(df, (repeats, 1)) / df)
 
 
-def _step_down(
+def _step_down_test(
     draws: FloatArray, pairs: IntArray, difference: FloatArray, error: FloatArray, level: float
 ) -> tuple[float, BoolArray]:
     """Return the critical value of the single step, and which pairs differ, in the first step or
@@ -180,7 +182,7 @@ def _step_down(
     apart = np.zeros(difference.shape, dtype=np.bool_)
     single_step, left = 0.0, pairs
     while len(left):
-        critical = float(np.quantile(_largest(draws, left, error), level))
+        critical = float(np.quantile(_largest_abs_t(draws, left, error), level))
         single_step = single_step or critical
         falls = (
             np.abs(difference[left[:, 0], left[:, 1]]) > critical * error[left[:, 0], left[:, 1]]
@@ -192,7 +194,7 @@ def _step_down(
     return single_step, apart | apart.T
 
 
-def _largest(draws: FloatArray, pairs: IntArray, error: FloatArray) -> FloatArray:
+def _largest_abs_t(draws: FloatArray, pairs: IntArray, error: FloatArray) -> FloatArray:
     """Return the largest |t| over the pairs in each replicate."""
     left_system, right_system = pairs[:, 0], pairs[:, 1]
     scale = error[left_system, right_system]

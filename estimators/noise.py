@@ -17,17 +17,17 @@ from estimators import checks
 from estimators.checks import FloatArray
 from estimators.design import Design, target_probabilities
 from estimators.estimate import Estimate
-from estimators.horvitz_thompson import difference
+from estimators.horvitz_thompson import difference_estimate
 from estimators.labelled import columns
-from estimators.recall import Recall, Totals, from_totals
-from estimators.sums import by_code
+from estimators.recall import Recall, Totals, recall_from_totals
+from estimators.sums import sum_by_code
 
 LEAST_DOUBT = (
     0.01  # even certain judgments are checked sometimes, or errors in them would never be found
 )
 
 
-def ppi(
+def ppi_estimate(
     p: ArrayLike,
     pi: ArrayLike,
     crowd: ArrayLike,
@@ -84,23 +84,25 @@ def ppi(
     Examples
     --------
     >>> import numpy as np
-    >>> estimate = ppi(np.full(2, 0.5), np.ones(2), np.array([1.0, 1.0]), np.full(2, 0.5),
+    >>> estimate = ppi_estimate(np.full(2, 0.5), np.ones(2), np.array([1.0, 1.0]), np.full(2, 0.5),
     ...                np.array([0.0, np.nan]), np.full(2, 0.5), 0.5)
     >>> estimate.value, estimate.variance
     (0.0, 0.5)
     """
-    score, truth = checks.labels("crowd", crowd), checks.labels("expert", expert)
+    score, truth = checks.check_labels("crowd", crowd), checks.check_labels("expert", expert)
     n = np.shape(p)[0]
     for name, array in (("crowd", score), ("g", np.asarray(g)), ("expert", truth)):
         if array.shape != (n,):
             raise ValueError(f"{name} must have shape ({n},); got {array.shape}")
-    code = np.arange(n) if target is None else checks.codes("target", target, n)
-    alone = difference(p, pi, score, g, total_g, target=code, n_targets=n_targets)
+    code = np.arange(n) if target is None else checks.check_codes("target", target, n)
+    alone = difference_estimate(p, pi, score, g, total_g, target=code, n_targets=n_targets)
     design = Design(target_probabilities(pi, code, n_targets=n_targets))
-    return corrected(alone, design, p, pi, score, truth, expert_probability, target=code)
+    return correct_by_expert_checks(
+        alone, design, p, pi, score, truth, expert_probability, target=code
+    )
 
 
-def corrected(
+def correct_by_expert_checks(
     estimate: Estimate,
     design: Design,
     p: ArrayLike,
@@ -115,7 +117,7 @@ def corrected(
     """Return an estimate that is based on the crowd's scores, corrected by expert checks.
 
     Adds ``Σ_E (a/e)(f* − c)`` with a = p/π to any estimate that is a sum of terms over labelled
-    targets (difference, centred), with the variance of both phases as for :func:`ppi`. The
+    targets (difference, centred), with the variance of both phases as for :func:`ppi_estimate`. The
     correction is exactly unbiased for what the expert would have changed in all p f, whatever the
     first estimate is.
 
@@ -126,7 +128,8 @@ def corrected(
     design : Design
         Of the influence: the labelled targets, with clusters where labels came in with documents.
     p, pi, crowd, expert, expert_probability, target
-        As for :func:`ppi`; crowd and expert may be (n, m), for criteria that depend on the system.
+        As for :func:`ppi_estimate`; crowd and expert may be (n, m), for criteria that depend on the
+        system.
     scale : float or (t,) array
         What the influence was multiplied with, for :func:`estimators.design.on_common_design`;
         ``pi`` is then the system's own.
@@ -134,7 +137,7 @@ def corrected(
     Returns
     -------
     Estimate
-        With 2t rows of influence, as :func:`ppi`.
+        With 2t rows of influence, as :func:`ppi_estimate`.
 
     Raises
     ------
@@ -145,36 +148,40 @@ def corrected(
     --------
     >>> import numpy as np
     >>> half, crowd, expert = np.full(2, 0.5), np.array([1.0, 1.0]), np.array([0.0, np.nan])
-    >>> alone = difference(half, np.ones(2), crowd, half, 0.5)
-    >>> both = corrected(alone, Design(np.ones(2)), half, np.ones(2), crowd, expert, half)
+    >>> alone = difference_estimate(half, np.ones(2), crowd, half, 0.5)
+    >>> both = correct_by_expert_checks(alone, Design(np.ones(2)), half, np.ones(2), crowd, expert,
+    ...     half)
     >>> alone.value, both.value, both.variance
     (1.0, 0.0, 0.5)
     """
-    weight, chance = checks.non_negative("p", p), checks.positive_probabilities("pi", pi)
-    e = checks.positive_probabilities("expert_probability", expert_probability)
+    weight, chance = (
+        checks.check_non_negative("p", p),
+        checks.check_positive_probabilities("pi", pi),
+    )
+    e = checks.check_positive_probabilities("expert_probability", expert_probability)
     n, single = weight.shape[0], weight.ndim == 1
     for name, array in (("pi", chance), ("expert_probability", e)):
         if array.shape != (n,):
             raise ValueError(f"{name} must have shape ({n},); got {array.shape}")
     weight, score, truth = columns(
-        weight, checks.labels("crowd", crowd), checks.labels("expert", expert)
+        weight, checks.check_labels("crowd", crowd), checks.check_labels("expert", expert)
     )
     for name, array in (("crowd", score), ("expert", truth)):
         if array.shape not in ((n, 1), weight.shape):
             raise ValueError(
                 f"{name} must have {n} rows and one column or {weight.shape[1]}; got {array.shape}"
             )
-    code = np.arange(n) if target is None else checks.codes("target", target, n)
+    code = np.arange(n) if target is None else checks.check_codes("target", target, n)
     second = np.nan_to_num(weight * (truth - score)) / (chance * e)[:, None]
     n_targets = design.pi.size
     both = expert_design(chance, e, target=code, n_targets=n_targets, design=design)
     factor = np.reshape(
         np.broadcast_to(np.asarray(scale, dtype=np.float64), (n_targets,)), (n_targets, 1)
     )
-    z = np.reshape(estimate.influence, (n_targets, weight.shape[1])) + factor * by_code(
+    z = np.reshape(estimate.influence, (n_targets, weight.shape[1])) + factor * sum_by_code(
         second, code, n_targets
     )
-    influence = np.concatenate([z, by_code(np.sqrt(chance)[:, None] * second, code, n_targets)])
+    influence = np.concatenate([z, sum_by_code(np.sqrt(chance)[:, None] * second, code, n_targets)])
     value = np.asarray(estimate.value) + second.sum(axis=0)
     # Unanimous labels, unless an expert disagreed.
     agreed = np.where(np.all(second == 0, axis=0), estimate.agreed, np.nan)
@@ -204,19 +211,19 @@ def expert_design(
     n_targets: int | None = None,
     design: Design | None = None,
 ) -> Design:
-    """Return the design of the influence of :func:`ppi`: π for the t targets, then e for their
-    checks.
+    """Return the design of the influence of :func:`ppi_estimate`: π for the t targets, then e for
+    their checks.
 
     With ``z = Σ a (c − g) + Σ (a/e)(f* − c)`` and ``y = √π Σ (a/e)(f* − c)`` the variance of
-    :func:`ppi` is
+    :func:`ppi_estimate` is
     ``Σ (1 − π) z² + Σ (1 − e) y²``, so one quadratic form serves both phases.
 
     Parameters
     ----------
     pi, expert_probability : (n,) array
-        As for :func:`ppi`.
+        As for :func:`ppi_estimate`.
     target, n_targets
-        As for :func:`ppi`.
+        As for :func:`ppi_estimate`.
     design : Design, optional
         Of the t targets, in the place of ``pi``: where labels came in with documents.
 
@@ -231,8 +238,12 @@ def expert_design(
     >>> expert_design(np.array([0.5, 0.8]), np.array([0.1, 0.2])).pi.tolist()
     [0.5, 0.8, 0.1, 0.2]
     """
-    chance = checks.positive_probabilities("pi", pi)
-    code = np.arange(chance.size) if target is None else checks.codes("target", target, chance.size)
+    chance = checks.check_positive_probabilities("pi", pi)
+    code = (
+        np.arange(chance.size)
+        if target is None
+        else checks.check_codes("target", target, chance.size)
+    )
     checked = target_probabilities(expert_probability, code, n_targets=n_targets)
     labelled = (
         Design(target_probabilities(chance, code, n_targets=n_targets))
@@ -250,7 +261,7 @@ def expert_design(
     return Design(both, cluster=cluster, beta=labelled.beta, n_clusters=labelled.n_clusters)
 
 
-def corrected_recall(
+def recall_from_corrected_totals(
     found: Recall, systems: Estimate, pool: Estimate, expert_probability: ArrayLike
 ) -> Recall:
     """Return recall from totals corrected by expert checks.
@@ -266,7 +277,8 @@ def corrected_recall(
     found : Recall
         From crowd scores, see :func:`estimators.recall.recall`; t targets, then documents.
     systems, pool : Estimate
-        Its totals as :func:`corrected` returns them: 2t rows of influence, all on one design.
+        Its totals as :func:`correct_by_expert_checks` returns them: 2t rows of influence, all on
+        one design.
     expert_probability : (t,) array
         Of every target's check: as in that design.
 
@@ -274,7 +286,7 @@ def corrected_recall(
     -------
     Recall
         Its design has the t targets, their t checks, then the documents; precision as
-        :func:`corrected` returns it has its rows at the same places, so
+        :func:`correct_by_expert_checks` returns it has its rows at the same places, so
         :func:`estimators.recall.f1` joins the two.
 
     Raises
@@ -285,18 +297,18 @@ def corrected_recall(
     Examples
     --------
     >>> import numpy as np
-    >>> from estimators.recall import recall
+    >>> from estimators.recall import estimate_recall
     >>> sure, half, crowd, expert = np.ones(2), np.full(2, 0.5), np.ones(2), np.array([0.0, np.nan])
-    >>> found = recall(np.ones((2, 1)), sure, crowd, half, [1.0], 1.0, [1, 1], 2)
+    >>> found = estimate_recall(np.ones((2, 1)), sure, crowd, half, [1.0], 1.0, [1, 1], 2)
     >>> part = Design(sure), np.ones((2, 1)), sure, crowd, expert, half
-    >>> systems = corrected(found.totals.systems, *part)
-    >>> pool = corrected(found.totals.pool, part[0], np.ones(2), *part[2:])
-    >>> both = corrected_recall(found, systems, pool, half)
+    >>> systems = correct_by_expert_checks(found.totals.systems, *part)
+    >>> pool = correct_by_expert_checks(found.totals.pool, part[0], np.ones(2), *part[2:])
+    >>> both = recall_from_corrected_totals(found, systems, pool, half)
     >>> found.recall.value.tolist(), both.recall.value.tolist()
     ([0.5], [0.0])
     """
     n = found.totals.pool.influence.size
-    e = checks.positive_probabilities("expert_probability", expert_probability)
+    e = checks.check_positive_probabilities("expert_probability", expert_probability)
     if e.shape != (n,):
         raise ValueError(f"expert_probability must have shape ({n},); got {e.shape}")
     for name, estimate in (("systems", systems), ("pool", pool)):
@@ -304,7 +316,9 @@ def corrected_recall(
             raise ValueError(
                 f"{name} must have {2 * n} rows of influence; got {estimate.influence.shape[0]}"
             )
-    return from_totals(Totals(systems, pool), found.unseen, _insert_checks(found.design, n, e))
+    return recall_from_totals(
+        Totals(systems, pool), found.unseen, _insert_checks(found.design, n, e)
+    )
 
 
 def _insert_checks(design: Design, n: int, e: FloatArray) -> Design:
@@ -349,7 +363,7 @@ def expert_probabilities(a: ArrayLike, doubt: ArrayLike, *, budget: float) -> Fl
     >>> expert_probabilities(np.array([1.0, 1.0, 2.0]), np.full(3, 0.25), budget=1.0).tolist()
     [0.25, 0.25, 0.5]
     """
-    weight, unsure = checks.non_negative("a", a), checks.non_negative("doubt", doubt)
+    weight, unsure = checks.check_non_negative("a", a), checks.check_non_negative("doubt", doubt)
     if unsure.shape != weight.shape[:1]:
         raise ValueError(f"doubt must have shape {weight.shape[:1]}; got {unsure.shape}")
     if np.any(unsure > 0.25):
@@ -358,10 +372,10 @@ def expert_probabilities(a: ArrayLike, doubt: ArrayLike, *, budget: float) -> Fl
         raise ValueError(f"budget must be positive; got {budget!r}")
     squared = weight**2 if weight.ndim == 1 else (weight**2).sum(axis=1)
     size = np.sqrt(squared * np.maximum(unsure, LEAST_DOUBT))
-    return _share_out(size, budget)
+    return _capped_proportional_shares(size, budget)
 
 
-def _share_out(size: FloatArray, budget: float) -> FloatArray:
+def _capped_proportional_shares(size: FloatArray, budget: float) -> FloatArray:
     """Return min(1, λ size) with the sum ``budget``, where λ is chosen so that values cut off at 1
     are redistributed among the others.
     """

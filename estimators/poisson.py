@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from estimators import checks
 from estimators.checks import BoolArray, FloatArray, IntArray
-from estimators.sums import by_code
+from estimators.sums import sum_by_code
 
 PRECISION = 1e-12  # relative tolerance of λ
 PROGRESS = 0.995  # every stage plans for at most this share of the plan before
@@ -26,7 +26,7 @@ CLOSE = 1e-4  # relative distance to the goals that counts as converged
 LEFT_OVER = 1e-3  # share of the first λ below which it is 0, if other systems meet the goal
 
 
-def uniforms(keys: Iterable[str | bytes | int], *, key: bytes) -> FloatArray:
+def keyed_uniforms(keys: Iterable[str | bytes | int], *, key: bytes) -> FloatArray:
     """Return a number in [0, 1) for each of ``keys``, which never changes and is unpredictable
     without the secret key.
 
@@ -51,22 +51,22 @@ def uniforms(keys: Iterable[str | bytes | int], *, key: bytes) -> FloatArray:
 
     Examples
     --------
-    >>> u = uniforms(["a", "b"], key=b"secret")
-    >>> bool((0 <= u).all() and (u < 1).all() and u[0] == uniforms(["a"], key=b"secret")[0])
+    >>> u = keyed_uniforms(["a", "b"], key=b"secret")
+    >>> bool((0 <= u).all() and (u < 1).all() and u[0] == keyed_uniforms(["a"], key=b"secret")[0])
     True
     """
     if not 1 <= len(key) <= 64:
         raise ValueError(f"key must have 1 to 64 bytes; got {len(key)}")
     start = blake2b(key=key, digest_size=8)
     return (
-        np.fromiter((_bits(start.copy(), name) for name in keys), dtype=np.uint64).astype(
-            np.float64
-        )
+        np.fromiter(
+            (_hash_to_53_bits(start.copy(), name) for name in keys), dtype=np.uint64
+        ).astype(np.float64)
         * 2.0**-53
     )
 
 
-def _bits(state: blake2b, name: str | bytes | int) -> int:
+def _hash_to_53_bits(state: blake2b, name: str | bytes | int) -> int:
     state.update(name if isinstance(name, bytes) else str(name).encode())
     return int.from_bytes(state.digest(), "big") >> 11
 
@@ -120,13 +120,13 @@ def water_fill(
     """
     if not target_variance > 0:
         raise ValueError(f"target_variance must be positive; got {target_variance!r}")
-    old, size, code = _by_target(p, pi_old, v, target)
-    if _planned(size, old) <= target_variance:
+    old, size, code = _target_pi_and_size(p, pi_old, v, target)
+    if _planned_target_variance(size, old) <= target_variance:
         return old[code]
-    return _raise(old, size, _multiplier(old, size, target_variance))[code]
+    return _raised_thresholds(old, size, _solve_multiplier(old, size, target_variance))[code]
 
 
-def multiplier(
+def water_fill_multiplier(
     p: ArrayLike,
     pi_old: ArrayLike,
     v: ArrayLike,
@@ -149,14 +149,16 @@ def multiplier(
     Examples
     --------
     >>> import numpy as np
-    >>> round(multiplier(np.full(4, 0.25), np.zeros(4), 0.25, target_variance=0.0625), 6)
+    >>> round(water_fill_multiplier(np.full(4, 0.25), np.zeros(4), 0.25, target_variance=0.0625), 6)
     4.0
     """
     if not target_variance > 0:
         raise ValueError(f"target_variance must be positive; got {target_variance!r}")
-    old, size, _ = _by_target(p, pi_old, v, target)
+    old, size, _ = _target_pi_and_size(p, pi_old, v, target)
     return (
-        0.0 if _planned(size, old) <= target_variance else _multiplier(old, size, target_variance)
+        0.0
+        if _planned_target_variance(size, old) <= target_variance
+        else _solve_multiplier(old, size, target_variance)
     )
 
 
@@ -182,11 +184,11 @@ def planned_variance(
     >>> planned_variance(np.full(4, 0.25), np.full(4, 0.5), 0.25)
     0.0625
     """
-    chance, size, _ = _by_target(p, pi, v, target)
-    return _planned(size, chance)
+    chance, size, _ = _target_pi_and_size(p, pi, v, target)
+    return _planned_target_variance(size, chance)
 
 
-def next_goal(
+def next_planned_variance(
     planned: float, anticipated: float, *, target_variance: float, most: float = 4.0
 ) -> float:
     """Return the planned variance to which the next stage should raise thresholds, after earlier
@@ -220,9 +222,9 @@ def next_goal(
 
     Examples
     --------
-    >>> round(next_goal(0.04, 0.016, target_variance=0.01), 5)
+    >>> round(next_planned_variance(0.04, 0.016, target_variance=0.01), 5)
     0.02488
-    >>> round(next_goal(0.01, 0.009, target_variance=0.01), 5)
+    >>> round(next_planned_variance(0.01, 0.009, target_variance=0.01), 5)
     0.00995
     """
     for name, value in (("planned", planned), ("target_variance", target_variance)):
@@ -234,7 +236,7 @@ def next_goal(
     return PROGRESS * planned / above
 
 
-def multipliers_together(
+def joint_multipliers(
     variances: Callable[[FloatArray], FloatArray],
     goals: ArrayLike,
     alone: ArrayLike,
@@ -274,12 +276,15 @@ def multipliers_together(
     >>> def planned(both):
     ...     pi = np.minimum(1, np.sqrt(both @ both) * s)
     ...     return np.full(2, np.sum(s**2 * (1 / pi - 1)))
-    >>> both = multipliers_together(planned, [0.0625] * 2, [4.0] * 2, [0.0625] * 2)
+    >>> both = joint_multipliers(planned, [0.0625] * 2, [4.0] * 2, [0.0625] * 2)
     >>> (both**2).round(3).tolist()
     [8.0, 8.0]
     """
-    wanted, size = checks.non_negative("goals", goals), checks.non_negative("sizes", sizes)
-    by_itself = checks.non_negative("alone", alone)
+    wanted, size = (
+        checks.check_non_negative("goals", goals),
+        checks.check_non_negative("sizes", sizes),
+    )
+    by_itself = checks.check_non_negative("alone", alone)
     multipliers = by_itself
     for _ in range(TOGETHER_ROUNDS):
         now = variances(multipliers)
@@ -291,19 +296,19 @@ def multipliers_together(
     return multipliers
 
 
-def _planned(size: FloatArray, pi: FloatArray) -> float:
+def _planned_target_variance(size: FloatArray, pi: FloatArray) -> float:
     """Return ``Σ s² (1/π − 1)`` over the targets with s > 0."""
     matters = size > 0
     with np.errstate(divide="ignore", over="ignore"):
         return float(np.sum(size[matters] ** 2 * (1 / pi[matters] - 1)))
 
 
-def _by_target(
+def _target_pi_and_size(
     p: ArrayLike, pi: ArrayLike, v: ArrayLike, target: ArrayLike | None
 ) -> tuple[FloatArray, FloatArray, IntArray]:
     """Return π and s of every target, and the target of each row."""
-    weight, chance = checks.non_negative("p", p), checks.probabilities("pi", pi)
-    spread = np.broadcast_to(checks.non_negative("v", v), weight.shape)
+    weight, chance = checks.check_non_negative("p", p), checks.check_probabilities("pi", pi)
+    spread = np.broadcast_to(checks.check_non_negative("v", v), weight.shape)
     if weight.ndim != 1 or chance.shape != weight.shape:
         raise ValueError(
             f"p and pi must have the same one-dimensional shape; got {weight.shape} and"
@@ -311,37 +316,37 @@ def _by_target(
         )
     if target is None:
         return chance, weight * np.sqrt(spread), np.arange(weight.size)
-    code = checks.groups("target", target, weight.size)
+    code = checks.dense_codes("target", target, weight.size)
     n_targets = int(code.max(initial=-1)) + 1
     each = np.ones(n_targets)
     each[code] = chance
     if not np.allclose(each[code], chance, rtol=1e-9, atol=0):
         odd = np.asarray(target)[each[code] != chance][0]
         raise ValueError(f"pi must be one number a target; target {odd} has several")
-    return each, np.sqrt(by_code(weight**2 * spread, code, n_targets)), code
+    return each, np.sqrt(sum_by_code(weight**2 * spread, code, n_targets)), code
 
 
-def _raise(old: FloatArray, size: FloatArray, multiplier: float) -> FloatArray:
+def _raised_thresholds(old: FloatArray, size: FloatArray, multiplier: float) -> FloatArray:
     return np.maximum(old, np.minimum(1.0, multiplier * size))
 
 
-def _multiplier(old: FloatArray, size: FloatArray, target_variance: float) -> float:
+def _solve_multiplier(old: FloatArray, size: FloatArray, target_variance: float) -> float:
     """Return the least λ that meets the target variance; the planned variance falls in λ."""
     matters = size > 0
     old, size = old[matters], size[matters]
     low, high = 0.0, float(size.sum() / (target_variance + np.sum(size**2)))
-    while _planned(size, _raise(old, size, high)) > target_variance:
+    while _planned_target_variance(size, _raised_thresholds(old, size, high)) > target_variance:
         low, high = high, 2 * high
     while high - low > PRECISION * high:
         middle = (low + high) / 2
-        if _planned(size, _raise(old, size, middle)) > target_variance:
+        if _planned_target_variance(size, _raised_thresholds(old, size, middle)) > target_variance:
             low = middle
         else:
             high = middle
     return high
 
 
-def select(u: ArrayLike, pi: ArrayLike) -> BoolArray:
+def is_selected(u: ArrayLike, pi: ArrayLike) -> BoolArray:
     """Return which targets are selected: those with u < π.
 
     Parameters
@@ -359,11 +364,11 @@ def select(u: ArrayLike, pi: ArrayLike) -> BoolArray:
     Examples
     --------
     >>> import numpy as np
-    >>> select(np.array([0.0, 0.5, 0.99]), np.array([0.0, 0.6, 1.0])).tolist()
+    >>> is_selected(np.array([0.0, 0.5, 0.99]), np.array([0.0, 0.6, 1.0])).tolist()
     [False, True, True]
     """
-    chance = checks.probabilities("pi", pi)
-    asked: BoolArray = _unit(u, chance) < chance
+    chance = checks.check_probabilities("pi", pi)
+    asked: BoolArray = _u_over_pi(u, chance) < chance
     return asked
 
 
@@ -377,7 +382,7 @@ def asking_order(u: ArrayLike, pi: ArrayLike) -> IntArray:
     Parameters
     ----------
     u, pi : (n,) array
-        As for :func:`select`.
+        As for :func:`is_selected`.
 
     Returns
     -------
@@ -390,13 +395,13 @@ def asking_order(u: ArrayLike, pi: ArrayLike) -> IntArray:
     >>> asking_order(np.array([0.3, 0.1, 0.9]), np.array([0.4, 0.2, 0.5])).tolist()
     [1, 0]
     """
-    chance = checks.probabilities("pi", pi)
-    asked = np.flatnonzero(select(u, chance))
-    return asked[np.argsort(_unit(u, chance)[asked] / chance[asked], kind="stable")]
+    chance = checks.check_probabilities("pi", pi)
+    asked = np.flatnonzero(is_selected(u, chance))
+    return asked[np.argsort(_u_over_pi(u, chance)[asked] / chance[asked], kind="stable")]
 
 
-def _unit(u: ArrayLike, pi: FloatArray) -> FloatArray:
-    uniform = checks.probabilities("u", u)
+def _u_over_pi(u: ArrayLike, pi: FloatArray) -> FloatArray:
+    uniform = checks.check_probabilities("u", u)
     if uniform.shape != pi.shape:
         raise ValueError(f"u and pi must have the same shape; got {uniform.shape} and {pi.shape}")
     if np.any(uniform >= 1):

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from estimators import checks
-from estimators.checks import BoolArray, FloatArray, IntArray, plain
+from estimators.checks import BoolArray, FloatArray, IntArray, float_or_array
 from estimators.estimate import Estimate
-from estimators.mixture import Draws, read_draws
+from estimators.mixture import Draws, check_draws
 
 SUPPORTS = {"common": "balance", "per_system": "heuristic"}
 ROUNDING = 1e-12
@@ -78,8 +78,8 @@ def pool_recall(
     >>> result.value, round(result.variance, 4)
     (0.75, 0.0625)
     """
-    predicted = _booleans("predicted_by_any", predicted_by_any, 1).astype(np.float64)
-    mass = _weight(weight, predicted.size)
+    predicted = _check_booleans("predicted_by_any", predicted_by_any, 1).astype(np.float64)
+    mass = _check_weight(weight, predicted.size)
     total = mass.sum()
     share = mass / total if total > 0 else np.full(predicted.size, np.nan)
     theta = (share * predicted).sum() if total > 0 else np.nan
@@ -88,8 +88,11 @@ def pool_recall(
     if document is not None:
         n_read = np.unique(document).size if n_annotated is None else n_annotated
         is_sample = n_documents is None or n_read < n_documents
-        terms = _by_document(
-            terms, checks.codes("document", document, predicted.size), n_annotated, n_documents
+        terms = _sum_by_document(
+            terms,
+            checks.check_codes("document", document, predicted.size),
+            n_annotated,
+            n_documents,
         )
     elif n_annotated is not None or n_documents is not None:
         raise ValueError("n_annotated and n_documents need document; got None")
@@ -97,8 +100,8 @@ def pool_recall(
     n = int((mass > 0).sum())
     floor = float(_half_label_variance(np.asarray(theta), np.asarray(variance), np.asarray(n)))
     return Estimate(
-        value=plain(theta),
-        variance=plain(variance),
+        value=float_or_array(theta),
+        variance=float_or_array(variance),
         n=n,
         influence=terms,
         anticipated=floor if is_sample else 0.0,
@@ -165,7 +168,9 @@ def pooled_recall(
     >>> result.value.round(3).tolist()
     [1.0, 0.5]
     """
-    draws, mass, member = _read_recall(P, system, label, overlap, membership, weight, support)
+    draws, mass, member = _check_recall_inputs(
+        P, system, label, overlap, membership, weight, support
+    )
     labelled = ~np.isnan(draws.label[:, 0])
     true_mass = np.where(labelled, draws.label[:, 0], 0.0) * mass
     inverse = draws.inverse_proposal(0, labelled, "balance")
@@ -277,7 +282,7 @@ def _half_label_variance(value: FloatArray, variance: FloatArray, n: IntArray) -
     return np.asarray(np.where(agree, p * (1 - p) / labels, 0.0))
 
 
-def _read_recall(
+def _check_recall_inputs(
     P: ArrayLike,
     system: ArrayLike,
     label: ArrayLike,
@@ -288,16 +293,16 @@ def _read_recall(
 ) -> tuple[Draws, FloatArray, BoolArray]:
     if support not in SUPPORTS:
         raise ValueError(f"support must be one of {', '.join(SUPPORTS)}; got {support!r}")
-    draws = read_draws(P, system, label, overlap, method=SUPPORTS[support])
+    draws = check_draws(P, system, label, overlap, method=SUPPORTS[support])
     if np.ndim(label) != 1:
         raise ValueError(f"label must have one dimension; got shape {np.shape(label)}")
-    member = _booleans("membership", membership, 2)
+    member = _check_booleans("membership", membership, 2)
     if member.shape != draws.P.shape:
         raise ValueError(f"membership must have shape {draws.P.shape}; got {member.shape}")
-    return draws, _weight(weight, len(member)), member
+    return draws, _check_weight(weight, len(member)), member
 
 
-def _booleans(name: str, values: ArrayLike, ndim: int) -> BoolArray:
+def _check_booleans(name: str, values: ArrayLike, ndim: int) -> BoolArray:
     array = np.asarray(values)
     if array.ndim != ndim:
         raise ValueError(f"{name} must have {ndim} dimension(s); got shape {array.shape}")
@@ -307,16 +312,16 @@ def _booleans(name: str, values: ArrayLike, ndim: int) -> BoolArray:
     return array.astype(np.bool_)
 
 
-def _weight(weight: ArrayLike | None, n: int) -> FloatArray:
+def _check_weight(weight: ArrayLike | None, n: int) -> FloatArray:
     if weight is None:
         return np.ones(n)
-    values = checks.non_negative("weight", weight)
+    values = checks.check_non_negative("weight", weight)
     if values.shape != (n,):
         raise ValueError(f"weight must have shape ({n},); got {values.shape}")
     return values
 
 
-def _by_document(
+def _sum_by_document(
     terms: FloatArray, document: IntArray, n_annotated: int | None, n_documents: int | None
 ) -> FloatArray:
     """Return the terms summed per document, scaled so that their squares sum to the cluster

@@ -129,18 +129,18 @@ def pooling_bias(
     """
     if metric not in METRICS:
         raise ValueError(f"metric must be one of {', '.join(METRICS)}; got {metric!r}")
-    member = _booleans("membership", membership, None)
+    member = _check_booleans("membership", membership, None)
     if member.ndim != 2:
         raise ValueError(f"membership must have two dimensions; got shape {member.shape}")
     n, m = member.shape
-    truth, relations = _labels(label, n), checks.groups("relation", relation, n)
-    teams, people = checks.codes("team", team, m), _booleans("human", human, (n,))
-    everything = _scores(member, truth == 1, relations, metric)
+    truth, relations = _check_labels(label, n), checks.dense_codes("relation", relation, n)
+    teams, people = checks.check_codes("team", team, m), _check_booleans("human", human, (n,))
+    everything = _pool_scores(member, truth == 1, relations, metric)
     unpooled = Scores(np.full(m, np.nan), np.full(m, np.nan), np.full(m, np.nan))
     for team_code in np.unique(teams):
         own = teams == team_code
         pooled = people | member[:, ~own].any(axis=1)
-        without = _scores(
+        without = _pool_scores(
             member[:, own], (truth == 1) & (pooled | ~member[:, own].any(axis=1)), relations, metric
         )
         for name in ("precision", "recall", "f1"):
@@ -148,7 +148,7 @@ def pooling_bias(
     return PoolingBias(everything, unpooled)
 
 
-def _scores(member: BoolArray, true: BoolArray, relation: IntArray, metric: str) -> Scores:
+def _pool_scores(member: BoolArray, true: BoolArray, relation: IntArray, metric: str) -> Scores:
     """Return the scores of the columns of `member`, where the `true` instances are true and all
     others are wrong.
     """
@@ -168,8 +168,8 @@ def _scores(member: BoolArray, true: BoolArray, relation: IntArray, metric: str)
     return Scores(precision, recall, f1)
 
 
-def _labels(label: ArrayLike, n: int) -> FloatArray:
-    values = checks.labels("label", label)
+def _check_labels(label: ArrayLike, n: int) -> FloatArray:
+    values = checks.check_labels("label", label)
     if values.shape != (n,):
         raise ValueError(f"label must have shape ({n},); got {values.shape}")
     for odd in values[(values > 0) & (values < 1)]:
@@ -177,7 +177,7 @@ def _labels(label: ArrayLike, n: int) -> FloatArray:
     return values
 
 
-def _booleans(name: str, values: ArrayLike, shape: tuple[int, ...] | None) -> BoolArray:
+def _check_booleans(name: str, values: ArrayLike, shape: tuple[int, ...] | None) -> BoolArray:
     array = np.asarray(values)
     if shape is not None and array.shape != shape:
         raise ValueError(f"{name} must have shape {shape}; got {array.shape}")

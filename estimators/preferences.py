@@ -20,9 +20,9 @@ from scipy.special import expit, logit, ndtri
 
 from estimators import checks
 from estimators.checks import FloatArray, IntArray
-from estimators.intervals import ConfidenceInterval, t_over_z
+from estimators.intervals import ConfidenceInterval, t_to_normal_quantile_ratio
 from estimators.multiple import Comparison, RankIntervals, rank_intervals, simultaneous_intervals
-from estimators.sums import by_code
+from estimators.sums import sum_by_code
 
 STEPS, TOLERANCE = 200, 1e-10
 WITHOUT_END = 15.0
@@ -73,8 +73,8 @@ class Preferences:
         ValueError
             A level that is not inside (0, 1).
         """
-        z = ndtri(0.5 + checks.level(confidence_level) / 2)
-        z = z * t_over_z(max(self.n_clusters - 1, 0), confidence_level)
+        z = ndtri(0.5 + checks.check_confidence_level(confidence_level) / 2)
+        z = z * t_to_normal_quantile_ratio(max(self.n_clusters - 1, 0), confidence_level)
         with np.errstate(invalid="ignore"):
             error = np.sqrt(np.diag(self.covariance))
         if not self.is_rate:
@@ -121,7 +121,7 @@ class _Judgments:
         return np.bincount(both, minlength=self.m).astype(np.int64)
 
 
-def _read(
+def _check_judgments(
     left: ArrayLike,
     right: ArrayLike,
     outcome: ArrayLike,
@@ -132,10 +132,12 @@ def _read(
     wrong = ~np.isin(result, (0.0, 0.5, 1.0)) & ~np.isnan(result)
     if result.ndim != 1 or wrong.any():
         raise ValueError(f"outcome must hold 1, 0.5, 0 or NaN; got {result[wrong][:1]}")
-    left_system = checks.codes("left", left, result.size)
-    right_system = checks.codes("right", right, result.size)
+    left_system = checks.check_codes("left", left, result.size)
+    right_system = checks.check_codes("right", right, result.size)
     groups = (
-        np.arange(result.size) if cluster is None else checks.codes("cluster", cluster, result.size)
+        np.arange(result.size)
+        if cluster is None
+        else checks.check_codes("cluster", cluster, result.size)
     )
     for row in np.flatnonzero(left_system == right_system):
         raise ValueError(
@@ -193,7 +195,7 @@ def win_rates(
     >>> rates.value.tolist()
     [0.875, 0.625, 0.0]
     """
-    judged = _read(left, right, outcome, cluster, n_systems)
+    judged = _check_judgments(left, right, outcome, cluster, n_systems)
     m, n = judged.m, judged.outcome.size
     met, won = np.zeros((m, m)), np.zeros((m, m))
     for system, other, points in (
@@ -224,7 +226,7 @@ def _cluster_products(terms: FloatArray, judged: _Judgments) -> FloatArray:
     k = judged.n_clusters
     if k < 2:
         return np.full((terms.shape[1], terms.shape[1]), np.nan)
-    sums = by_code(terms, judged.cluster, k)
+    sums = sum_by_code(terms, judged.cluster, k)
     covariance: FloatArray = sums.T @ sums * (k / (k - 1))
     return covariance
 
@@ -274,7 +276,7 @@ def bradley_terry(
     >>> print(round(float(np.exp(strengths.value[0] - strengths.value[1])), 6))
     3.0
     """
-    judged = _read(left, right, outcome, cluster, n_systems)
+    judged = _check_judgments(left, right, outcome, cluster, n_systems)
     if not penalty >= 0:
         raise ValueError(f"penalty must be at least 0; got {penalty!r}")
     if penalty == 0:
@@ -282,20 +284,22 @@ def bradley_terry(
     if judged.outcome.size and (judged.outcome == 0.5).all():
         raise ValueError("strengths do not exist: all judgments are ties")
     has_ties = bool((judged.outcome == 0.5).any())
-    theta = _maximise(judged, penalty, has_ties)
+    theta = _fit_strengths(judged, penalty, has_ties)
     if penalty == 0 and np.abs(theta).max(initial=0.0) > WITHOUT_END:
         raise ValueError(
             "strengths do not exist without a penalty: somebody won or tied, and never lost"
         )
-    score, information = _derivatives(judged, theta, has_ties)
-    hessian = information + _prior(judged.m, penalty, has_ties)
-    covariance = _sandwich(hessian + _level(judged.m, has_ties), _cluster_products(score, judged))
-    value, covariance = _centred(theta[: judged.m], covariance[: judged.m, : judged.m])
+    score, information = _scores_and_information(judged, theta, has_ties)
+    hessian = information + _prior_information(judged.m, penalty, has_ties)
+    covariance = _sandwich_covariance(
+        hessian + _level_constraint(judged.m, has_ties), _cluster_products(score, judged)
+    )
+    value, covariance = _centre_strengths(theta[: judged.m], covariance[: judged.m, : judged.m])
     tie = float(np.exp(theta[-1])) if has_ties else 0.0
     return Preferences(value, covariance, judged.counts(), judged.n_clusters, tie, False)
 
 
-def _sandwich(hessian: FloatArray, meat: FloatArray) -> FloatArray:
+def _sandwich_covariance(hessian: FloatArray, meat: FloatArray) -> FloatArray:
     """Return H⁻¹ M H⁻¹, with H⁻¹ as a lower bound."""
     if np.isnan(meat).any():
         return meat
@@ -306,7 +310,7 @@ def _sandwich(hessian: FloatArray, meat: FloatArray) -> FloatArray:
     return covariance
 
 
-def _centred(value: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _centre_strengths(value: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
     shift = np.eye(value.size) - 1 / max(value.size, 1)
     joint = shift @ covariance @ shift
     return shift @ value, (joint + joint.T) / 2
@@ -333,7 +337,9 @@ def _check_estimates_exist(judged: _Judgments) -> None:
     )
 
 
-def _parts(judged: _Judgments, theta: FloatArray, has_ties: bool) -> tuple[FloatArray, FloatArray]:
+def _outcome_probabilities(
+    judged: _Judgments, theta: FloatArray, has_ties: bool
+) -> tuple[FloatArray, FloatArray]:
     """Return (n, 3) the probabilities of left, tie and right, and (n, 3) which of them happened;
     both are inputs of the derivatives.
     """
@@ -349,11 +355,11 @@ def _parts(judged: _Judgments, theta: FloatArray, has_ties: bool) -> tuple[Float
     return chances, happened
 
 
-def _derivatives(
+def _scores_and_information(
     judged: _Judgments, theta: FloatArray, has_ties: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Return each judgment's score (n, d) and the information (d, d)."""
-    chances, happened = _parts(judged, theta, has_ties)
+    chances, happened = _outcome_probabilities(judged, theta, has_ties)
     n, m, rows = judged.outcome.size, judged.m, np.arange(judged.outcome.size)
     lead = np.array([0.5, 0.0, -0.5])  # sign of θ_left − θ_right for each outcome
     score = np.zeros((n, theta.size))
@@ -378,39 +384,42 @@ def _derivatives(
     return score, information
 
 
-def _prior(m: int, penalty: float, has_ties: bool) -> FloatArray:
+def _prior_information(m: int, penalty: float, has_ties: bool) -> FloatArray:
     diagonal = np.full(m + has_ties, penalty)
     diagonal[m:] = 0.0
     return np.diag(diagonal)
 
 
-def _level(m: int, has_ties: bool) -> FloatArray:
+def _level_constraint(m: int, has_ties: bool) -> FloatArray:
     """Return the constraint that fixes the common level of the strengths, which is not
     identified.
     """
     return np.pad(np.full((m, m), 1.0 / max(m, 1)), (0, int(has_ties)))
 
 
-def _loss(judged: _Judgments, theta: FloatArray, penalty: float, has_ties: bool) -> float:
-    chances, happened = _parts(judged, theta, has_ties)
+def _penalised_loss(judged: _Judgments, theta: FloatArray, penalty: float, has_ties: bool) -> float:
+    chances, happened = _outcome_probabilities(judged, theta, has_ties)
     with np.errstate(divide="ignore"):
         likelihood = np.where(happened > 0, np.log(chances), 0.0).sum()
     return float(-likelihood + 0.5 * penalty * theta[: judged.m] @ theta[: judged.m])
 
 
-def _maximise(judged: _Judgments, penalty: float, has_ties: bool) -> FloatArray:
+def _fit_strengths(judged: _Judgments, penalty: float, has_ties: bool) -> FloatArray:
     """Return strengths (and log ν) by Newton's method, with steps halved where they overshoot."""
     theta = np.zeros(judged.m + has_ties)
-    prior, level = _prior(judged.m, penalty, has_ties), _level(judged.m, has_ties)
-    loss = _loss(judged, theta, penalty, has_ties)
+    prior, level = (
+        _prior_information(judged.m, penalty, has_ties),
+        _level_constraint(judged.m, has_ties),
+    )
+    loss = _penalised_loss(judged, theta, penalty, has_ties)
     for _ in range(STEPS):
-        score, information = _derivatives(judged, theta, has_ties)
+        score, information = _scores_and_information(judged, theta, has_ties)
         gradient = score.sum(axis=0) - prior @ theta
         step = np.linalg.solve(information + prior + level, gradient)
         scale = 1.0
         while True:
             attempt = theta + scale * step
-            new = _loss(judged, attempt, penalty, has_ties)
+            new = _penalised_loss(judged, attempt, penalty, has_ties)
             if new <= loss + 1e-13 * abs(loss) or scale < 1e-8:
                 break
             scale /= 2

@@ -124,10 +124,10 @@ def prmse(
     >>> prmse([1, 2, 3], [1.0, 2.0, 3.0]).value
     nan
     """
-    ratings, score = _read(human, system)
+    ratings, score = _check_ratings(human, system)
     if error_variance is not None and not (error_variance >= 0 and math.isfinite(error_variance)):
         raise ValueError(f"error_variance must be finite and at least 0; got {error_variance!r}")
-    table = _Sums.of(ratings, score)
+    table = _Sums.from_ratings(ratings, score)
     n = table.count.size
     value, mse, spread, noise = (float(x[0]) for x in table.solve(np.ones((1, n)), error_variance))
     replicates = None
@@ -143,7 +143,9 @@ def prmse(
             n_resamples=n_resamples,
         )
     n_multiple = int((table.count > 1).sum())
-    warnings = _warnings(ratings, score, value, spread, n_multiple, random_subset, error_variance)
+    warnings = _prmse_warnings(
+        ratings, score, value, spread, n_multiple, random_subset, error_variance
+    )
     return PRMSE(value, mse, spread, noise, n, n_multiple, warnings, replicates)
 
 
@@ -159,7 +161,7 @@ class _Sums:
     score: FloatArray
 
     @classmethod
-    def of(cls, ratings: FloatArray, score: FloatArray) -> _Sums:
+    def from_ratings(cls, ratings: FloatArray, score: FloatArray) -> _Sums:
         has_rating = ~np.isnan(ratings)
         rated = has_rating.any(axis=1)
         has_rating, ratings = has_rating[rated], ratings[rated]
@@ -191,7 +193,7 @@ class _Sums:
         return value, mse, spread, noise
 
 
-def _warnings(
+def _prmse_warnings(
     ratings: FloatArray,
     score: FloatArray,
     value: float,
@@ -202,7 +204,7 @@ def _warnings(
 ) -> tuple[str, ...]:
     warnings = ["Report PRMSE beside other measures of agreement, never by itself."]
     if error_variance is None:
-        warnings += _about_the_subset(ratings, n_multiple, random_subset)
+        warnings += _subset_warnings(ratings, n_multiple, random_subset)
     given = ratings[~np.isnan(ratings)]
     if given.size and np.ptp(given) == 0:
         warnings.append("All ratings are equal, so PRMSE is undefined.")
@@ -212,10 +214,10 @@ def _warnings(
         )
     if value > 1:
         warnings.append("PRMSE comes out above 1, by chance: more responses need two ratings.")
-    return (*warnings, *_about_raters(ratings, score))
+    return (*warnings, *_rater_warnings(ratings, score))
 
 
-def _about_the_subset(ratings: FloatArray, n_multiple: int, random_subset: bool) -> list[str]:
+def _subset_warnings(ratings: FloatArray, n_multiple: int, random_subset: bool) -> list[str]:
     if n_multiple == 0:
         return ["No response has two ratings, so PRMSE is undefined."]
     warnings = []
@@ -233,7 +235,7 @@ def _about_the_subset(ratings: FloatArray, n_multiple: int, random_subset: bool)
     return warnings
 
 
-def _about_raters(ratings: FloatArray, score: FloatArray) -> list[str]:
+def _rater_warnings(ratings: FloatArray, score: FloatArray) -> list[str]:
     """Return sentences about the variance between raters, and whether they rated different
     responses.
     """
@@ -251,7 +253,7 @@ def _about_raters(ratings: FloatArray, score: FloatArray) -> list[str]:
     log_error = np.array([math.sqrt(2 / (part.size - 1)) for part in own])
     if _differ_beyond_chance(log_spread, log_error) and np.ptp(log_spread) > math.log(OTHER_SPREAD):
         warnings.append("Raters differ in the spread of their ratings.")
-    agreement = np.array([_correlation(ratings[:, j], score) for j in many])
+    agreement = np.array([_pearson_correlation(ratings[:, j], score) for j in many])
     if np.isfinite(agreement).all():
         bounded = np.clip(agreement, -0.999, 0.999)
         errors = np.array([1 / math.sqrt(max(part.size - 3, 1)) for part in own])
@@ -304,23 +306,25 @@ def rater_correlation(human: ArrayLike) -> float:
     for i, j in itertools.combinations(range(ratings.shape[1]), 2):
         both = ~np.isnan(ratings[:, i]) & ~np.isnan(ratings[:, j])
         shared = int(both.sum())
-        together = _correlation(ratings[both, i], ratings[both, j]) if shared > 2 else math.nan
+        together = (
+            _pearson_correlation(ratings[both, i], ratings[both, j]) if shared > 2 else math.nan
+        )
         if math.isfinite(together):
             total, weight = total + shared * together, weight + shared
     return total / weight if weight else math.nan
 
 
-def _correlation(a: FloatArray, b: FloatArray) -> float:
+def _pearson_correlation(a: FloatArray, b: FloatArray) -> float:
     both = ~np.isnan(a) & ~np.isnan(b)
     if both.sum() < 3 or np.ptp(a[both]) == 0 or np.ptp(b[both]) == 0:
         return math.nan
     return float(np.corrcoef(a[both], b[both])[0, 1])
 
 
-def _read(human: ArrayLike, system: ArrayLike) -> tuple[FloatArray, FloatArray]:
+def _check_ratings(human: ArrayLike, system: ArrayLike) -> tuple[FloatArray, FloatArray]:
     ratings = np.asarray(human, dtype=np.float64)
     ratings = ratings[:, None] if ratings.ndim == 1 else ratings
-    score = checks.finite("system", system)
+    score = checks.check_finite("system", system)
     if ratings.ndim != 2 or score.shape != ratings.shape[:1]:
         raise ValueError(
             f"human must be (N, R) and system (N,); got {ratings.shape} and {score.shape}"

@@ -33,7 +33,7 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 from estimators import checks
 from estimators.checks import FloatArray, IntArray
 from estimators.features import Matrix
-from estimators.sums import by_code
+from estimators.sums import sum_by_code
 
 SCALES = np.array([1e-8, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0])  # candidate shares of the noise
 FIRST = (4, 2, 3, 3)  # start of the search: indices in SCALES
@@ -145,45 +145,48 @@ def fit_ratings(
     metrics = np.asarray(features, dtype=np.float64)
     if metrics.ndim != 2 or metrics.shape[0] != n or np.isinf(metrics).any():
         raise ValueError(f"features must be ({n}, k), finite or NaN; got shape {metrics.shape}")
-    folds = checks.codes("fold", fold, n)
-    owner, source = checks.groups("system", system, n), checks.groups("input", input, n)
+    folds = checks.check_codes("fold", fold, n)
+    owner, source = checks.dense_codes("system", system, n), checks.dense_codes("input", input, n)
     scores = np.hstack(
-        [_standardised(metric, owner) for metric in (metrics, _ranks(metrics, owner))]
+        [
+            _standardise_within_system(metric, owner)
+            for metric in (metrics, _ranks_within_system(metrics, owner))
+        ]
     )
-    outputs = _Outputs.of(scores, owner, source, _unit_rows(text, n))
+    outputs = _Outputs.from_arrays(scores, owner, source, _normalised_rows(text, n))
     n_folds, m = int(folds.max(initial=-1)) + 1, int(owner.max(initial=-1)) + 1
-    places = [_places(start, k, n_folds) for k in range(n_folds)]
+    places = [_start_places(start, k, n_folds) for k in range(n_folds)]
     trust = np.zeros((n_folds, m))
     rated = np.flatnonzero(~np.isnan(y))
     g = np.full(n, (low + high) / 2)
     if rated.size:
-        g = _levels(y[rated], owner[rated], m)[0][owner]
+        g = _rating_levels(y[rated], owner[rated], m)[0][owner]
     scales = np.tile(SCALES[list(FIRST)], (n_folds, 1))
     for k in range(n_folds):
         learn = np.flatnonzero(~np.isnan(y) & (folds != k))
         here = np.flatnonzero(folds == k)
         if learn.size and here.size:
             # Not from the end of another fold's search, which used the ratings of this one.
-            fit = _learn(outputs, y, learn, places[k], search)
+            fit = _fit_model(outputs, y, learn, places[k], search)
             scales[k] = SCALES[list(fit.places)]
             trust[k] = fit.trust
             g[here] += fit.guess(here)
     return RatingModel(np.clip(g, low, high), scales, trust)
 
 
-def _places(start: RatingModel | None, k: int, n_folds: int) -> tuple[int, ...]:
+def _start_places(start: RatingModel | None, k: int, n_folds: int) -> tuple[int, ...]:
     if start is None or start.scales.shape != (n_folds, len(FIRST)):
         return FIRST
     return tuple(int(np.argmin(np.abs(SCALES - scale))) for scale in start.scales[k])
 
 
-def _unit_rows(text: Matrix | None, n: int) -> sparse.csr_array | None:
+def _normalised_rows(text: Matrix | None, n: int) -> sparse.csr_array | None:
     if text is None:
         return None
     words = sparse.csr_array(text, dtype=np.float64)
     if words.shape[0] != n:
         raise ValueError(f"text must have {n} rows; got shape {words.shape}")
-    checks.non_negative("text", words.data)
+    checks.check_non_negative("text", words.data)
     length = np.sqrt(np.asarray(words.power(2).sum(axis=1)).ravel())
     inverse = np.divide(1.0, length, out=np.zeros(n), where=length > 0)
     return sparse.csr_array(words.multiply(inverse[:, None]))
@@ -201,7 +204,7 @@ class _Outputs(NamedTuple):
     text: sparse.csr_array | None
 
     @classmethod
-    def of(
+    def from_arrays(
         cls, standard: FloatArray, system: IntArray, source: IntArray, text: sparse.csr_array | None
     ) -> _Outputs:
         k = max(standard.shape[1], 1)
@@ -220,11 +223,11 @@ class _Outputs(NamedTuple):
         """
         k, m, owner = self.metrics.shape[1], self.n_systems, self.system[rows]
         count = np.maximum(np.bincount(owner, minlength=m), 1)
-        mean, size = _levels(y, owner, m)
+        mean, size = _rating_levels(y, owner, m)
         scaled = (y - mean[owner]) / size[owner]
-        scaled = scaled - (by_code(scaled, owner, m) / count)[owner]
+        scaled = scaled - (sum_by_code(scaled, owner, m) / count)[owner]
         metrics = self.metrics[rows]
-        metrics = metrics - (by_code(metrics, owner, m) / count[:, None])[owner]
+        metrics = metrics - (sum_by_code(metrics, owner, m) / count[:, None])[owner]
         power = (metrics**2).sum(axis=0) * float(scaled @ scaled)
         square = np.divide((metrics.T @ scaled) ** 2, power, out=np.zeros(k), where=power > 0)
         weight = np.sqrt(np.maximum(square - 1 / rows.size, 0.0))
@@ -233,7 +236,7 @@ class _Outputs(NamedTuple):
             return self
         weight *= np.sqrt(k) / np.linalg.norm(weight)
         standard = self.metrics * (np.sqrt(k) * weight)
-        return _Outputs.of(standard, self.system, self.input, self.text)
+        return _Outputs.from_arrays(standard, self.system, self.input, self.text)
 
     @property
     def n_systems(self) -> int:
@@ -270,7 +273,7 @@ class _Outputs(NamedTuple):
         return likeness
 
 
-def _ranks(raw: FloatArray, system: IntArray) -> FloatArray:
+def _ranks_within_system(raw: FloatArray, system: IntArray) -> FloatArray:
     """Return the rank of each value among those of its system; equal values share a rank; NaN if
     missing.
     """
@@ -283,21 +286,21 @@ def _ranks(raw: FloatArray, system: IntArray) -> FloatArray:
     return ranks
 
 
-def _standardised(raw: FloatArray, system: IntArray) -> FloatArray:
+def _standardise_within_system(raw: FloatArray, system: IntArray) -> FloatArray:
     """Return the metrics with mean 0 and variance 1 within each system,
     0 where missing or constant.
     """
     m = int(system.max(initial=-1)) + 1
-    raw = checks.within_reach(raw)
+    raw = checks.scale_to_avoid_overflow(raw)
     scored = ~np.isnan(raw)
     # Above the least value: an offset of the metric must not make its variance look like rounding.
     lowest = np.where(scored.any(axis=0), np.fmin.reduce(raw, axis=0, initial=np.inf), 0.0)
     filled = np.where(scored, raw - lowest, 0.0)
-    count = np.maximum(by_code(scored.astype(np.float64), system, m), 1.0)
-    mean = by_code(filled, system, m) / count
-    square = by_code(filled**2, system, m) / count
+    count = np.maximum(sum_by_code(scored.astype(np.float64), system, m), 1.0)
+    mean = sum_by_code(filled, system, m) / count
+    square = sum_by_code(filled**2, system, m) / count
     deviation = np.where(scored, filled - mean[system], 0.0)
-    variance = by_code(deviation**2, system, m) / count
+    variance = sum_by_code(deviation**2, system, m) / count
     size = np.sqrt(np.where(variance > FLAT * square, variance, np.inf))
     standard: FloatArray = deviation / size[system]
     return standard
@@ -312,7 +315,7 @@ class _Blocks(NamedTuple):
     similarity: FloatArray
 
 
-def _blocks(outputs: _Outputs, rows: IntArray) -> list[_Blocks]:
+def _input_blocks(outputs: _Outputs, rows: IntArray) -> list[_Blocks]:
     order = np.argsort(outputs.input[rows], kind="stable")
     cuts = np.flatnonzero(np.diff(outputs.input[rows][order])) + 1
     by_size: dict[int, list[IntArray]] = {}
@@ -363,15 +366,15 @@ class _Problem:
 
     def __init__(self, outputs: _Outputs, y: FloatArray, rows: IntArray) -> None:
         m, owner = outputs.n_systems, outputs.system[rows]
-        mean, self.size = _levels(y[rows], owner, m)
+        mean, self.size = _rating_levels(y[rows], owner, m)
         self.y = (y[rows] - mean[owner]) / self.size[owner]
         self.x = outputs.design(rows)
         self.parts = (outputs.metrics.shape[1], m * outputs.directions.shape[1], m)
-        self.blocks = _blocks(outputs, rows)
+        self.blocks = _input_blocks(outputs, rows)
         self.has_text = outputs.text is not None
         self.last: tuple[tuple[float, float], _Inverted] | None = None
 
-    def inverted(self, common: float, alike: float) -> _Inverted:
+    def invert_blocks(self, common: float, alike: float) -> _Inverted:
         """Invert the inputs' covariance blocks at the scales of input and text.
 
         The last result is cached, since most steps of a search change only the other two scales.
@@ -399,7 +402,7 @@ class _Problem:
         """Return the regression at these scales, by Woodbury's identity with the inverse of the
         inputs' blocks.
         """
-        blocks = self.inverted(float(scales[2]), float(scales[3]))
+        blocks = self.invert_blocks(float(scales[2]), float(scales[3]))
         prior = np.repeat([scales[0], scales[1], FREE], self.parts)
         normal = blocks.normal.copy()
         normal[np.diag_indices_from(normal)] += 1 / prior
@@ -424,22 +427,22 @@ class _Problem:
         return n * float(np.log(mean_square)) + solved.log_determinant + wary
 
 
-def _levels(y: FloatArray, system: IntArray, m: int) -> tuple[FloatArray, FloatArray]:
+def _rating_levels(y: FloatArray, system: IntArray, m: int) -> tuple[FloatArray, FloatArray]:
     """Return mean and standard deviation of each system's ratings; with few ratings they are shrunk
     to those of all systems.
     """
     count = np.bincount(system, minlength=m)
-    mean = (by_code(y, system, m) + y.mean()) / (count + 1)
-    square = by_code((y - mean[system]) ** 2, system, m)
+    mean = (sum_by_code(y, system, m) + y.mean()) / (count + 1)
+    square = sum_by_code((y - mean[system]) ** 2, system, m)
     common = float(square.sum()) / y.size
     return mean, np.sqrt((square + LENT * common) / (count + LENT))
 
 
-def _search(problem: _Problem, begin: tuple[int, ...]) -> tuple[int, ...]:
+def _search_scales(problem: _Problem, begin: tuple[int, ...]) -> tuple[int, ...]:
     """Return the scales of least loss, found by changing one scale at a time."""
     loss_of: dict[tuple[int, ...], float] = {}
 
-    def loss(places: tuple[int, ...]) -> float:
+    def total_loss(places: tuple[int, ...]) -> float:
         if places not in loss_of:
             loss_of[places] = problem.loss(places)
         return loss_of[places]
@@ -448,13 +451,13 @@ def _search(problem: _Problem, begin: tuple[int, ...]) -> tuple[int, ...]:
     for _ in range(len(SCALES)):
         before = best
         for axis in range(len(best) if problem.has_text else 3):
-            best = _along_axis(loss, best, axis)
+            best = _step_along_axis(total_loss, best, axis)
         if best == before:
             break
     return best
 
 
-def _along_axis(
+def _step_along_axis(
     loss: Callable[[tuple[int, ...]], float], best: tuple[int, ...], axis: int
 ) -> tuple[int, ...]:
     for step in (1, -1):
@@ -485,19 +488,19 @@ class _Fit:
         if self.beta is None:
             return np.zeros(here.size)
         every, m = np.arange(outputs.system.size), outputs.n_systems
-        raw = outputs.linear_predictor(every, self.beta) + self._from_the_input()
-        centre = by_code(raw, outputs.system, m)
+        raw = outputs.linear_predictor(every, self.beta) + self._same_input_contribution()
+        centre = sum_by_code(raw, outputs.system, m)
         centre /= np.maximum(np.bincount(outputs.system, minlength=m), 1)
         scaled: FloatArray = self.size[owner] * self.trust[owner] * (raw[here] - centre[owner])
         return scaled
 
-    def _from_the_input(self) -> FloatArray:
+    def _same_input_contribution(self) -> FloatArray:
         """Return the contribution of the ratings of other outputs for the same inputs."""
         outputs = self.outputs
         n_inputs = int(outputs.input.max(initial=-1)) + 1
         scales = SCALES[list(self.places)]
         rated = outputs.input[self.rows]
-        added: FloatArray = scales[2] * by_code(self.alpha, rated, n_inputs)[outputs.input]
+        added: FloatArray = scales[2] * sum_by_code(self.alpha, rated, n_inputs)[outputs.input]
         if outputs.text is None or self.places[3] == 0:
             return added
         words = sparse.csr_array(outputs.text[self.rows].multiply(self.alpha[:, None]))
@@ -508,7 +511,7 @@ class _Fit:
         return added
 
 
-def _learn(
+def _fit_model(
     outputs: _Outputs, y: FloatArray, rows: IntArray, begin: tuple[int, ...], search: bool
 ) -> _Fit:
     m = outputs.n_systems
@@ -516,14 +519,14 @@ def _learn(
         return _Fit(outputs, rows, begin, np.zeros(m), np.ones(m), None, np.zeros(rows.size))
     outputs = outputs.weight_by_correlation(y[rows], rows)
     problem = _Problem(outputs, y, rows)
-    places = _search(problem, begin) if search else begin
+    places = _search_scales(problem, begin) if search else begin
     solved = problem.solve(SCALES[list(places)])
     without_itself = problem.y - solved.alpha / solved.precision()
-    trust = _trust(problem.y, without_itself, outputs.system[rows], m)
+    trust = _guess_multipliers(problem.y, without_itself, outputs.system[rows], m)
     return _Fit(outputs, rows, places, trust, problem.size, solved.beta, solved.alpha)
 
 
-def _trust(y: FloatArray, guess: FloatArray, system: IntArray, m: int) -> FloatArray:
+def _guess_multipliers(y: FloatArray, guess: FloatArray, system: IntArray, m: int) -> FloatArray:
     """Return λ for each system: the multiplier in [0, 1] with the least variance, shrunk to that of
     all systems, and towards 0.
 
@@ -532,9 +535,9 @@ def _trust(y: FloatArray, guess: FloatArray, system: IntArray, m: int) -> FloatA
     two standard errors λ is 0, and the estimate is the plain mean.
     """
     count = np.maximum(np.bincount(system, minlength=m), 1)
-    deviation = guess - (by_code(guess, system, m) / count)[system]
-    product = (y - (by_code(y, system, m) / count)[system]) * deviation
-    gain, square = by_code(product, system, m), by_code(deviation**2, system, m)
+    deviation = guess - (sum_by_code(guess, system, m) / count)[system]
+    product = (y - (sum_by_code(y, system, m) / count)[system]) * deviation
+    gain, square = sum_by_code(product, system, m), sum_by_code(deviation**2, system, m)
     whole = float(square.sum())
     slope = float(gain.sum()) / whole if whole else 0.0
     if slope <= 0:

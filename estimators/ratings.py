@@ -20,10 +20,10 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from estimators import checks
-from estimators.checks import BoolArray, FloatArray, IntArray, Numbers, plain
+from estimators.checks import BoolArray, FloatArray, IntArray, Numbers, float_or_array
 from estimators.design import Design, target_probabilities
 from estimators.estimate import Estimate
-from estimators.sums import by_code
+from estimators.sums import sum_by_code
 
 HALF = 0.5  # π of the rows that stand for judges' noise: (1 − ½)(√2 z)² = z²
 WIDEST = 0.25  # the largest variance of ratings between 0 and 1
@@ -41,7 +41,8 @@ def rating_design(
     n_targets: int | None = None,
     design: Design | None = None,
 ) -> Design:
-    """Return the design of the influence of :func:`with_rating_noise`: t targets, then their noise.
+    """Return the design of the influence of :func:`estimate_with_rating_noise`: t targets, then
+    their noise.
 
     Parameters
     ----------
@@ -71,7 +72,7 @@ def rating_design(
     1.0
     """
     if design is None:
-        chance = checks.positive_probabilities("pi", pi)
+        chance = checks.check_positive_probabilities("pi", pi)
         code = np.arange(chance.size) if target is None else target
         design = Design(target_probabilities(chance, code, n_targets=n_targets))
     noise = np.full(design.pi.size, HALF)
@@ -82,7 +83,7 @@ def rating_design(
     return Design(both, cluster=cluster, beta=design.beta, n_clusters=design.n_clusters)
 
 
-def with_rating_noise(
+def estimate_with_rating_noise(
     estimate: Estimate,
     p: ArrayLike,
     pi: ArrayLike,
@@ -139,17 +140,22 @@ def with_rating_noise(
     Examples
     --------
     >>> import numpy as np
-    >>> from estimators.horvitz_thompson import difference
+    >>> from estimators.horvitz_thompson import difference_estimate
     >>> quarter, sure = np.full(4, 0.25), np.ones(4)  # every output has been judged, by one person
-    >>> alone = difference(quarter, sure, np.array([1.0, 0.5, 0.5, 0.0]), np.full(4, 0.5), 0.5)
-    >>> print(alone.variance, with_rating_noise(alone, quarter, sure, np.ones(4), 0.25).variance)
+    >>> alone = difference_estimate(quarter, sure, np.array([1.0, 0.5, 0.5, 0.0]), np.full(4, 0.5),
+    ...     0.5)
+    >>> print(alone.variance,
+    ...     estimate_with_rating_noise(alone, quarter, sure, np.ones(4), 0.25).variance)
     0.0 0.0625
     """
-    weight, chance = checks.non_negative("p", p), checks.positive_probabilities("pi", pi)
+    weight, chance = (
+        checks.check_non_negative("p", p),
+        checks.check_positive_probabilities("pi", pi),
+    )
     n, single = weight.shape[0], weight.ndim == 1
     m = 1 if single else weight.shape[1]
-    judged = checks.non_negative("count", count)
-    noise = checks.non_negative("sigma_a2", sigma_a2)
+    judged = checks.check_non_negative("count", count)
+    noise = checks.check_non_negative("sigma_a2", sigma_a2)
     for name, array in (("pi", chance), ("count", judged)):
         if array.shape != (n,):
             raise ValueError(f"{name} must have shape ({n},); got {array.shape}")
@@ -160,7 +166,7 @@ def with_rating_noise(
     direction = np.asarray(sign, dtype=np.float64)
     if direction.shape not in ((), weight.shape) or not np.isin(direction, (-1.0, 1.0)).all():
         raise ValueError(f"sign must be 1 or -1, of shape {weight.shape}; got {direction.shape}")
-    code = np.arange(n) if target is None else checks.codes("target", target, n)
+    code = np.arange(n) if target is None else checks.check_codes("target", target, n)
     n_targets = np.shape(estimate.influence)[0]
     whole = rating_design(chance, target=code, n_targets=n_targets, design=design)
     if whole.pi.size != 2 * n_targets:
@@ -171,7 +177,7 @@ def with_rating_noise(
     of_systems = np.broadcast_to(noise[:, None] if noise.ndim == 1 else noise, (n, m))
     spread = np.divide(of_systems, asked, out=np.zeros((n, m)), where=asked > 0)
     moved = (direction * weight).reshape(n, m)
-    terms = by_code(moved * np.sqrt(spread), code, n_targets)
+    terms = sum_by_code(moved * np.sqrt(spread), code, n_targets)
     of_targets = np.reshape(estimate.influence, (n_targets, m))
     influence = np.concatenate([of_targets, terms / np.sqrt(1 - HALF)])
     degrees = np.minimum(np.maximum(np.asarray(estimate.n) - 1, 0), freedom)
@@ -236,16 +242,16 @@ def judgment_variance(rating: ArrayLike, item: ArrayLike) -> float:
     >>> round(judgment_variance(rating, pairs), 4), judgment_variance(rating[:30], pairs[:30])
     (0.1341, nan)
     """
-    ratings = checks.labels("rating", rating)
-    code = checks.codes("item", item, ratings.size)
+    ratings = checks.check_labels("rating", rating)
+    code = checks.check_codes("item", item, ratings.size)
     rated = ~np.isnan(ratings)
     ratings, code = ratings[rated], np.unique(code[rated], return_inverse=True)[1]
     count = np.bincount(code)
     freedom = ratings.size - count.size
     if freedom < FEWEST_PAIRS:
         return float("nan")
-    centre = by_code(ratings, code, count.size) / count
-    squares = by_code((ratings - centre[code]) ** 2, code, count.size)[count > 1]
+    centre = sum_by_code(ratings, code, count.size) / count
+    squares = sum_by_code((ratings - centre[code]) ** 2, code, count.size)[count > 1]
     within = float(squares.sum())
     if np.isin(ratings, (0.0, 1.0)).all():
         variance = (within + 0.25) / (freedom + 0.5)
@@ -287,7 +293,7 @@ def verdict_variance(verdict: ArrayLike, member: ArrayLike) -> FloatArray:
     >>> verdict_variance([[0.5], [0.5]], [[1], [1]]).tolist()
     [0.125]
     """
-    values = checks.labels("verdict", verdict)
+    values = checks.check_labels("verdict", verdict)
     wrote = np.asarray(member) != 0
     if values.ndim != 2 or wrote.shape != values.shape:
         raise ValueError(f"verdict and member must be (n, m); got {values.shape} and {wrote.shape}")
@@ -299,7 +305,7 @@ def verdict_variance(verdict: ArrayLike, member: ArrayLike) -> FloatArray:
     return bound
 
 
-def variances_of_outputs(
+def rating_variance_of_outputs(
     within: ArrayLike, count: ArrayLike, member: ArrayLike, sigma_a2: float
 ) -> FloatArray:
     """Return σ_a² of each output, estimated from the outputs of the same systems.
@@ -336,17 +342,20 @@ def variances_of_outputs(
     Examples
     --------
     >>> import numpy as np
-    >>> variances_of_outputs([0.4, 0.0], [2, 2], np.eye(2), 0.2).round(2).tolist()
+    >>> rating_variance_of_outputs([0.4, 0.0], [2, 2], np.eye(2), 0.2).round(2).tolist()
     [0.23, 0.17]
     """
-    squares, judged = checks.non_negative("within", within), checks.non_negative("count", count)
+    squares, judged = (
+        checks.check_non_negative("within", within),
+        checks.check_non_negative("count", count),
+    )
     wrote = (np.asarray(member) != 0).astype(np.float64)
     if squares.ndim != 1 or judged.shape != squares.shape or wrote.shape[:1] != squares.shape:
         raise ValueError(
             "within, count and member must have as many rows;"
             f" got {squares.shape}, {judged.shape} and {wrote.shape}"
         )
-    pooled = float(checks.non_negative("sigma_a2", sigma_a2))
+    pooled = float(checks.check_non_negative("sigma_a2", sigma_a2))
     freedom = np.maximum(judged - 1, 0)
     seen = float(squares.sum()) / max(float(freedom.sum()), 1.0)
     if seen == 0:
@@ -358,7 +367,7 @@ def variances_of_outputs(
     return mean
 
 
-def rating_error(
+def expected_rating_error(
     rating: ArrayLike, g: ArrayLike, system: ArrayLike, n_systems: int | None = None
 ) -> FloatArray:
     """Return v of each system: the expected squared error of g for a rating of one of its outputs.
@@ -388,19 +397,20 @@ def rating_error(
 
     Examples
     --------
-    >>> rating_error([1.0, 0.0], [0.5, 0.5], [0, 0], 2).tolist()  # the second has no rating
+    >>> # the second has no rating
+    >>> expected_rating_error([1.0, 0.0], [0.5, 0.5], [0, 0], 2).tolist()
     [0.25, 0.25]
     """
-    ratings, guess = checks.labels("rating", rating), checks.probabilities("g", g)
+    ratings, guess = checks.check_labels("rating", rating), checks.check_probabilities("g", g)
     if ratings.ndim != 1 or guess.shape != ratings.shape:
         raise ValueError(f"rating and g must be (n,); got {ratings.shape} and {guess.shape}")
-    owner = checks.codes("system", system, ratings.size)
+    owner = checks.check_codes("system", system, ratings.size)
     m = int(owner.max(initial=-1)) + 1 if n_systems is None else n_systems
     rated = np.flatnonzero(~np.isnan(ratings))
     squares = (ratings[rated] - guess[rated]) ** 2
     together = (float(squares.sum()) + WIDEST) / (rated.size + 1)
     count = np.bincount(owner[rated], minlength=m)
-    error: FloatArray = (by_code(squares, owner[rated], m) + LENT * together) / (count + LENT)
+    error: FloatArray = (sum_by_code(squares, owner[rated], m) + LENT * together) / (count + LENT)
     return error
 
 
@@ -411,8 +421,9 @@ def anticipated_rating_variance(
     variance.
 
     ``A_i = Σ p_i² (1/π − 1) v``: as ``horvitz_thompson.anticipated_variance``, but ratings are not
-    right or wrong, so their error v is estimated from the ratings (:func:`rating_error`), not by
-    ``g (1 − g)``. The annotator noise at π = 1 is added by :func:`with_rating_noise`.
+    right or wrong, so their error v is estimated from the ratings (:func:`expected_rating_error`),
+    not by ``g (1 − g)``. The annotator noise at π = 1 is added by
+    :func:`estimate_with_rating_noise`.
 
     Parameters
     ----------
@@ -439,9 +450,12 @@ def anticipated_rating_variance(
     [0.05]
     """
     weights = sparse.csr_array(p_all, dtype=np.float64, copy=True)
-    checks.non_negative("p_all", weights.data)
+    checks.check_non_negative("p_all", weights.data)
     weights.eliminate_zeros()
-    chance, v = checks.probabilities("pi_all", pi_all), checks.non_negative("error", error)
+    chance, v = (
+        checks.check_probabilities("pi_all", pi_all),
+        checks.check_non_negative("error", error),
+    )
     if chance.shape != (weights.shape[0],) or v.shape != chance.shape:
         raise ValueError(
             f"p_all, pi_all and error must agree; got {weights.shape}, {chance.shape}, {v.shape}"
@@ -518,17 +532,17 @@ def judge_effect(residual: ArrayLike, judge: ArrayLike, item: ArrayLike) -> Judg
     if r.ndim != 1 or np.isinf(r).any():
         raise ValueError(f"residual must be finite or NaN, in one dimension; got shape {r.shape}")
     defined = ~np.isnan(r)
-    person = np.unique(checks.codes("judge", judge, r.size)[defined], return_inverse=True)[1]
-    output = np.unique(checks.codes("item", item, r.size)[defined], return_inverse=True)[1]
+    person = np.unique(checks.check_codes("judge", judge, r.size)[defined], return_inverse=True)[1]
+    output = np.unique(checks.check_codes("item", item, r.size)[defined], return_inverse=True)[1]
     r = r[defined]
     n_judges, n_items = int(person.max(initial=-1)) + 1, int(output.max(initial=-1)) + 1
     both = np.unique(person * max(n_items, 1) + output, return_inverse=True)[1]
     owner = np.zeros(int(both.max(initial=-1)) + 1, dtype=np.int64)
     owner[both] = person
-    of_judge, of_item, of_both = (_sums(r, code) for code in (person, output, both))
+    of_judge, of_item, of_both = (_sums_by_code(r, code) for code in (person, output, both))
     # Of each judge Σ r r′ over pairs of different outputs, and how many these are, twice.
-    own = of_judge[0] ** 2 - by_code(of_both[0] ** 2, owner, n_judges)
-    n_own = of_judge[1] ** 2 - by_code(of_both[1] ** 2, owner, n_judges)
+    own = of_judge[0] ** 2 - sum_by_code(of_both[0] ** 2, owner, n_judges)
+    n_own = of_judge[1] ** 2 - sum_by_code(of_both[1] ** 2, owner, n_judges)
     whole, n_pairs = float(r.sum() ** 2), float(r.size**2)
     other = whole - float(of_item[0] @ of_item[0]) - float(own.sum())
     n_other = n_pairs - float(of_item[1] @ of_item[1]) - float(n_own.sum())
@@ -543,10 +557,10 @@ def judge_effect(residual: ArrayLike, judge: ArrayLike, item: ArrayLike) -> Judg
     return JudgeEffect(value, n_judges, int(r.size), round(n_same / 2), noise)
 
 
-def _sums(r: FloatArray, code: IntArray) -> tuple[FloatArray, FloatArray]:
+def _sums_by_code(r: FloatArray, code: IntArray) -> tuple[FloatArray, FloatArray]:
     """Return Σ r and n for each code."""
     n_codes = int(code.max(initial=-1)) + 1
-    return by_code(r, code, n_codes), np.bincount(code, minlength=n_codes).astype(np.float64)
+    return sum_by_code(r, code, n_codes), np.bincount(code, minlength=n_codes).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -571,7 +585,7 @@ class Crossed:
     >>> alone = Estimate(0.5, 0.01, 4, np.zeros(4))
     >>> effect = JudgeEffect(sigma_j2=0.12, n_judges=2, n_judgments=4, n_pairs=2)
     >>> judge, row = [0, 0, 1, 1], [0, 1, 2, 3]
-    >>> crossed = with_judges(alone, np.full(4, 0.25), np.ones(4), judge, row, effect)
+    >>> crossed = add_judge_effect(alone, np.full(4, 0.25), np.ones(4), judge, row, effect)
     >>> round(crossed.estimate.variance, 3), crossed.telling
     (0.04, True)
     """
@@ -582,7 +596,7 @@ class Crossed:
     telling: bool | BoolArray
 
 
-def with_judges(
+def add_judge_effect(
     estimate: Estimate,
     p: ArrayLike,
     pi: ArrayLike,
@@ -608,7 +622,7 @@ def with_judges(
     Parameters
     ----------
     estimate : Estimate
-        From :func:`with_rating_noise`.
+        From :func:`estimate_with_rating_noise`.
     p : (n,) or (n, m) array
         Weight of each rated target under each system; one row a target.
     pi : (n,) array
@@ -639,33 +653,39 @@ def with_judges(
     >>> import numpy as np
     >>> alone = Estimate(0.5, 0.01, 2, np.zeros(2))
     >>> effect = JudgeEffect(sigma_j2=0.04, n_judges=1, n_judgments=2, n_pairs=1)
-    >>> with_judges(alone, np.full(2, 0.5), np.ones(2), [0, 0], [0, 1], effect).estimate.variance
+    >>> add_judge_effect(alone, np.full(2, 0.5), np.ones(2), [0, 0], [0, 1],
+    ...     effect).estimate.variance
     0.03
     """
-    weight, chance = checks.non_negative("p", p), checks.positive_probabilities("pi", pi)
+    weight, chance = (
+        checks.check_non_negative("p", p),
+        checks.check_positive_probabilities("pi", pi),
+    )
     n = weight.shape[0]
     if chance.shape != (n,):
         raise ValueError(f"pi must have shape ({n},); got {chance.shape}")
-    row_of_rating = checks.codes("row", row, np.size(row))
-    people = checks.groups("judge", judge, row_of_rating.size)
+    row_of_rating = checks.check_codes("row", row, np.size(row))
+    people = checks.dense_codes("judge", judge, row_of_rating.size)
     if row_of_rating.max(initial=-1) >= n:
         raise ValueError(f"row must be below {n}; got {row_of_rating.max()}")
     single = weight.ndim == 1
     m = 1 if single else weight.shape[1]
     given = np.bincount(row_of_rating, minlength=n)
-    judged = given if count is None else checks.non_negative("count", count)
+    judged = given if count is None else checks.check_non_negative("count", count)
     if judged.shape != (n,) or np.any(judged < given):
         raise ValueError(f"count must have shape ({n},) and be at least the judgments given")
     per_target = np.maximum(judged, 1)
     each = (weight.reshape(n, m) / (chance * per_target)[:, None])[row_of_rating]
-    loads = by_code(each, people, int(people.max(initial=-1)) + 1)
+    loads = sum_by_code(each, people, int(people.max(initial=-1)) + 1)
     level = max(effect.sigma_j2, 0.0) if np.isfinite(effect.sigma_j2) else 0.0
     covariance: FloatArray = level * (loads.T @ loads - each.T @ each)
     added = np.maximum(np.diag(covariance), 0.0)
     before = np.broadcast_to(np.asarray(estimate.variance, dtype=np.float64), added.shape)
     variance = before + added
     degrees = np.broadcast_to(np.asarray(estimate.degrees_of_freedom, np.float64), added.shape)
-    degrees = np.where(added > 0, _degrees(variance, degrees, level, effect.noise, loads), degrees)
+    degrees = np.where(
+        added > 0, _degrees_of_freedom(variance, degrees, level, effect.noise, loads), degrees
+    )
     telling = before + added > TELLING**2 * before
     widened = replace(
         estimate,
@@ -675,7 +695,7 @@ def with_judges(
     return Crossed(widened, covariance, effect, bool(telling[0]) if single else telling)
 
 
-def _degrees(
+def _degrees_of_freedom(
     variance: FloatArray, without: FloatArray, level: float, noise: float, loads: FloatArray
 ) -> FloatArray:
     """Return the degrees of freedom of a variance to which judges with these loads contribute."""
@@ -691,4 +711,4 @@ def _degrees(
 
 
 def _scalar_if_single(values: FloatArray, single: bool) -> Numbers:
-    return plain(values[0]) if single else values
+    return float_or_array(values[0]) if single else values

@@ -19,27 +19,32 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from estimators import checks
-from estimators.anticipated import Belief, beyond_targets, f1_weights, overconfidence
-from estimators.checks import FloatArray, IntArray, Numbers, plain
+from estimators.anticipated import (
+    Belief,
+    f1_weights,
+    overconfidence_factor,
+    variance_beyond_targets,
+)
+from estimators.checks import FloatArray, IntArray, Numbers, float_or_array
 from estimators.design import Design
 from estimators.documents import (
     document_probabilities,
-    half_a_fact,
-    unseen,
+    estimate_unseen_facts,
+    half_fact_changes,
 )
 from estimators.estimate import Estimate
-from estimators.horvitz_thompson import difference
+from estimators.horvitz_thompson import difference_estimate
 
 __all__ = [
     "Recall",
     "Totals",
-    "f1",
-    "from_totals",
-    "recall",
-    "totals",
-    "unseen",
-    "with_anticipated",
-    "with_missed_floor",
+    "add_anticipated_variance",
+    "add_missed_fact_floor",
+    "estimate_recall",
+    "estimate_totals",
+    "estimate_unseen_facts",
+    "f1_of_recall",
+    "recall_from_totals",
 ]
 
 
@@ -50,7 +55,8 @@ class Totals:
     Examples
     --------
     >>> import numpy as np
-    >>> counted = totals([[1, 0], [1, 1]], np.ones(2), [1, 0], np.full(2, 0.5), [1.0, 0.5], 1.0)
+    >>> counted = estimate_totals([[1, 0], [1, 1]], np.ones(2), [1, 0], np.full(2, 0.5),
+    ...     [1.0, 0.5], 1.0)
     >>> counted.systems.value.tolist(), counted.pool.value
     ([1.0, 0.0], 1.0)
     """
@@ -79,7 +85,8 @@ class Recall:
     Examples
     --------
     >>> import numpy as np
-    >>> found = recall([[1], [1]], np.ones(2), [1, 1], np.full(2, 0.5), [1.0], 1.0, [1, 1, 0, 0], 4)
+    >>> found = estimate_recall([[1], [1]], np.ones(2), [1, 1], np.full(2, 0.5), [1.0], 1.0,
+    ...     [1, 1, 0, 0], 4)
     >>> # two targets and four documents
     >>> found.totals.pool.value, found.unseen.value, found.design.pi.size
     (2.0, 2.0, 6)
@@ -92,7 +99,7 @@ class Recall:
     design: Design
 
 
-def totals(
+def estimate_totals(
     membership: ArrayLike,
     pi: ArrayLike,
     label: ArrayLike,
@@ -125,7 +132,7 @@ def totals(
     pool_total_g : float
         Σ g over all facts of the pool.
     target, n_targets
-        As for :func:`estimators.horvitz_thompson.difference`.
+        As for :func:`estimators.horvitz_thompson.difference_estimate`.
     pool_label, pool_g : (n,) array, optional
         For a criterion that depends on the system: the label (and guess) that the denominator asks
         for.
@@ -140,37 +147,40 @@ def totals(
     Raises
     ------
     ValueError
-        As :func:`estimators.horvitz_thompson.difference`, or if the pool's labels are needed and
-        missing.
+        As :func:`estimators.horvitz_thompson.difference_estimate`, or if the pool's labels are
+        needed and missing.
 
     Examples
     --------
     >>> import numpy as np
-    >>> counted = totals([[1, 0], [1, 1]], np.ones(2), [1, 0], np.full(2, 0.5), [1.0, 0.5], 1.0)
+    >>> counted = estimate_totals([[1, 0], [1, 1]], np.ones(2), [1, 0], np.full(2, 0.5),
+    ...     [1.0, 0.5], 1.0)
     >>> counted.systems.value.tolist(), counted.pool.value
     ([1.0, 0.0], 1.0)
     """
-    members = checks.probabilities("membership", membership)
+    members = checks.check_probabilities("membership", membership)
     if members.ndim != 2:
         raise ValueError(
             f"membership must be an (n, m) array of shares in [0, 1]; got shape {members.shape}"
         )
     if np.ndim(label) == 2 and pool_label is None:
         raise ValueError("pool_label is needed where the label depends on the system; got none")
-    systems = difference(members, pi, label, g, total_g, target=target, n_targets=n_targets)
+    systems = difference_estimate(
+        members, pi, label, g, total_g, target=target, n_targets=n_targets
+    )
     own_label, own_g = label if pool_label is None else pool_label, g if pool_g is None else pool_g
     everything = (
         np.ones(members.shape[0])
         if pool_weight is None
-        else checks.probabilities("pool_weight", pool_weight)
+        else checks.check_probabilities("pool_weight", pool_weight)
     )
-    pool = difference(
+    pool = difference_estimate(
         everything, pi, own_label, own_g, pool_total_g, target=target, n_targets=n_targets
     )
     return Totals(systems, pool)
 
 
-def recall(
+def estimate_recall(
     membership: ArrayLike,
     pi: ArrayLike,
     label: ArrayLike,
@@ -217,11 +227,12 @@ def recall(
     Examples
     --------
     >>> import numpy as np
-    >>> found = recall([[1], [1]], np.ones(2), [1, 1], np.full(2, 0.5), [1.0], 1.0, [1, 1, 0, 0], 4)
+    >>> found = estimate_recall([[1], [1]], np.ones(2), [1, 1], np.full(2, 0.5), [1.0], 1.0,
+    ...     [1, 1, 0, 0], 4)
     >>> found.recall.value.tolist(), found.pool_recall.value
     ([0.5], 0.5)
     """
-    counted = totals(
+    counted = estimate_totals(
         membership,
         pi,
         label,
@@ -234,15 +245,15 @@ def recall(
         pool_g=pool_g,
         pool_weight=pool_weight,
     )
-    missed = unseen(
+    missed = estimate_unseen_facts(
         counts, n_documents, inclusion=inclusion, features=features, feature_totals=feature_totals
     )
     beta = document_probabilities(max(missed.influence.size, 1), max(n_documents, 1), inclusion)
-    design = _design(np.asarray(pi, dtype=np.float64), target, counted, missed, beta)
-    return from_totals(counted, missed, design)
+    design = _joint_design(np.asarray(pi, dtype=np.float64), target, counted, missed, beta)
+    return recall_from_totals(counted, missed, design)
 
 
-def _design(
+def _joint_design(
     pi: FloatArray,
     target: ArrayLike | None,
     counted: Totals,
@@ -260,7 +271,7 @@ def _design(
     return Design(np.concatenate([chance, beta]), cluster=cluster, beta=beta)
 
 
-def from_totals(counted: Totals, missed: Estimate, design: Design) -> Recall:
+def recall_from_totals(counted: Totals, missed: Estimate, design: Design) -> Recall:
     """Return recall computed from given totals, such as those that experts corrected.
 
     Parameters
@@ -282,8 +293,9 @@ def from_totals(counted: Totals, missed: Estimate, design: Design) -> Recall:
     --------
     >>> import numpy as np
     >>> half = np.full(2, 0.5)
-    >>> counted = totals([[1, 0], [1, 1]], half, [1, 0], half, [1.0, 0.5], 1.0)
-    >>> found = from_totals(counted, unseen([2, 0], 2), Design(np.array([0.5, 0.5, 1.0, 1.0])))
+    >>> counted = estimate_totals([[1, 0], [1, 1]], half, [1, 0], half, [1.0, 0.5], 1.0)
+    >>> found = recall_from_totals(counted, estimate_unseen_facts([2, 0], 2),
+    ...     Design(np.array([0.5, 0.5, 1.0, 1.0])))
     >>> found.recall.value.tolist(), found.pool_recall.value
     ([0.3333333333333333, -0.16666666666666666], 0.3333333333333333)
     """
@@ -304,7 +316,7 @@ def from_totals(counted: Totals, missed: Estimate, design: Design) -> Recall:
     return Recall(systems, pool, counted, missed, design)
 
 
-def with_anticipated(
+def add_anticipated_variance(
     found: Recall,
     membership_all: ArrayLike | sparse.sparray | sparse.spmatrix,
     pi_all: ArrayLike,
@@ -345,8 +357,8 @@ def with_anticipated(
     --------
     >>> import numpy as np
     >>> members, half = np.ones((2, 1)), np.full(2, 0.5)
-    >>> found = recall(members, half, [1, 1], half, [1.0], 1.0, [1, 1, 1, 1], 8)
-    >>> planned = with_anticipated(found, members, half, half, [1, 1], half)
+    >>> found = estimate_recall(members, half, [1, 1], half, [1.0], 1.0, [1, 1, 1, 1], 8)
+    >>> planned = add_anticipated_variance(found, members, half, half, [1, 1], half)
     >>> planned.recall.anticipated.round(4).tolist()
     [0.005]
     """
@@ -354,38 +366,42 @@ def with_anticipated(
     if not truth > 0:
         return found
     members = sparse.csr_array(membership_all, dtype=np.float64)
-    guess = checks.probabilities("g_all", g_all)
+    guess = checks.check_probabilities("g_all", g_all)
     belief = Belief(
-        pi=checks.probabilities("pi_all", pi_all),
+        pi=checks.check_probabilities("pi_all", pi_all),
         g=guess,
-        pool_g=guess if pool_g is None else checks.probabilities("pool_g", pool_g),
+        pool_g=guess if pool_g is None else checks.check_probabilities("pool_g", pool_g),
         pool_weight=(
             np.ones(guess.size)
             if pool_weight is None
-            else checks.probabilities("pool_weight", pool_weight)
+            else checks.check_probabilities("pool_weight", pool_weight)
         ),
         target=(
-            np.arange(guess.size) if target is None else checks.codes("target", target, guess.size)
+            np.arange(guess.size)
+            if target is None
+            else checks.check_codes("target", target, guess.size)
         ),
-        correlation=float(checks.probabilities("correlation", correlation)),
-        overconfidence=overconfidence(label, g),
+        correlation=float(checks.check_probabilities("correlation", correlation)),
+        overconfidence=overconfidence_factor(label, g),
     )
     n_targets = found.totals.pool.influence.size
     floor = belief.variance(members / truth, np.asarray(found.totals.systems.value) / truth**2)
-    floor = floor + beyond_targets(found.recall.influence, found.design, n_targets)
+    floor = floor + variance_beyond_targets(found.recall.influence, found.design, n_targets)
     floored = replace(found.recall, anticipated=floor)
-    return replace(found, recall=with_missed_floor(floored, found))
+    return replace(found, recall=add_missed_fact_floor(floored, found))
 
 
-def with_missed_floor(estimate: Estimate, found: Recall, by_recall: ArrayLike = 1.0) -> Estimate:
+def add_missed_fact_floor(
+    estimate: Estimate, found: Recall, by_recall: ArrayLike = 1.0
+) -> Estimate:
     """Return recall, or F1, with half a missed fact added to the variance if the documents show
     none.
 
     Without a missed fact in the documents that were read, M and its variance are 0, and recall
     would look as certain as after reading all documents. So M's variance counts for at least that
-    of half a fact (:func:`estimators.documents.half_a_fact`), times ``(w r_i/(T + M))²``, and the
-    estimate keeps half a fact, of those that the documents have, away from 1. Where its realised
-    variance is larger, as with one fact in one document, nothing changes.
+    of half a fact (:func:`estimators.documents.half_fact_changes`), times ``(w r_i/(T + M))²``, and
+    the estimate keeps half a fact, of those that the documents have, away from 1. Where its
+    realised variance is larger, as with one fact in one document, nothing changes.
 
     Parameters
     ----------
@@ -404,8 +420,9 @@ def with_missed_floor(estimate: Estimate, found: Recall, by_recall: ArrayLike = 
     Examples
     --------
     >>> import numpy as np
-    >>> found = recall([[1], [1]], np.ones(2), [1, 1], np.full(2, 0.5), [1.0], 1.0, [0, 0], 4)
-    >>> told = with_missed_floor(found.recall, found)
+    >>> found = estimate_recall([[1], [1]], np.ones(2), [1, 1], np.full(2, 0.5), [1.0], 1.0,
+    ...     [0, 0], 4)
+    >>> told = add_missed_fact_floor(found.recall, found)
     >>> # half a fact of four: ½ · ½ · 4/2²
     >>> found.recall.variance.tolist(), told.anticipated.tolist()
     ([0.0], [0.25])
@@ -417,12 +434,12 @@ def with_missed_floor(estimate: Estimate, found: Recall, by_recall: ArrayLike = 
         return estimate
     taken = np.asarray(by_recall) * np.asarray(found.totals.systems.value) / truth**2
     floor = np.maximum(estimate.variance, estimate.anticipated) + short * taken**2
-    half, _ = half_a_fact(found.design.pi[found.totals.pool.influence.size :])
+    half, _ = half_fact_changes(found.design.pi[found.totals.pool.influence.size :])
     read = max(1, round(0.5 * truth / half))
     return replace(estimate, anticipated=floor, n=np.minimum(estimate.n, read))
 
 
-def f1(precision: Estimate, recall: Estimate, design: Design) -> Estimate:
+def f1_of_recall(precision: Estimate, recall: Estimate, design: Design) -> Estimate:
     """Return the harmonic mean of precision and recall, its variance by the delta method.
 
     ``F = 2PR/(P + R)``; influence ``2 (R² z_P + P² z_R)/(P + R)²``, so that the covariance of the
@@ -450,7 +467,7 @@ def f1(precision: Estimate, recall: Estimate, design: Design) -> Estimate:
     --------
     >>> import numpy as np
     >>> half = Estimate(0.5, 0.01, 4, np.array([0.1, 0.1]))
-    >>> f1(half, half, Design(np.array([0.5, 0.5]))).value
+    >>> f1_of_recall(half, half, Design(np.array([0.5, 0.5]))).value
     0.5
     """
     P, R = np.asarray(precision.value, dtype=np.float64), np.asarray(recall.value, dtype=np.float64)
@@ -463,9 +480,11 @@ def f1(precision: Estimate, recall: Estimate, design: Design) -> Estimate:
     influence = by_precision * _pad_influence(precision, design) + by_recall * _pad_influence(
         recall, design
     )
-    value: Numbers = plain(np.where(nothing, 0.0, 2 * P * R / np.where(nothing, 1.0, P + R)))
-    variance = plain(np.where(np.isnan(value), np.nan, design.variance(influence)))
-    df = plain(np.minimum(precision.degrees_of_freedom, recall.degrees_of_freedom))
+    value: Numbers = float_or_array(
+        np.where(nothing, 0.0, 2 * P * R / np.where(nothing, 1.0, P + R))
+    )
+    variance = float_or_array(np.where(np.isnan(value), np.nan, design.variance(influence)))
+    df = float_or_array(np.minimum(precision.degrees_of_freedom, recall.degrees_of_freedom))
     n = np.minimum(precision.n, recall.n)
     return Estimate(value, variance, n if n.ndim else int(n), influence, degrees_of_freedom=df)
 

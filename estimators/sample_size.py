@@ -13,7 +13,7 @@ from scipy.special import ndtri
 
 from estimators import checks
 from estimators.checks import FloatArray, IntArray
-from estimators.mixture import mixture_weights, read_draws
+from estimators.mixture import check_draws, mixture_weights
 
 OWN_TERMS = ("second_moment", "largest_variance")
 TARGET_TOLERANCE = 1e-9
@@ -21,7 +21,7 @@ SIZES_AT_A_TIME = 64
 ENTRIES_AT_A_TIME = 200_000
 
 
-def for_half_width(
+def labels_for_half_width(
     half_width: float, confidence_level: float, p: float = 0.5, *, tolerance: float = 5e-4
 ) -> int:
     """Return the number of independent labels for which the interval of a proportion p is ±
@@ -58,19 +58,20 @@ def for_half_width(
 
     Examples
     --------
-    >>> for_half_width(0.03, 0.8), for_half_width(0.03, 0.95), for_half_width(0.03, 0.8, p=0.1)
+    >>> (labels_for_half_width(0.03, 0.8), labels_for_half_width(0.03, 0.95),
+    ...  labels_for_half_width(0.03, 0.8, p=0.1))
     (456, 1067, 165)
     """
     if not 0 < half_width < np.inf:
         raise ValueError(f"half_width must be positive and finite; got {half_width!r}")
     if not 0 <= tolerance < np.inf:
         raise ValueError(f"tolerance must be at least 0 and finite; got {tolerance!r}")
-    proportion = float(checks.probabilities("p", p))
-    z = float(ndtri(0.5 + checks.level(confidence_level) / 2))
+    proportion = float(checks.check_probabilities("p", p))
+    z = float(ndtri(0.5 + checks.check_confidence_level(confidence_level) / 2))
     return max(1, ceil(proportion * (1 - proportion) * (z / (half_width * (1 + tolerance))) ** 2))
 
 
-def half_width(n: int, confidence_level: float, p: float = 0.5) -> float:
+def half_width_of_proportion(n: int, confidence_level: float, p: float = 0.5) -> float:
     """Return z √(p (1 − p) / n), the half-width of n independent labels of a proportion p.
 
     Parameters
@@ -94,13 +95,13 @@ def half_width(n: int, confidence_level: float, p: float = 0.5) -> float:
 
     Examples
     --------
-    >>> round(half_width(500, 0.8), 4)
+    >>> round(half_width_of_proportion(500, 0.8), 4)
     0.0287
     """
     if not n >= 1:
         raise ValueError(f"n must be 1 or more; got {n!r}")
-    proportion = float(checks.probabilities("p", p))
-    return float(ndtri(0.5 + checks.level(confidence_level) / 2)) * sqrt(
+    proportion = float(checks.check_probabilities("p", p))
+    return float(ndtri(0.5 + checks.check_confidence_level(confidence_level) / 2)) * sqrt(
         proportion * (1 - proportion) / n
     )
 
@@ -165,10 +166,10 @@ def required_samples(
     ...                  target_variance=0.05, bounds=(0, 500))
     20
     """
-    low, high = _read_bounds(bounds)
+    low, high = _check_bounds(bounds)
     if not 0 < target_variance < np.inf:
         raise ValueError(f"target_variance must be positive and finite; got {target_variance!r}")
-    plan = _read_plan(P_new_support, P, system, label, overlap, own_term)
+    plan = _check_plan(P_new_support, P, system, label, overlap, own_term)
     enough = target_variance * (1 + TARGET_TOLERANCE)
     start = low
     while start <= high:
@@ -243,7 +244,7 @@ def planned_variance(
         or (sizes < 0).any()
     ):
         raise ValueError(f"n_new must hold whole numbers of 0 or more; got {n_new!r}")
-    plan = _read_plan(P_new_support, P, system, label, overlap, own_term)
+    plan = _check_plan(P_new_support, P, system, label, overlap, own_term)
     return plan.variance(sizes.astype(np.int64))
 
 
@@ -286,12 +287,14 @@ class _Plan:
             if self.own_term == "second_moment"
             else _largest_variance(h, self.mass)
         )
-        planned = share**2 / own_size * own + self._old_variance(share)
+        planned = share**2 / own_size * own + self._variance_of_old_draws(share)
         unreached = self.old_pull == 0 or bool((self.ratio == 0).any())
-        none: FloatArray = np.full(1, np.inf) if unreached else self._old_variance(np.zeros(1))
+        none: FloatArray = (
+            np.full(1, np.inf) if unreached else self._variance_of_old_draws(np.zeros(1))
+        )
         return np.where(sizes == 0, none, planned)
 
-    def _old_variance(self, share: FloatArray) -> FloatArray:
+    def _variance_of_old_draws(self, share: FloatArray) -> FloatArray:
         """Return Σ_j (w_j² / n_j) V_j for each share of the new draws, w_j the old weights times 1
         − share.
         """
@@ -310,7 +313,7 @@ class _Plan:
         return total
 
 
-def _read_plan(
+def _check_plan(
     P_new_support: ArrayLike,
     P: ArrayLike,
     system: ArrayLike,
@@ -322,9 +325,9 @@ def _read_plan(
         raise ValueError(f"own_term must be one of {', '.join(OWN_TERMS)}; got {own_term!r}")
     if np.ndim(label) != 1:
         raise ValueError(f"label must have one dimension; got shape {np.shape(label)}")
-    draws = read_draws(P, system, label, overlap)
+    draws = check_draws(P, system, label, overlap)
     m = draws.n_systems
-    support = _read_support(P_new_support, m)
+    support = _check_support(P_new_support, m)
     if (draws.system == m - 1).any():
         raise ValueError(f"system must be less than {m - 1}, the new system's code; got {m - 1}")
     labelled = ~np.isnan(draws.label[:, 0])
@@ -365,8 +368,8 @@ def _largest_variance(h: FloatArray, mass: FloatArray) -> FloatArray:
     return largest
 
 
-def _read_support(P_new_support: ArrayLike, m: int) -> FloatArray:
-    support = checks.probabilities("P_new_support", P_new_support)
+def _check_support(P_new_support: ArrayLike, m: int) -> FloatArray:
+    support = checks.check_probabilities("P_new_support", P_new_support)
     if support.ndim != 2 or support.shape[1] != m:
         raise ValueError(f"P_new_support must have shape (N, {m}); got {support.shape}")
     total = float(support[:, -1].sum())
@@ -375,7 +378,7 @@ def _read_support(P_new_support: ArrayLike, m: int) -> FloatArray:
     return support[support[:, -1] > 0]
 
 
-def _read_bounds(bounds: tuple[int, int]) -> tuple[int, int]:
+def _check_bounds(bounds: tuple[int, int]) -> tuple[int, int]:
     low, high = bounds
     if int(low) != low or int(high) != high or not 0 <= low <= high:
         raise ValueError(f"bounds must be two whole numbers, 0 <= low <= high; got {bounds!r}")

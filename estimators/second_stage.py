@@ -14,7 +14,7 @@ from estimators import checks
 from estimators.checks import FloatArray, IntArray
 
 
-def tf_idf(
+def summed_tf_idf(
     document: ArrayLike, entity: ArrayLike, count: ArrayLike, n_documents: int
 ) -> FloatArray:
     """Return Σ_e tf_de · log(D / df_e) of every document, shape (D,), from (document, entity,
@@ -44,12 +44,12 @@ def tf_idf(
 
     Examples
     --------
-    >>> tf_idf([0, 0, 1], [0, 1, 1], [2, 1, 1], 4).round(3).tolist()
+    >>> summed_tf_idf([0, 0, 1], [0, 1, 1], [2, 1, 1], 4).round(3).tolist()
     [3.466, 0.693, 0.0, 0.0]
     """
-    times = checks.non_negative("count", count)
-    place = checks.codes("document", document, times.size)
-    columns = checks.codes("entity", entity, times.size)
+    times = checks.check_non_negative("count", count)
+    place = checks.check_codes("document", document, times.size)
+    columns = checks.check_codes("entity", entity, times.size)
     if (times <= 0).any():
         raise ValueError(f"count must be above 0; got {times[times <= 0][0]!r}")
     if place.max(initial=-1) >= n_documents:
@@ -64,7 +64,9 @@ def tf_idf(
     return total
 
 
-def proportional(size: ArrayLike, n: int, *, uniform: float = 0.5) -> FloatArray:
+def proportional_inclusion_probabilities(
+    size: ArrayLike, n: int, *, uniform: float = 0.5
+) -> FloatArray:
     """Return inclusion probabilities of n among N units: mixed from proportional to ``size`` and
     uniform.
 
@@ -93,12 +95,12 @@ def proportional(size: ArrayLike, n: int, *, uniform: float = 0.5) -> FloatArray
 
     Examples
     --------
-    >>> proportional([3, 1, 0, 0], 2, uniform=0.5).round(3).tolist()
+    >>> proportional_inclusion_probabilities([3, 1, 0, 0], 2, uniform=0.5).round(3).tolist()
     [1.0, 0.5, 0.25, 0.25]
-    >>> proportional([0, 0, 0, 0], 1).tolist()
+    >>> proportional_inclusion_probabilities([0, 0, 0, 0], 1).tolist()
     [0.25, 0.25, 0.25, 0.25]
     """
-    sizes = checks.non_negative("size", size)
+    sizes = checks.check_non_negative("size", size)
     if not 0 <= n <= sizes.size:
         raise ValueError(f"n must be between 0 and {sizes.size}, the number of units; got {n!r}")
     if not 0 < uniform <= 1:
@@ -121,7 +123,7 @@ def proportional(size: ArrayLike, n: int, *, uniform: float = 0.5) -> FloatArray
         certain |= over
 
 
-def systematic(pi: ArrayLike, rng: np.random.Generator) -> IntArray:
+def systematic_sample(pi: ArrayLike, rng: np.random.Generator) -> IntArray:
     """Return the Σ π units that were drawn, in random order, by a systematic sample of randomly
     ordered units.
 
@@ -148,10 +150,10 @@ def systematic(pi: ArrayLike, rng: np.random.Generator) -> IntArray:
 
     Examples
     --------
-    >>> sorted(systematic([1.0, 1.0, 0.0], np.random.default_rng(1)).tolist())
+    >>> sorted(systematic_sample([1.0, 1.0, 0.0], np.random.default_rng(1)).tolist())
     [0, 1]
     """
-    chance = checks.probabilities("pi", pi)
+    chance = checks.check_probabilities("pi", pi)
     n = round(float(chance.sum()))
     if abs(float(chance.sum()) - n) > 1e-6:
         raise ValueError(f"the sum of pi must be a whole number; got {float(chance.sum())!r}")

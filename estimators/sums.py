@@ -17,13 +17,13 @@ SPARSE = 16
 codes"""
 
 
-def by_code(rows: FloatArray, code: IntArray, n_codes: int) -> FloatArray:
+def sum_by_code(rows: FloatArray, code: IntArray, n_codes: int) -> FloatArray:
     """Return (n_codes, …) sums of the ``rows`` (n, …) with each code.
 
     Examples
     --------
     >>> import numpy as np
-    >>> by_code(np.array([1.0, 2.0, 4.0]), np.array([0, 1, 0]), 3).tolist()
+    >>> sum_by_code(np.array([1.0, 2.0, 4.0]), np.array([0, 1, 0]), 3).tolist()
     [5.0, 2.0, 0.0]
     """
     if rows.ndim == 1:
@@ -38,14 +38,14 @@ def by_code(rows: FloatArray, code: IntArray, n_codes: int) -> FloatArray:
     return total
 
 
-def present(code: IntArray, n_codes: int) -> tuple[IntArray, IntArray]:
+def occurring_codes(code: IntArray, n_codes: int) -> tuple[IntArray, IntArray]:
     """Return the codes below ``n_codes`` that occur, ascending, and the index of each row's code
     among them. Equivalent to ``np.unique``, without sorting if the codes are dense.
 
     Examples
     --------
     >>> import numpy as np
-    >>> found, place = present(np.array([4, 1, 4]), 5)
+    >>> found, place = occurring_codes(np.array([4, 1, 4]), 5)
     >>> found.tolist(), place.tolist()
     ([1, 4], [1, 0, 1])
     """
@@ -60,13 +60,13 @@ def present(code: IntArray, n_codes: int) -> tuple[IntArray, IntArray]:
     return codes, place_of[code]
 
 
-def code_pairs(first: IntArray, second: IntArray) -> IntArray:
+def encode_pairs(first: IntArray, second: IntArray) -> IntArray:
     """Return a code of each pair of whole numbers: 0, 1, … in the ascending order of the pairs.
 
     Examples
     --------
     >>> import numpy as np
-    >>> code_pairs(np.array([7, 3, 7]), np.array([1, 2, 1])).tolist()
+    >>> encode_pairs(np.array([7, 3, 7]), np.array([1, 2, 1])).tolist()
     [1, 0, 1]
     """
     left = np.unique(first, return_inverse=True)[1].astype(np.int64)
@@ -97,7 +97,7 @@ class Support:
     --------
     >>> import numpy as np
     >>> # rows 0 and 3 have target 7
-    >>> support = Support.of(np.array([0, 2, 3]), np.array([7, 7, 5, 7]))
+    >>> support = Support.from_rows(np.array([0, 2, 3]), np.array([7, 7, 5, 7]))
     >>> support.several.tolist()
     [0, 2]
     >>> support.sum_cross_products(np.array([1.0, 10.0, 2.0]))  # (1 + 2)² − 1² − 2²
@@ -109,7 +109,7 @@ class Support:
     begins: IntArray
 
     @classmethod
-    def of(cls, row: IntArray, target: IntArray) -> Support:
+    def from_rows(cls, row: IntArray, target: IntArray) -> Support:
         """Return the support of some rows, given the target codes (N,) of all rows."""
         code = target[row]
         several = np.flatnonzero(np.bincount(code)[code] > 1) if row.size else np.zeros(0, np.int64)

@@ -33,7 +33,7 @@ class Votes:
     annotator: IntArray
 
 
-def read_votes(values: ArrayLike, unit: ArrayLike, annotator: ArrayLike | None) -> Votes:
+def check_votes(values: ArrayLike, unit: ArrayLike, annotator: ArrayLike | None) -> Votes:
     """Return the answers that are not NaN. Raises ValueError if an annotator answers a unit
     twice.
     """
@@ -42,11 +42,11 @@ def read_votes(values: ArrayLike, unit: ArrayLike, annotator: ArrayLike | None) 
         raise ValueError(
             f"values must be finite or NaN, in one dimension; got shape {answers.shape}"
         )
-    units = checks.codes("unit", unit, answers.size)
+    units = checks.check_codes("unit", unit, answers.size)
     people = (
         np.arange(answers.size)
         if annotator is None
-        else checks.codes("annotator", annotator, answers.size)
+        else checks.check_codes("annotator", annotator, answers.size)
     )
     kept = ~np.isnan(answers)
     votes = Votes(answers[kept], units[kept], people[kept])
@@ -67,7 +67,7 @@ class Majority:
 
     Examples
     --------
-    >>> found = majority([1, 1, 0, 0], [7, 7, 7, 9])
+    >>> found = majority_answers([1, 1, 0, 0], [7, 7, 7, 9])
     >>> found.unit.tolist(), found.value.tolist(), found.n.tolist()
     ([7, 9], [1.0, 0.0], [3, 1])
     """
@@ -78,7 +78,7 @@ class Majority:
     n: IntArray
 
 
-def majority(
+def majority_answers(
     values: ArrayLike, unit: ArrayLike, annotator: ArrayLike | None = None, *, ties: str = "missing"
 ) -> Majority:
     """Return the most frequent answer to each unit.
@@ -111,13 +111,13 @@ def majority(
 
     Examples
     --------
-    >>> result = majority([1, 1, 0, 0, 1], unit=[7, 7, 7, 8, 8])
+    >>> result = majority_answers([1, 1, 0, 0, 1], unit=[7, 7, 7, 8, 8])
     >>> result.unit.tolist(), result.value.tolist(), result.n.tolist()
     ([7, 8], [1.0, nan], [3, 2])
     """
     if ties not in TIES:
         raise ValueError(f"ties must be one of {', '.join(TIES)}; got {ties!r}")
-    votes = read_votes(values, unit, annotator)
+    votes = check_votes(values, unit, annotator)
     units, categories, table = count_votes(votes)
     counts = table.toarray()
     if not units.size:
@@ -137,10 +137,10 @@ def count_votes(votes: Votes) -> tuple[IntArray, FloatArray, sparse.csr_array]:
     """
     units, row = np.unique(votes.unit, return_inverse=True)
     categories, column = np.unique(votes.value, return_inverse=True)
-    return units, categories, tally(row, column, (units.size, categories.size))
+    return units, categories, cooccurrence_table(row, column, (units.size, categories.size))
 
 
-def tally(row: IntArray, column: IntArray, shape: tuple[int, int]) -> sparse.csr_array:
+def cooccurrence_table(row: IntArray, column: IntArray, shape: tuple[int, int]) -> sparse.csr_array:
     """Return how often each pair of row and column occurs, as a sparse table.
 
     Parameters
@@ -156,7 +156,7 @@ def tally(row: IntArray, column: IntArray, shape: tuple[int, int]) -> sparse.csr
 
     Examples
     --------
-    >>> tally(np.array([0, 0, 1]), np.array([1, 1, 0]), (2, 2)).toarray().tolist()
+    >>> cooccurrence_table(np.array([0, 0, 1]), np.array([1, 1, 0]), (2, 2)).toarray().tolist()
     [[0.0, 2.0], [1.0, 0.0]]
     """
     return sparse.coo_array((np.ones(row.size), (row, column)), shape=shape).tocsr()
@@ -216,7 +216,7 @@ def token_majority(
     >>> result.spans.tolist()
     [[0, 3]]
     """
-    marked, begins = _marks(spans, annotator, n_tokens, n_annotators)
+    marked, begins = _marked_tokens(spans, annotator, n_tokens, n_annotators)
     votes = marked.sum(axis=0)
     inside = 2 * votes > n_annotators
     before = np.zeros_like(marked)
@@ -233,14 +233,14 @@ def token_majority(
     )
 
 
-def _marks(
+def _marked_tokens(
     spans: ArrayLike, annotator: ArrayLike, n_tokens: int, n_annotators: int
 ) -> tuple[BoolArray, BoolArray]:
     """Return which tokens each annotator marked and where their spans begin, both (n_annotators,
     n_tokens).
     """
     ranges = np.asarray(spans, dtype=np.int64).reshape(-1, 2)
-    people = checks.codes("annotator", annotator, len(ranges))
+    people = checks.check_codes("annotator", annotator, len(ranges))
     if (people >= n_annotators).any():
         raise ValueError(f"annotator must be less than {n_annotators}; got {int(people.max())}")
     marked = np.zeros((n_annotators, n_tokens), dtype=np.bool_)
@@ -365,14 +365,14 @@ def dawid_skene(
     ):
         if not option > 0:
             raise ValueError(f"{name} must be positive; got {option!r}")
-    votes = read_votes(values, unit, annotator)
-    answer, k = _classes(votes.value, n_classes)
+    votes = check_votes(values, unit, annotator)
+    answer, k = _check_classes(votes.value, n_classes)
     units, row = np.unique(votes.unit, return_inverse=True)
     people, person = np.unique(votes.annotator, return_inverse=True)
     alike = np.ones(units.size) if times is None else np.asarray(times, dtype=np.float64)[units]
     if not np.all(alike > 0):
         raise ValueError(f"times must be positive; got {float(alike.min())}")
-    shares = _shares(
+    shares = _normalise_counts(
         np.bincount(row * k + answer, minlength=units.size * k).reshape(units.size, k), axis=1
     )
     answered = np.bincount(person, weights=alike[row], minlength=people.size)
@@ -380,7 +380,7 @@ def dawid_skene(
         return DawidSkene(
             units,
             shares,
-            _shares(shares.T @ alike, axis=0),
+            _normalise_counts(shares.T @ alike, axis=0),
             people,
             np.full((people.size, k, k), np.nan),
             0,
@@ -393,13 +393,15 @@ def dawid_skene(
     rounds, moved = 0, np.inf
     while rounds < max_iterations and moved > tolerance:
         counted = posterior * alike[:, None]
-        prior = _shares(counted.sum(axis=0) + smoothing, axis=0)
+        prior = _normalise_counts(counted.sum(axis=0) + smoothing, axis=0)
         counts = np.tile(smoothing + np.eye(k), (people.size, 1, 1))
         np.add.at(counts.transpose(0, 2, 1), (person, answer), counted[row])
-        confusion = _shares(counts, axis=2)
+        confusion = _normalise_counts(counts, axis=2)
         logs = np.tile(np.log(prior), (units.size, 1))
         np.add.at(logs, row, np.log(confusion[person, :, answer]))
-        updated = _shares(np.exp(logs - logs.max(axis=1, keepdims=True, initial=-np.inf)), axis=1)
+        updated = _normalise_counts(
+            np.exp(logs - logs.max(axis=1, keepdims=True, initial=-np.inf)), axis=1
+        )
         moved = float(np.abs(updated - posterior).max(initial=0))
         posterior, rounds = updated, rounds + 1
     if units.size:
@@ -412,7 +414,7 @@ def dawid_skene(
     )
 
 
-def _classes(value: FloatArray, n_classes: int | None) -> tuple[IntArray, int]:
+def _check_classes(value: FloatArray, n_classes: int | None) -> tuple[IntArray, int]:
     for odd in value[(value < 0) | (value != np.floor(value))]:
         raise ValueError(f"values must be classes 0, 1, …; got {float(odd)!r}")
     answer = value.astype(np.int64)
@@ -423,7 +425,9 @@ def _classes(value: FloatArray, n_classes: int | None) -> tuple[IntArray, int]:
     return answer, k
 
 
-def _shares(counts: np.ndarray[tuple[int, ...], np.dtype[np.generic]], *, axis: int) -> FloatArray:
+def _normalise_counts(
+    counts: np.ndarray[tuple[int, ...], np.dtype[np.generic]], *, axis: int
+) -> FloatArray:
     table = counts.astype(np.float64)
     shares: FloatArray = table / table.sum(axis=axis, keepdims=True)
     return shares

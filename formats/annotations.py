@@ -9,8 +9,8 @@ from itertools import islice
 
 from formats.lookup import CorpusLookup, DocumentView
 from formats.mentions import CompactMap
-from formats.messages import Report, column, quoted
-from formats.occurrences import same_text
+from formats.messages import Report, column_position, quote
+from formats.occurrences import is_same_text
 from formats.schema import NO_RELATION, Schema
 from formats.splitting import Span
 from formats.tables import open_table
@@ -76,18 +76,18 @@ def read_mentions(
 ) -> Iterator[MentionRecord]:
     """Yield the mentions of a `mentions.tsv`; messages go to the report."""
     seen = CompactMap()
-    for number, line, row, view in _rows(lines, MENTION_COLUMNS, corpus, report, (LINK,)):
-        spans = _spans(number, line, row, ((1, 2), (6, 7)), view, report)
+    for number, line, row, view in _valid_rows(lines, MENTION_COLUMNS, corpus, report, (LINK,)):
+        spans = _parse_spans(number, line, row, ((1, 2), (6, 7)), view, report)
         if spans is None:
             continue
         span, canonical = spans
         if row[3] not in schema.entity_types:
-            text = f"The schema has no type {quoted(row[3])}. The line is dropped."
-            report.add("schema.unknown_type", number, text, line, column(line, 3))
-        elif not same_text(view.text[span[0] : span[1]], row[5]):
-            found = quoted(view.text[span[0] : span[1]])
-            text = f"The text at this place is {found}, not {quoted(row[5])}. The line is dropped."
-            report.add("reference.gloss", number, text, line, column(line, 5))
+            text = f"The schema has no type {quote(row[3])}. The line is dropped."
+            report.add("schema.unknown_type", number, text, line, column_position(line, 3))
+        elif not is_same_text(view.text[span[0] : span[1]], row[5]):
+            found = quote(view.text[span[0] : span[1]])
+            text = f"The text at this place is {found}, not {quote(row[5])}. The line is dropped."
+            report.add("reference.gloss", number, text, line, column_position(line, 5))
         elif (first := seen.add((hash(view.id) & _MASK, *span), number)) != -1:
             text = f"The same mention as on line {first}. The first one is kept."
             report.add("consistency.mention_twice", number, text, line)
@@ -103,17 +103,17 @@ def read_gold(
     messages go to the report.
     """
     seen = CompactMap()
-    for number, line, row, view in _rows(lines, GOLD_COLUMNS, corpus, report):
-        spans = _spans(number, line, row, ((1, 2), (4, 5), (6, 7)), view, report)
+    for number, line, row, view in _valid_rows(lines, GOLD_COLUMNS, corpus, report):
+        spans = _parse_spans(number, line, row, ((1, 2), (4, 5), (6, 7)), view, report)
         if spans is None:
             continue
         found = schema.canonical(row[3], spans[0], spans[1])
         if found is None and (row[3] in schema.ignored or row[3] == NO_RELATION):
-            text = f"{quoted(row[3])} is not evaluated here. The line is ignored."
-            report.add("schema.ignored_predicate", number, text, line, column(line, 3))
+            text = f"{quote(row[3])} is not evaluated here. The line is ignored."
+            report.add("schema.ignored_predicate", number, text, line, column_position(line, 3))
         elif found is None:
-            text = f"The schema has no predicate {quoted(row[3])}. The line is dropped."
-            report.add("schema.unknown_predicate", number, text, line, column(line, 3))
+            text = f"The schema has no predicate {quote(row[3])}. The line is dropped."
+            report.add("schema.unknown_predicate", number, text, line, column_position(line, 3))
         elif spans[0] == spans[1]:
             text = "Subject and object are the same mention. The relation is dropped."
             report.add("schema.itself", number, text, line)
@@ -129,7 +129,7 @@ def read_gold(
             yield GoldRecord(view.id, subject, predicate, object_, spans[2], number)
 
 
-def _rows(
+def _valid_rows(
     lines: Lines,
     columns: Sequence[str],
     corpus: CorpusLookup,
@@ -162,13 +162,13 @@ def _rows(
                 continue
             view = corpus.get(row[0])
             if view is None:
-                text = f"The document {quoted(row[0])} is not in the corpus. The line is dropped."
-                report.add("reference.document", number, text, line, column(line, 0))
+                text = f"The document {quote(row[0])} is not in the corpus. The line is dropped."
+                report.add("reference.document", number, text, line, column_position(line, 0))
                 continue
             yield number, line, row, view
 
 
-def _spans(
+def _parse_spans(
     number: int,
     line: str,
     row: list[str],
@@ -179,10 +179,10 @@ def _spans(
     """Return the spans in these pairs of columns, or None after a message."""
     spans = []
     for first, last in places:
-        culprit = column(line, first)[0], column(line, last)[1]
+        culprit = column_position(line, first)[0], column_position(line, last)[1]
         if not (_OFFSET.fullmatch(row[first]) and _OFFSET.fullmatch(row[last])):
             text = (
-                f"{quoted(row[first])} and {quoted(row[last])} cannot be read as offsets. The line"
+                f"{quote(row[first])} and {quote(row[last])} cannot be read as offsets. The line"
                 " is dropped."
             )
             report.add("syntax.offsets", number, text, line, culprit)

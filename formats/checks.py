@@ -7,7 +7,7 @@ from math import isnan, nan
 
 from formats.lookup import CorpusLookup
 from formats.mentions import CompactMap
-from formats.messages import Columns, Report, explain_wrong_format, quoted
+from formats.messages import Columns, Report, explain_wrong_format, quote
 from formats.opening import Limits
 from formats.relation import RelationClaim
 from formats.schema import NO_RELATION, Schema
@@ -50,7 +50,7 @@ class ClaimChecks:
         """Report that the corpus does not have the document."""
         self._unknown_documents += 1
         text = (
-            f"The document {quoted(name)} is not in the corpus. What this line says about"
+            f"The document {quote(name)} is not in the corpus. What this line says about"
             " it is dropped."
         )
         self.report.add("reference.document", number, text, line, culprit)
@@ -62,7 +62,7 @@ class ClaimChecks:
             number = self._documents[name] = len(self._documents)
         return number
 
-    def count_relation(self, number: int) -> bool:
+    def is_within_relation_limit(self, number: int) -> bool:
         """Count a relation line and return whether it is within the limit; report the first line
         beyond the limit.
         """
@@ -80,22 +80,21 @@ class ClaimChecks:
         if name in self.schema.ignored or name == NO_RELATION:
             self.report_not_evaluated(name, number, line, culprit)
             return
-        text = (
-            f"The schema has no predicate {quoted(name)}{self._similar(name)}. The line is dropped."
-        )
+        shown = f"{quote(name)}{self._similar_names(name)}"
+        text = f"The schema has no predicate {shown}. The line is dropped."
         self.report.add("schema.unknown_predicate", number, text, line, culprit)
 
     def report_not_evaluated(
         self, name: str, number: int, line: str, culprit: Columns | None
     ) -> None:
         """Report that a line uses a predicate that is known, but not evaluated."""
-        text = f"{quoted(name)} is known, but not evaluated here. The line is ignored."
+        text = f"{quote(name)} is known, but not evaluated here. The line is ignored."
         self.report.add("schema.ignored_predicate", number, text, line, culprit)
 
-    def _similar(self, name: str) -> str:
+    def _similar_names(self, name: str) -> str:
         folded = name.strip().lower()
         same = [known for known in self.schema.predicates if known.lower() == folded]
-        return f"; is {quoted(same[0])} meant" if same else ""
+        return f"; is {quote(same[0])} meant" if same else ""
 
     def report_wrong_types(
         self, predicate: str, subject_type: str, object_type: str, number: int, source: str
@@ -129,7 +128,7 @@ class ClaimChecks:
         row = len(self._lines)
         earlier = self._rows.add((document, begin, end, predicate, object_begin, object_end), row)
         if earlier != -1:
-            self._duplicate(claim, earlier, turned, source)
+            self._report_duplicate(claim, earlier, turned, source)
             return False
         self._lines.append(claim.line)
         self._confidences.append(nan if claim.confidence is None else claim.confidence)
@@ -140,7 +139,9 @@ class ClaimChecks:
             self._check_group(claim, document, predicate, row, source)
         return True
 
-    def _duplicate(self, claim: RelationClaim, earlier: int, turned: bool, source: str) -> None:
+    def _report_duplicate(
+        self, claim: RelationClaim, earlier: int, turned: bool, source: str
+    ) -> None:
         first, line = self._confidences[earlier], self._lines[earlier]
         same = isnan(first) if claim.confidence is None else first == claim.confidence
         if turned:
@@ -195,7 +196,7 @@ class ClaimChecks:
         self.report.relation_lines = self._relation_lines
         if self.report.fatal:
             return
-        self._missing_inverses()
+        self._report_missing_inverses()
         if not self._documents and self._unknown_documents:
             self.report.add(
                 "reference.other_corpus",
@@ -207,7 +208,7 @@ class ClaimChecks:
             text = f"The file has no usable relation.{explain_wrong_format(self.report, EXPECTED)}"
             self.report.add("syntax.nothing_usable", 0, f"{text} It is refused.")
 
-    def _missing_inverses(self) -> None:
+    def _report_missing_inverses(self) -> None:
         count = self._states.count(_ALONE)
         if not count:
             return

@@ -41,7 +41,7 @@ class Cleaned:
     """The first piece of markup; empty if there is none"""
 
 
-def clean(text: str) -> Cleaned:
+def clean_text(text: str) -> Cleaned:
     """Return the text in composed Unicode, without invisible characters, outer white space and
     trailing blanks.
 
@@ -52,29 +52,31 @@ def clean(text: str) -> Cleaned:
     plain = normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))
     plain, turned = _BIDIRECTIONAL.subn("", plain)
     shown = _INVISIBLE.sub(lambda match: match[1] or "", plain)
-    varied = _SELECTORS.sub(lambda match: match[0] if _varies(match) else "", shown)
-    joined = _JOINERS.sub(lambda match: match[0] if _joins(match) else "", varied)
+    varied = _SELECTORS.sub(
+        lambda match: match[0] if _is_valid_variation_selector(match) else "", shown
+    )
+    joined = _JOINERS.sub(lambda match: match[0] if _is_valid_joiner(match) else "", varied)
     hidden = len(plain) - len(joined)
     plain = "\n".join(line.rstrip() for line in joined.split("\n")).strip()
     # What was removed may have stood between a letter and its accent.
-    plain = normalize("NFC", plain) if any(map(_is_seen, plain)) else ""
+    plain = normalize("NFC", plain) if any(map(_is_visible, plain)) else ""
     tag = _MARKUP.search(plain)
     return Cleaned(plain, turned, hidden, len(_CONTROL.findall(plain)), tag[0] if tag else "")
 
 
-def _is_seen(letter: str) -> bool:
+def _is_visible(letter: str) -> bool:
     kind = category(letter)
     return letter != BLANK and kind[0] not in "MZ" and kind not in ("Cc", "Cf")
 
 
-def _varies(match: re.Match[str]) -> bool:
+def _is_valid_variation_selector(match: re.Match[str]) -> bool:
     before = match.string[: match.start()][-1:]
     if match[0] > "\uffff":
         return before > "\u33ff" and category(before) == "Lo"
-    return (before > "\u02ff" or before in VARIED) and _is_seen(before)
+    return (before > "\u02ff" or before in VARIED) and _is_visible(before)
 
 
-def _joins(match: re.Match[str]) -> bool:
+def _is_valid_joiner(match: re.Match[str]) -> bool:
     text = match.string
     before, after = text[: match.start()][-1:], text[match.end() :][:1]
     return bool(before and after) and all(

@@ -7,9 +7,9 @@ from datetime import date
 from typing import Any
 from unicodedata import normalize
 
-from formats.messages import Report, quoted
+from formats.messages import Report, quote
 from formats.opening import Limits, Objects
-from formats.splitting import Span, split_sentences, tokenise
+from formats.splitting import Span, sentence_spans, token_spans
 
 _SURROGATE_OR_NUL = re.compile("[\x00\ud800-\udfff]")
 _BAD_ID = re.compile(r"[\s,\x00-\x1f\ud800-\udfff]")
@@ -56,11 +56,11 @@ def read_corpus(
         if data is None:
             continue
         try:
-            record = _record(data, number, limits, report, line)
+            record = _parse_record(data, number, limits, report, line)
             if record.id in first_lines:
                 raise _Bad(
                     "consistency.document_twice",
-                    f"The document id {quoted(record.id)} is that of line "
+                    f"The document id {quote(record.id)} is that of line "
                     f"{first_lines[record.id]} already. The first document is kept.",
                 )
         except _Bad as defect:
@@ -71,8 +71,7 @@ def read_corpus(
             report.add(
                 "syntax.key_unknown",
                 number,
-                f"The key {quoted(key)} is not known. It is ignored, here and in "
-                "all further lines.",
+                f"The key {quote(key)} is not known. It is ignored, here and in all further lines.",
                 line,
             )
         first_lines[record.id] = number
@@ -80,7 +79,7 @@ def read_corpus(
     objects.finish()
 
 
-def _record(
+def _parse_record(
     data: dict[str, Any], number: int, limits: Limits, report: Report, line: str
 ) -> DocumentRecord:
     for key in ("id", "text"):
@@ -101,33 +100,33 @@ def _record(
     if not isinstance(text, str) or not text.strip() or not isinstance(title, str):
         raise _Bad(
             "syntax.value",
-            f"Title and text of {quoted(identifier)} must be strings, and the text not empty. "
+            f"Title and text of {quote(identifier)} must be strings, and the text not empty. "
             "The document is dropped.",
         )
     if _SURROGATE_OR_NUL.search(text) or _SURROGATE_OR_NUL.search(title):
         raise _Bad(
             "syntax.control",
-            f"The text of {quoted(identifier)} holds a character that no text has (NUL or "
+            f"The text of {quote(identifier)} holds a character that no text has (NUL or "
             "half a surrogate pair). The document is dropped.",
         )
     if len(text) > limits.document_characters:
         raise _Bad(
             "limits.document",
-            f"The text of {quoted(identifier)} has {len(text):,} characters; allowed are "
+            f"The text of {quote(identifier)} has {len(text):,} characters; allowed are "
             f"{limits.document_characters:,}. The document is dropped.",
         )
-    tokens, sentences = _segments(data, identifier, text)
+    tokens, sentences = _tokens_and_sentences(data, identifier, text)
     identifier = normalize("NFC", identifier)
     part = data.get("part")
     if part not in PARTS:
         raise _Bad(
             "syntax.value",
-            f"The part of {quoted(identifier)} is “dev” or “test”. The document is dropped.",
+            f"The part of {quote(identifier)} is “dev” or “test”. The document is dropped.",
         )
     return DocumentRecord(
         identifier,
         title,
-        _date(data, number, report, line),
+        _parse_date(data, number, report, line),
         text,
         tokens,
         sentences,
@@ -136,7 +135,7 @@ def _record(
     )
 
 
-def _date(data: dict[str, Any], number: int, report: Report, line: str) -> str | None:
+def _parse_date(data: dict[str, Any], number: int, report: Report, line: str) -> str | None:
     value = data.get("date")
     if value is None or value == "":
         return None
@@ -144,32 +143,34 @@ def _date(data: dict[str, Any], number: int, report: Report, line: str) -> str |
         return date.fromisoformat(value).isoformat()
     except (TypeError, ValueError):
         text = (
-            f"The date {quoted(str(value))} is not of the form 2013-03-17. The document is kept"
+            f"The date {quote(str(value))} is not of the form 2013-03-17. The document is kept"
             " without a date."
         )
         report.add("syntax.date", number, text, line)
         return None
 
 
-def _segments(data: dict[str, Any], identifier: str, text: str) -> tuple[list[Span], list[Span]]:
+def _tokens_and_sentences(
+    data: dict[str, Any], identifier: str, text: str
+) -> tuple[list[Span], list[Span]]:
     """Return tokens and sentences, as given or as found in the text."""
     given, sentences = (
-        _spans(data, "tokens", identifier, text),
-        _spans(data, "sentences", identifier, text),
+        _parse_spans(data, "tokens", identifier, text),
+        _parse_spans(data, "sentences", identifier, text),
     )
     if sentences is None:
-        sentences = split_sentences(text)
+        sentences = sentence_spans(text)
         if given:
-            sentences = _mend(sentences, given)
+            sentences = _join_split_sentences(sentences, given)
     tokens = given
     if tokens is None:
-        tokens = [token for begin, end in sentences for token in tokenise(text, begin, end)]
+        tokens = [token for begin, end in sentences for token in token_spans(text, begin, end)]
     else:
         _check_straddling(tokens, sentences, identifier)
     return tokens, sentences
 
 
-def _spans(data: dict[str, Any], key: str, identifier: str, text: str) -> list[Span] | None:
+def _parse_spans(data: dict[str, Any], key: str, identifier: str, text: str) -> list[Span] | None:
     """Return the checked spans under a key of the document, None if there are none."""
     values = data.get(key)
     if values is None:
@@ -177,7 +178,7 @@ def _spans(data: dict[str, Any], key: str, identifier: str, text: str) -> list[S
     if not isinstance(values, list):
         raise _Bad(
             "syntax.value",
-            f"The {key} of {quoted(identifier)} are not a list of [begin, end]. The document is "
+            f"The {key} of {quote(identifier)} are not a list of [begin, end]. The document is "
             "dropped.",
         )
     spans, last, length = [], 0, len(text)
@@ -186,20 +187,20 @@ def _spans(data: dict[str, Any], key: str, identifier: str, text: str) -> list[S
         if span is None:
             raise _Bad(
                 "syntax.offsets",
-                f"{quoted(str(value))} in the {key} of {quoted(identifier)} is no pair "
+                f"{quote(str(value))} in the {key} of {quote(identifier)} is no pair "
                 "[begin, end] of numbers. The document is dropped.",
             )
         begin, end = span
         if not 0 <= begin < end <= length:
             raise _Bad(
                 "reference.offsets",
-                f"[{begin}, {end}] in the {key} of {quoted(identifier)} is empty or lies "
+                f"[{begin}, {end}] in the {key} of {quote(identifier)} is empty or lies "
                 f"outside the text, which has {length:,} characters. The document is dropped.",
             )
         if begin < last:
             raise _Bad(
                 "consistency.order",
-                f"[{begin}, {end}] in the {key} of {quoted(identifier)} begins before the "
+                f"[{begin}, {end}] in the {key} of {quote(identifier)} begins before the "
                 "one before it ends. The document is dropped.",
             )
         last = end
@@ -219,7 +220,7 @@ def parse_span(value: object) -> Span | None:
     return None
 
 
-def _mend(sentences: list[Span], tokens: list[Span]) -> list[Span]:
+def _join_split_sentences(sentences: list[Span], tokens: list[Span]) -> list[Span]:
     """Join our own sentences where a given token spans the boundary between two, and return
     them.
     """
@@ -245,6 +246,6 @@ def _check_straddling(tokens: list[Span], sentences: list[Span], identifier: str
         if at < len(sentences) and end > sentences[at][1]:
             raise _Bad(
                 "consistency.straddle",
-                f"The token [{begin}, {end}] of {quoted(identifier)} straddles the end "
+                f"The token [{begin}, {end}] of {quote(identifier)} straddles the end "
                 f"of the sentence {list(sentences[at])}. The document is dropped.",
             )

@@ -17,7 +17,7 @@ from unicodedata import normalize
 from formats.checks import ClaimChecks
 from formats.json_lines import read_json_lines
 from formats.lookup import CorpusLookup, DocumentView
-from formats.messages import Report, quoted
+from formats.messages import Report, quote
 from formats.opening import Limits, Objects, Source, open_text
 from formats.relation import RelationClaim, closest_pair
 from formats.schema import Schema
@@ -67,7 +67,7 @@ class _Predictions:
         for number, line in lines:
             if not line or line.isspace():
                 continue
-            if not self._checks.count_relation(number):
+            if not self._checks.is_within_relation_limit(number):
                 return
             data = objects.parse(number, line)
             if data is not None and self._is_usable(number, line, data):
@@ -82,13 +82,13 @@ class _Predictions:
     def _is_usable(self, number: int, line: str, data: dict[str, Any]) -> bool:
         for key in REQUIRED:
             if key not in data:
-                text = f"The key {quoted(key)} is missing. The line is dropped."
+                text = f"The key {quote(key)} is missing. The line is dropped."
                 self._report.add("syntax.key_missing", number, text, line)
                 return False
         for key in sorted(data.keys() - _KNOWN - self._unknown_keys):
             if len(self._unknown_keys) < 100:
                 self._unknown_keys.add(key)
-                text = f"The key {quoted(key)} is not known. It is ignored, here and further on."
+                text = f"The key {quote(key)} is not known. It is ignored, here and further on."
                 self._report.add("syntax.key_unknown", number, text, line)
         strings = all(isinstance(data[key], str) and data[key] for key in ("title", "r"))
         numbers = all(type(data[key]) is int and data[key] >= 0 for key in ("h_idx", "t_idx"))
@@ -101,7 +101,7 @@ class _Predictions:
         is_number = type(confidence) in (int, float) and 0 <= confidence <= 1  # type: ignore[operator]
         if confidence is not None and not is_number:
             text = (
-                f"The confidence {quoted(str(confidence))} is no number from 0 to 1. The line is"
+                f"The confidence {quote(str(confidence))} is no number from 0 to 1. The line is"
                 " kept without it."
             )
             self._report.add("syntax.confidence", number, text, line)
@@ -126,8 +126,8 @@ class _Predictions:
                 self._has_told_order = True
                 self._report.add("reference.entity_order", number, NO_ORDER, line)
             return None
-        subjects = self._mentions(view, data["h_idx"], number, line)
-        objects = self._mentions(view, data["t_idx"], number, line) if subjects else None
+        subjects = self._entity_mentions(view, data["h_idx"], number, line)
+        objects = self._entity_mentions(view, data["t_idx"], number, line) if subjects else None
         if not subjects or not objects:
             return None
         if data["h_idx"] == data["t_idx"]:
@@ -140,11 +140,11 @@ class _Predictions:
             self._report.add("reference.provenance", number, text, line)
             return None
         types = view.mention_types[pair[0]], view.mention_types[pair[1]]
-        predicate = self._predicate(data["r"], *types)
+        predicate = self._predicate_of_property(data["r"], *types)
         if predicate is None:
             self._checks.report_unread_predicate(data["r"], number, line, (0, len(line)))
             return None
-        if not self._schema.allowed(predicate, *types):
+        if not self._schema.is_allowed(predicate, *types):
             self._checks.report_wrong_types(predicate, *types, number, line)
         confidence = data.get("confidence")
         return RelationClaim(
@@ -153,7 +153,7 @@ class _Predictions:
             predicate,
             pair[1],
             *types,
-            [view.sentences_over(*pair)],
+            [view.sentence_span_over(*pair)],
             None if confidence is None else float(confidence),
             _first_longest(subjects),
             _first_longest(objects),
@@ -164,7 +164,7 @@ class _Predictions:
             number,
         )
 
-    def _mentions(
+    def _entity_mentions(
         self, view: DocumentView, entity: int, number: int, line: str
     ) -> Sequence[Span] | None:
         """Return the mentions of the entity with this number, or None after a message."""
@@ -177,7 +177,7 @@ class _Predictions:
             self._report.add("reference.entity", number, text, line)
         return found
 
-    def _predicate(self, name: str, subject_type: str, object_type: str) -> str | None:
+    def _predicate_of_property(self, name: str, subject_type: str, object_type: str) -> str | None:
         """Return the predicate for a Wikidata property. If several match, prefers one with these
         argument types, then one with this subject type. Returns None if there is none.
         """
@@ -185,11 +185,11 @@ class _Predictions:
         if not of_property:
             return name if name in self._schema.predicates else None
 
-        def fits(types: Sequence[tuple[str, str]]) -> tuple[bool, bool]:
+        def matches_types(types: Sequence[tuple[str, str]]) -> tuple[bool, bool]:
             is_subject = any(first == subject_type for first, _ in types)
             return (subject_type, object_type) in types, is_subject
 
-        return max(of_property, key=lambda one: fits(one.types)).name
+        return max(of_property, key=lambda one: matches_types(one.types)).name
 
 
 def _first_longest(mentions: Sequence[Span]) -> Span:
@@ -203,7 +203,7 @@ SNIFFED = 200
 _MENTION_LEVEL = re.compile(r".+:\d+-\d+\t")
 
 
-def sniff(lines: Iterator[str]) -> Door | None:
+def detect_format(lines: Iterator[str]) -> Door | None:
     """Recognise the format (door) of a file by its first lines, and return it; None if none
     fits.
     """
@@ -228,14 +228,14 @@ def read_claims(
 
     Callers must not commit anything before the iterator has ended with `report.fatal` still False.
     """
-    reopen, close = _reopenable(source)
+    reopen, close = _reopener_and_closer(source)
     try:
 
         def open_lines(into: Report) -> Iterator[tuple[int, str]]:
             return open_text(reopen(), limits, into)
 
         preview = Report(0)
-        door = sniff(line for _, line in islice(open_lines(preview), SNIFFED))
+        door = detect_format(line for _, line in islice(open_lines(preview), SNIFFED))
         if door == "tac_kb":
             yield from read_tac_kb(open_lines, corpus, schema, limits, report)
         elif door == "json_lines":
@@ -243,12 +243,12 @@ def read_claims(
         elif door == "docred":
             yield from read_docred(open_lines(report), corpus, schema, limits, report)
         else:
-            _refuse(open_lines(report), door, report)
+            _report_unreadable(open_lines(report), door, report)
     finally:
         close()
 
 
-def _refuse(lines: Iterator[tuple[int, str]], door: Door | None, report: Report) -> None:
+def _report_unreadable(lines: Iterator[tuple[int, str]], door: Door | None, report: Report) -> None:
     """Report why the file cannot be read: an error in its text if there is one, else in its
     format.
     """
@@ -282,7 +282,7 @@ def _refuse(lines: Iterator[tuple[int, str]], door: Door | None, report: Report)
     report.add("syntax.format", first[0] if first else 0, text, line)
 
 
-def _reopenable(source: Source) -> tuple[Callable[[], Source], Callable[[], None]]:
+def _reopener_and_closer(source: Source) -> tuple[Callable[[], Source], Callable[[], None]]:
     """Return a function that opens the source from its beginning each time, and a function that
     cleans up.
     """

@@ -22,8 +22,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 
-from formats.cleaning import clean
-from formats.messages import Report, quoted
+from formats.cleaning import clean_text
+from formats.messages import Report, quote
 from formats.yaml_text import BadYaml, Node, read_yaml
 
 KINDS = ("rating", "choice", "preference", "text")
@@ -111,7 +111,7 @@ class Form:
     lessons: tuple[Lesson, ...] = field(default=())
 
     @property
-    def compares(self) -> bool:
+    def is_comparison(self) -> bool:
         """Return whether the form shows two texts and asks which is better."""
         return any(question.kind == "preference" for question in self.questions)
 
@@ -129,14 +129,14 @@ def read_form(text: str, report: Report) -> Form | None:
     if len(text.encode("utf-8", "replace")) > BYTES:
         report.add("limits.form", 0, f"The form is longer than {BYTES // 1000} kB. Shorten it.")
         return None
-    node = _parse(text, report)
+    node = _parse_yaml(text, report)
     if node is None:
         return None
     form = _Reader(report).form(node)
     return form if report.errors == before else None
 
 
-def _parse(text: str, report: Report) -> Node | None:
+def _parse_yaml(text: str, report: Report) -> Node | None:
     try:
         node = read_yaml(text)
     except BadYaml as problem:
@@ -158,7 +158,7 @@ class _Reader:
         self.report.add(code, node.line, f"{where}{sentence}")
 
     def form(self, node: Node) -> Form | None:
-        keys = self.mapping(node, "", _FORM, ("name", "title", "questions"))
+        keys = self.read_mapping(node, "", _FORM, ("name", "title", "questions"))
         if keys is None:
             return None
         name = self.name(keys.get("name"), "name")
@@ -201,7 +201,7 @@ class _Reader:
                     "consistency.form",
                     item,
                     f"questions {place}, name",
-                    f"{quoted(question.name)} is the name of an earlier question. Choose another.",
+                    f"{quote(question.name)} is the name of an earlier question. Choose another.",
                 )
             questions.append(question)
         if questions and all(one.kind == "text" for one in questions):
@@ -217,12 +217,12 @@ class _Reader:
         return questions
 
     def question(self, node: Node, path: str) -> Question | None:
-        keys = self.mapping(node, path, _QUESTION, ("name", "kind", "ask"))
+        keys = self.read_mapping(node, path, _QUESTION, ("name", "kind", "ask"))
         if keys is None:
             return None
         name = self.name(keys.get("name"), f"{path}, name")
         if name in TAKEN:
-            sentence = f"{quoted(name)} is a field of every page. Choose another name."
+            sentence = f"{quote(name)} is a field of every page. Choose another name."
             self.wrong("schema.form", keys["name"], f"{path}, name", sentence)
         kind = self.one_of(keys.get("kind"), f"{path}, kind", KINDS)
         ask = self.text(keys.get("ask"), f"{path}, ask", LONGEST)
@@ -241,7 +241,7 @@ class _Reader:
         elif kind == "choice":
             low, high, answers = self.choice(keys, path, node)
         elif kind == "preference":
-            answers = self.preference(keys, path)
+            answers = self.read_preference(keys, path)
         for key in ("range", "cues", "answers", "ties"):
             belongs = {"range": "rating", "cues": "rating", "answers": "choice"}
             if key in keys and kind and kind != belongs.get(key, "preference"):
@@ -255,7 +255,7 @@ class _Reader:
     ) -> tuple[float, float, list[Answer]]:
         ends = self.items(keys["range"], f"{path}, range") if "range" in keys else []
         values = [end.value for end in ends]
-        if len(values) != 2 or not all(_is_whole(value) for value in values):
+        if len(values) != 2 or not all(_is_whole_number(value) for value in values):
             at = keys.get("range", node)
             sentence = "A rating needs its range: two whole numbers, as in [1, 5]."
             self.wrong("schema.form", at, f"{path}, range", sentence)
@@ -278,7 +278,7 @@ class _Reader:
         cues = {}
         for key, value in node.value.items():
             if not re.fullmatch(r"-?\d{1,6}", key) or not low <= int(key) <= high:
-                sentence = f"{quoted(key)} is no step from {low} to {high}."
+                sentence = f"{quote(key)} is no step from {low} to {high}."
                 self.wrong("schema.form", value, path, sentence)
             else:
                 cues[int(key)] = self.text(value, f"{path}, {key}", 120)
@@ -295,13 +295,13 @@ class _Reader:
         answers: list[Answer] = []
         for place, item in enumerate(items, start=1):
             where = f"{path}, answers {place}"
-            parts = self.mapping(item, where, _ANSWER, ("label", "value"))
+            parts = self.read_mapping(item, where, _ANSWER, ("label", "value"))
             if parts is None or "value" not in parts or "label" not in parts:
                 continue
             value = self.number(parts["value"], f"{where}, value", -1e6, 1e6, 0)
             label = self.text(parts["label"], f"{where}, label", 60)
             if label in {one.label for one in answers}:
-                sentence = f"{quoted(label)} is an answer already. Choose another label."
+                sentence = f"{quote(label)} is an answer already. Choose another label."
                 self.wrong("consistency.form", item, f"{where}, label", sentence)
             cue = self.text(parts.get("cue"), f"{where}, cue", 120, "")
             answers.append(Answer(label, value, cue))
@@ -312,13 +312,13 @@ class _Reader:
             return 0.0, 1.0, answers
         return min(values, default=0.0), max(values, default=1.0), answers
 
-    def preference(self, keys: dict[str, Node], path: str) -> list[Answer]:
+    def read_preference(self, keys: dict[str, Node], path: str) -> list[Answer]:
         ties = self.truth(keys.get("ties"), f"{path}, ties", True)
         neither = [Answer("Neither", 0.5, "both are as good")] if ties else []
         return [Answer("The first", 1.0), *neither, Answer("The second", 0.0)]
 
     def tutorial(self, node: Node, form: Form, n_texts: int) -> Form | None:
-        keys = self.mapping(node, "tutorial", _TUTORIAL, ("questions",))
+        keys = self.read_mapping(node, "tutorial", _TUTORIAL, ("questions",))
         if keys is None or "questions" not in keys:
             return None
         lessons = []
@@ -343,7 +343,7 @@ class _Reader:
 
     def lesson(self, node: Node, path: str, form: Form, n_texts: int) -> Lesson | None:
         shown = "texts" if n_texts == 2 else "text"
-        keys = self.mapping(node, path, _TAUGHT, (shown, "right", "why"))
+        keys = self.read_mapping(node, path, _TAUGHT, (shown, "right", "why"))
         if keys is None or not {shown, "right", "why"} <= keys.keys():
             return None
         texts = (
@@ -368,7 +368,7 @@ class _Reader:
         for question in form.scored:
             values = [answer.value for answer in question.answers]
             if question.name not in node.value:
-                sentence = f"It has no answer to {quoted(question.name)}. Write one."
+                sentence = f"It has no answer to {quote(question.name)}. Write one."
                 self.wrong("consistency.form", node, path, sentence)
                 continue
             said = node.value[question.name]
@@ -378,16 +378,16 @@ class _Reader:
                 continue
             if isinstance(value, bool) or value not in values:
                 known = ", ".join(f"{one:g}" for one in values)
-                sentence = f"No answer of {quoted(question.name)} is that; there are {known}."
+                sentence = f"No answer of {quote(question.name)} is that; there are {known}."
                 self.wrong("consistency.form", said, path, sentence)
             else:
                 right[question.name] = float(value)
         for name in node.value.keys() - {one.name for one in form.questions}:
-            sentence = f"There is no question {quoted(name)}."
+            sentence = f"There is no question {quote(name)}."
             self.wrong("consistency.form", node.value[name], path, sentence)
         return right
 
-    def mapping(
+    def read_mapping(
         self, node: Node, path: str, known: frozenset[str], needed: tuple[str, ...]
     ) -> dict[str, Node] | None:
         if not isinstance(node.value, dict):
@@ -396,7 +396,7 @@ class _Reader:
             return None
         keys: dict[str, Node] = node.value
         for name in sorted(keys.keys() - known):
-            sentence = f"The key {quoted(name)} is not known; there are {', '.join(sorted(known))}."
+            sentence = f"The key {quote(name)} is not known; there are {', '.join(sorted(known))}."
             self.wrong("schema.form", keys[name], path, sentence)
         for name in needed:
             if name not in keys:
@@ -413,7 +413,7 @@ class _Reader:
         if node is None:
             return default or ""  # a missing required one was reported
         value = str(node.value) if isinstance(node.value, int | float) else node.value
-        shown = clean(value).text if isinstance(value, str) else ""  # as outputs are shown
+        shown = clean_text(value).text if isinstance(value, str) else ""  # as outputs are shown
         if isinstance(node.value, bool) or not isinstance(value, str) or not shown:
             self.wrong("schema.form", node, path, "Expected here: text in quotation marks.")
             return ""
@@ -433,7 +433,7 @@ class _Reader:
         name = self.text(node, path, LONGEST)
         if node is not None and name and (not _NAME.match(name) or len(name) > LONGEST_NAME):
             sentence = (
-                f"{quoted(name)} is no name: a small letter, then small letters, digits or “_”, at"
+                f"{quote(name)} is no name: a small letter, then small letters, digits or “_”, at"
                 f" most {LONGEST_NAME}."
             )
             self.wrong("schema.form", node, path, sentence)
@@ -446,7 +446,7 @@ class _Reader:
             return default
         if node.value in known:
             return str(node.value)
-        sentence = f"{quoted(str(node.value))} is none of {', '.join(known)}. Choose one of them."
+        sentence = f"{quote(str(node.value))} is none of {', '.join(known)}. Choose one of them."
         self.wrong("schema.form", node, path, sentence)
         return ""
 
@@ -474,7 +474,7 @@ class _Reader:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or not low <= value <= high or (whole and int(value) != value):
             kind = "a whole number" if whole else "a number"
-            sentence = f"{quoted(str(value))} is not {kind} from {low:g} to {high:g}."
+            sentence = f"{quote(str(value))} is not {kind} from {low:g} to {high:g}."
             self.wrong("schema.form", node, path, sentence)
             return default
         return float(value)
@@ -491,7 +491,7 @@ class _Reader:
             or not amount.is_finite()
             or not Decimal("0.01") <= amount <= 100
         ):
-            sentence = f"{quoted(str(node.value))} is no price from 0.01 to 100 dollars."
+            sentence = f"{quote(str(node.value))} is no price from 0.01 to 100 dollars."
             self.wrong("schema.form", node, path, sentence)
             return default
         return amount.quantize(Decimal("0.01"))
@@ -501,7 +501,7 @@ class _Reader:
         return tuple(self.one_of(item, "shows", SHOWN) for item in items)
 
 
-def _is_whole(value: object) -> bool:
+def _is_whole_number(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= 1_000_000
 
 

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from formats.cleaning import clean
-from formats.messages import Report, quoted
+from formats.cleaning import clean_text
+from formats.messages import Report, quote
 from formats.opening import Limits, Objects
-from formats.tables import identifier
+from formats.tables import parse_identifier
 
 _TEXTS = ("source", "question", "prompt", "split", "part", "cluster")
 _LISTS = ("passages", "references")
@@ -57,11 +57,11 @@ def read_inputs(
         if data is None:
             continue
         try:
-            record = _record(data, number, limits, report, line)
+            record = _parse_record(data, number, limits, report, line)
             if record.input_id in known:
                 raise _Bad(
                     "consistency.input_id",
-                    f"The input id {quoted(record.input_id)} is that of line"
+                    f"The input id {quote(record.input_id)} is that of line"
                     f" {known[record.input_id]} already.",
                 )
         except _Bad as defect:
@@ -70,7 +70,7 @@ def read_inputs(
         for key in sorted(data.keys() - _KEYS - unknown_keys):
             unknown_keys.add(key)
             text = (
-                f"The key {quoted(key)} is not known. It is ignored, here and in all further lines."
+                f"The key {quote(key)} is not known. It is ignored, here and in all further lines."
             )
             report.add("syntax.key_unknown", number, text, line)
         known[record.input_id] = number
@@ -78,27 +78,27 @@ def read_inputs(
     objects.finish()
 
 
-def _record(
+def _parse_record(
     data: dict[str, Any], number: int, limits: Limits, report: Report, line: str
 ) -> InputRecord:
     if "input_id" not in data:
         raise _Bad("syntax.key_missing", "The input has no input_id.")
-    name = identifier(data["input_id"])
+    name = parse_identifier(data["input_id"])
     if name is None:
         raise _Bad(
             "syntax.value",
             "The input_id is a string of at most 200 characters that can be printed.",
         )
-    texts = {key: _text(data.get(key), key, name, limits) for key in _TEXTS}
-    lists = {key: _list(data.get(key), key, name, limits) for key in _LISTS}
+    texts = {key: _check_text(data.get(key), key, name, limits) for key in _TEXTS}
+    lists = {key: _check_texts(data.get(key), key, name, limits) for key in _LISTS}
     if len(lists["passages"]) > limits.passages:
         raise _Bad(
             "limits.passages",
-            f"The input {quoted(name)} has {len(lists['passages']):,} passages; allowed are"
+            f"The input {quote(name)} has {len(lists['passages']):,} passages; allowed are"
             f" {limits.passages:,}.",
         )
     if texts["part"] not in ("", "dev", "test"):
-        raise _Bad("syntax.value", f"The part of {quoted(name)} is “dev” or “test”.")
+        raise _Bad("syntax.value", f"The part of {quote(name)} is “dev” or “test”.")
     return InputRecord(
         name,
         texts["source"],
@@ -113,38 +113,38 @@ def _record(
     )
 
 
-def _text(value: object, key: str, name: str, limits: Limits) -> str:
+def _check_text(value: object, key: str, name: str, limits: Limits) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise _Bad("syntax.value", f"{quoted(key)} of {quoted(name)} is not a string.")
+        raise _Bad("syntax.value", f"{quote(key)} of {quote(name)} is not a string.")
     if len(value) > limits.document_characters:
         raise _Bad(
             "limits.document",
-            f"{quoted(key)} of {quoted(name)} has {len(value):,} characters; allowed are"
+            f"{quote(key)} of {quote(name)} has {len(value):,} characters; allowed are"
             f" {limits.document_characters:,}.",
         )
-    cleaned = clean(value)
+    cleaned = clean_text(value)
     if cleaned.controls:
         raise _Bad(
             "syntax.control",
-            f"{quoted(key)} of {quoted(name)} holds a control character, which no text has.",
+            f"{quote(key)} of {quote(name)} holds a control character, which no text has.",
         )
     return cleaned.text
 
 
-def _list(value: object, key: str, name: str, limits: Limits) -> tuple[str, ...]:
+def _check_texts(value: object, key: str, name: str, limits: Limits) -> tuple[str, ...]:
     """Return texts in their order without empty ones; a string becomes a list of one."""
     values = [value] if isinstance(value, str) else value
     if values is None:
         return ()
     if not isinstance(values, list):
-        raise _Bad("syntax.value", f"{quoted(key)} of {quoted(name)} is not a list.")
+        raise _Bad("syntax.value", f"{quote(key)} of {quote(name)} is not a list.")
     texts = []
     for item in values:
         if item is None:
-            raise _Bad("syntax.value", f"{quoted(key)} of {quoted(name)} holds null.")
-        texts.append(_text(item, key, name, limits))
+            raise _Bad("syntax.value", f"{quote(key)} of {quote(name)} holds null.")
+        texts.append(_check_text(item, key, name, limits))
     if key == "references":
         texts = [text for text in texts if text]
     return tuple(texts)

@@ -13,12 +13,12 @@ from formats.checks import ClaimChecks
 from formats.corpus import parse_span
 from formats.lookup import CorpusLookup, DocumentView
 from formats.mentions import CompactMap
-from formats.messages import Columns, Report, quoted
+from formats.messages import Columns, Report, quote
 from formats.opening import Limits, Objects
 from formats.relation import RelationClaim
 from formats.schema import Schema
 from formats.splitting import Span
-from formats.tac_kb import inside
+from formats.tac_kb import mentions_inside
 
 BATCH = 1_000
 REQUIRED = ("doc", "subject", "predicate", "object")
@@ -80,7 +80,7 @@ class _JsonLines:
         for number, line in lines:
             if not line or line.isspace() or line[0] == "#":
                 continue
-            if not self._checks.count_relation(number):
+            if not self._checks.is_within_relation_limit(number):
                 return
             data = self._parse(number, line)
             if data is not None:
@@ -106,20 +106,20 @@ class _JsonLines:
             return None
         for key in REQUIRED:
             if key not in data:
-                text = f"The key {quoted(key)} is missing. The line is dropped."
+                text = f"The key {quote(key)} is missing. The line is dropped."
                 self._report.add("syntax.key_missing", number, text, line)
                 return None
         for key in data.keys() - _KNOWN:
             if key not in self._unknown_keys and len(self._unknown_keys) < 100:
                 self._unknown_keys.add(key)
                 text = (
-                    f"The key {quoted(key)} is not known. It is ignored, here and in"
+                    f"The key {quote(key)} is not known. It is ignored, here and in"
                     " all further lines."
                 )
                 self._report.add("syntax.key_unknown", number, text, line, _key_position(line, key))
-        return data if self._values(number, line, data) else None
+        return data if self._check_values(number, line, data) else None
 
-    def _values(self, number: int, line: str, data: dict[str, Any]) -> bool:
+    def _check_values(self, number: int, line: str, data: dict[str, Any]) -> bool:
         """Return whether strings are strings and spans are spans, and convert them to the internal
         form.
         """
@@ -128,7 +128,7 @@ class _JsonLines:
             if value is None and key not in REQUIRED:
                 continue
             if not isinstance(value, str) or not value or _UNSTORABLE.search(value):
-                return self._bad(
+                return self._report_bad_value(
                     "syntax.value", number, line, key, "is not a string without control characters"
                 )
             data[key] = normalize("NFC", value)
@@ -138,7 +138,7 @@ class _JsonLines:
                 continue
             data[key] = parse_span(value)
             if data[key] is None:
-                return self._bad(
+                return self._report_bad_value(
                     "syntax.offsets",
                     number,
                     line,
@@ -153,7 +153,7 @@ class _JsonLines:
                 else [None]
             )
             if None in spans:
-                return self._bad(
+                return self._report_bad_value(
                     "syntax.offsets", number, line, "provenance", "is not a list of [begin, end]"
                 )
             data["provenance"] = spans
@@ -162,7 +162,7 @@ class _JsonLines:
             type(confidence) in (int, float) and 0 <= confidence <= 1
         ):
             text = (
-                f"The confidence {quoted(str(confidence))} is no number from 0 to 1. The line is"
+                f"The confidence {quote(str(confidence))} is no number from 0 to 1. The line is"
                 " kept without it."
             )
             self._report.add(
@@ -171,11 +171,11 @@ class _JsonLines:
             data["confidence"] = None
         return True
 
-    def _bad(self, code: str, number: int, line: str, key: str, what: str) -> bool:
+    def _report_bad_value(self, code: str, number: int, line: str, key: str, what: str) -> bool:
         self._report.add(
             code,
             number,
-            f"{quoted(key)} {what}. The line is dropped.",
+            f"{quote(key)} {what}. The line is dropped.",
             line,
             _key_position(line, key),
         )
@@ -199,19 +199,19 @@ class _JsonLines:
             return None
         self._checks.document_number(view.id)
         predicate, turned = reading
-        provenance = self._provenance(number, line, data, view)
+        provenance = self._read_provenance(number, line, data, view)
         if provenance is None:
             return None
         first, second = ("object", "subject") if turned else ("subject", "object")
         subject_types = self._schema.subject_types(predicate.name)
         object_types = self._schema.object_types(predicate.name)
-        subject = self._argument(number, line, data, view, first, subject_types)
+        subject = self._read_argument(number, line, data, view, first, subject_types)
         object_ = (
-            self._argument(number, line, data, view, second, object_types) if subject else None
+            self._read_argument(number, line, data, view, second, object_types) if subject else None
         )
         if subject is None or object_ is None:
             return None
-        if not self._schema.allowed(predicate.name, subject.type, object_.type):
+        if not self._schema.is_allowed(predicate.name, subject.type, object_.type):
             self._checks.report_wrong_types(
                 predicate.name, subject.type, object_.type, number, line
             )
@@ -235,7 +235,7 @@ class _JsonLines:
         )
         return claim, turned
 
-    def _provenance(
+    def _read_provenance(
         self, number: int, line: str, data: dict[str, Any], view: DocumentView
     ) -> list[Span] | None:
         """Return the provenance as given, or the sentences over both mentions; None after a
@@ -247,12 +247,12 @@ class _JsonLines:
                 return None
         arguments = [data["subject"], data["object"]]
         if not data.get("provenance"):
-            return [view.sentences_over(*arguments)]
+            return [view.sentence_span_over(*arguments)]
         provenance: list[Span] = list(dict.fromkeys(data["provenance"]))
         if not all(view.holds(span) for span in provenance):
             self._report_outside(number, line, "provenance", view)
             return None
-        if len(inside(arguments, provenance)) < 2:
+        if len(mentions_inside(arguments, provenance)) < 2:
             text = "The subject or the object lies outside the provenance. The relation is dropped."
             self._report.add(
                 "reference.provenance", number, text, line, _key_position(line, "provenance")
@@ -262,12 +262,12 @@ class _JsonLines:
 
     def _report_outside(self, number: int, line: str, key: str, view: DocumentView) -> None:
         text = (
-            f"{quoted(key)} is empty or lies outside the document, whose text has"
+            f"{quote(key)} is empty or lies outside the document, whose text has"
             f" {len(view.text):,} characters. The line is dropped."
         )
         self._report.add("reference.offsets", number, text, line, _key_position(line, key))
 
-    def _argument(
+    def _read_argument(
         self,
         number: int,
         line: str,
@@ -293,7 +293,7 @@ class _JsonLines:
             return None
         if name not in self._schema.entity_types:
             known = ", ".join(self._schema.entity_types)
-            text = f"The schema has no type {quoted(name)}, only {known}. The line is dropped."
+            text = f"The schema has no type {quote(name)}, only {known}. The line is dropped."
             self._report.add("schema.unknown_type", number, text, line, _key_position(line, key))
             return None
         argument = _Argument(span, name, data.get(f"{role}_canonical"), data.get(f"{role}_link"))
@@ -324,7 +324,7 @@ class _MentionFacts:
         if row == -1:
             self._lines.append(number)
             self._types.append(self._type_names.index(argument.type))
-            self._canonicals.append(_pack(argument.canonical))
+            self._canonicals.append(_pack_span(argument.canonical))
             self._links.append(self._link_number(argument.link))
             return argument
         first = self._lines[row]
@@ -338,9 +338,9 @@ class _MentionFacts:
                 "consistency.two_types", number, text, line, _key_position(line, f"{role}_type")
             )
             argument.type = name
-        canonical = _unpack(self._canonicals[row])
+        canonical = _unpack_span(self._canonicals[row])
         if canonical is None:
-            self._canonicals[row] = _pack(argument.canonical)
+            self._canonicals[row] = _pack_span(argument.canonical)
         elif argument.canonical not in (None, canonical):
             text = f"The {role} has another canonical mention on line {first}, which is kept."
             self._report.add(
@@ -354,7 +354,7 @@ class _MentionFacts:
         if not link:
             self._links[row] = self._link_number(argument.link)
         elif argument.link not in (None, link):
-            text = f"The {role} is linked to {quoted(link)} on line {first}, which is kept."
+            text = f"The {role} is linked to {quote(link)} on line {first}, which is kept."
             self._report.add(
                 "consistency.links", number, text, line, _key_position(line, f"{role}_link")
             )
@@ -370,12 +370,12 @@ class _MentionFacts:
         return known or 0
 
 
-def _pack(span: Span | None) -> int:
+def _pack_span(span: Span | None) -> int:
     """Return the span as one number; 0 is reserved for a missing span."""
     return 0 if span is None else span[0] << 32 | span[1]
 
 
-def _unpack(packed: int) -> Span | None:
+def _unpack_span(packed: int) -> Span | None:
     return (packed >> 32, packed & 0xFFFFFFFF) if packed else None
 
 

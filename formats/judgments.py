@@ -8,13 +8,13 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from formats.messages import Report, quoted
+from formats.messages import Report, quote
 from formats.tables import (
     NOTHING,
     Lines,
     Row,
-    identifier,
-    list_known,
+    known_names_text,
+    parse_identifier,
     quote_formula,
     read_rows,
     unquote_formula,
@@ -59,13 +59,13 @@ def read_judgments(
         is_any = True
         if row.values["value"] is None or str(row.values["value"]).strip() == "":
             continue
-        record = _record(row, outputs, criteria, report, also)
+        record = _parse_record(row, outputs, criteria, report, also)
         if record is None:
             continue
         key = (record.input_id, record.system, record.worker, record.prompt)
         if key in seen:
             text = (
-                f"{quoted(record.worker)} has judged this output on line {seen[key]} already. The"
+                f"{quote(record.worker)} has judged this output on line {seen[key]} already. The"
                 " first judgment is kept."
             )
             report.add("consistency.judgment_twice", row.number, text, row.line)
@@ -76,7 +76,7 @@ def read_judgments(
         report.add("syntax.empty", 0, "The file holds no judgment.")
 
 
-def _record(
+def _parse_record(
     row: Row,
     outputs: Mapping[str, Collection[str]],
     criteria: Mapping[str, tuple[float, float]],
@@ -84,17 +84,17 @@ def _record(
     also: Mapping[str, str],
 ) -> JudgmentRecord | None:
     """Return the judgment of a row, or None after a message."""
-    names = {key: identifier(unquote_formula(row.values[key])) for key in REQUIRED[:4]}
-    shown = {key: quoted(names[key] or str(row.values[key])) for key in names}
+    names = {key: parse_identifier(unquote_formula(row.values[key])) for key in REQUIRED[:4]}
+    shown = {key: quote(names[key] or str(row.values[key])) for key in names}
     names["system"] = also.get(str(names["system"]), names["system"])
     problem = _reference_problem(names, shown, outputs, criteria)
     if problem is not None:
         report.add(problem[0], row.number, f"{problem[1]} The line is dropped.", row.line)
         return None
     low, high = criteria[str(names["prompt"])]
-    value = row.number_in("value")
+    value = row.finite_number("value")
     if value is None:
-        told = quoted(str(row.values["value"]))
+        told = quote(str(row.values["value"]))
         text = f"The value {told} is no finite number. The line is dropped."
         report.add("syntax.number", row.number, text, row.line)
         return None
@@ -111,7 +111,7 @@ def _record(
         str(names["worker"]),
         str(names["prompt"]),
         value,
-        _seconds(row, report),
+        _parse_seconds(row, report),
         row.number,
     )
 
@@ -128,7 +128,7 @@ def _reference_problem(
         asked = ", ".join(criteria)
         return "reference.criterion", f"The track does not ask {shown['prompt']}, only {asked}."
     if names["system"] not in outputs:
-        told = f"The system {shown['system']} is not in this track{list_known(outputs)}."
+        told = f"The system {shown['system']} is not in this track{known_names_text(outputs)}."
         return "reference.system", told
     if names["input_id"] not in outputs[str(names["system"])]:
         if not any(names["input_id"] in own for own in outputs.values()):
@@ -140,14 +140,14 @@ def _reference_problem(
     return None
 
 
-def _seconds(row: Row, report: Report) -> float | None:
+def _parse_seconds(row: Row, report: Report) -> float | None:
     value = row.values.get("seconds")
     if value is None or value == "":
         return None
-    seconds = row.number_in("seconds")
+    seconds = row.finite_number("seconds")
     if seconds is not None and 0 <= seconds <= LONGEST:
         return seconds
-    text = f"The time {quoted(str(value))} is no number of seconds. The judgment is kept without."
+    text = f"The time {quote(str(value))} is no number of seconds. The judgment is kept without."
     report.add("syntax.seconds", row.number, text, row.line)
     return None
 

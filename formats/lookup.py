@@ -26,7 +26,7 @@ class DocumentView:
     title: str = ""
 
     @classmethod
-    def of(
+    def from_record(
         cls,
         record: DocumentRecord,
         mention_types: Mapping[Span, str] | None = None,
@@ -61,7 +61,7 @@ class DocumentView:
             self.token_ends, span[1]
         ) + 1
 
-    def sentences_over(self, *spans: Span) -> Span:
+    def sentence_span_over(self, *spans: Span) -> Span:
         """Return the smallest span of whole sentences over the given spans."""
         begin, end = min(b for b, _ in spans), max(e for _, e in spans)
         first = max(self.sentence(begin), 0)

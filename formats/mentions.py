@@ -22,9 +22,9 @@ class CompactMap:
     __slots__ = ("_hashes", "_limit", "_mask", "_size", "_values")
 
     def __init__(self) -> None:
-        self._allot(1 << 10)
+        self._allocate(1 << 10)
 
-    def _allot(self, slots: int) -> None:
+    def _allocate(self, slots: int) -> None:
         self._hashes = array("Q", bytes(8 * slots))
         self._values = array("I", bytes(4 * slots))
         self._mask = slots - 1
@@ -63,7 +63,7 @@ class CompactMap:
 
     def _grow(self) -> None:
         old = zip(self._hashes, self._values, strict=True)
-        self._allot(len(self._hashes) * 2)
+        self._allocate(len(self._hashes) * 2)
         hashes, values, mask = self._hashes, self._values, self._mask
         for hashed, value in old:
             if hashed:
@@ -146,7 +146,7 @@ class MentionStore:
         earlier = self._canonical.add((entity, document), self.row)
         if earlier == -1:
             return None
-        first = _unpack(self._spans[earlier])
+        first = _unpack_span(self._spans[earlier])
         return None if first == span else first
 
     def remove(self, row: int) -> None:
@@ -161,20 +161,24 @@ class MentionStore:
         except KeyError:
             if len(self._cache) >= _CACHED:
                 self._cache.clear()
-            found = self._cache[key] = self._find(key)
+            found = self._cache[key] = self._find_mentions(key)
             return found
 
-    def _find(self, key: tuple[int, int]) -> Mentions | None:
-        chain = self._chain(key)
+    def _find_mentions(self, key: tuple[int, int]) -> Mentions | None:
+        chain = self._rows_in_chain(key)
         if not chain:
             return None
-        spans = (_unpack(chain[0]),) if len(chain) == 1 else tuple(sorted(set(map(_unpack, chain))))
+        spans = (
+            (_unpack_span(chain[0]),)
+            if len(chain) == 1
+            else tuple(sorted(set(map(_unpack_span, chain))))
+        )
         row = self._canonical.get(key)
         if row != -1 and self._spans[row]:
-            return Mentions(spans, _unpack(self._spans[row]), True)
-        return Mentions(spans, _unpack(max(chain, key=_longest)), False)
+            return Mentions(spans, _unpack_span(self._spans[row]), True)
+        return Mentions(spans, _unpack_span(max(chain, key=_name_and_length_key)), False)
 
-    def _chain(self, key: tuple[int, int]) -> list[int]:
+    def _rows_in_chain(self, key: tuple[int, int]) -> list[int]:
         row = self._first.get(key)
         rows = []
         while row != -1:
@@ -184,10 +188,10 @@ class MentionStore:
         return rows
 
 
-def _unpack(packed: int) -> Span:
+def _unpack_span(packed: int) -> Span:
     return packed >> _BITS & _LOW, packed & _LOW
 
 
-def _longest(packed: int) -> tuple[bool, int, int]:
-    begin, end = _unpack(packed)
+def _name_and_length_key(packed: int) -> tuple[bool, int, int]:
+    begin, end = _unpack_span(packed)
     return packed >= _NAME, end - begin, -begin

@@ -70,7 +70,7 @@ FATAL = frozenset(
 )
 
 
-def family(code: str) -> str:
+def family_of_code(code: str) -> str:
     """Return the family of a code: syntax, reference, consistency, schema or limits."""
     return code.partition(".")[0]
 
@@ -105,7 +105,7 @@ class Message:
     @property
     def family(self) -> str:
         """Return the family of the code: syntax, reference, consistency, schema or limits."""
-        return family(self.code)
+        return family_of_code(self.code)
 
 
 class Report:
@@ -136,9 +136,9 @@ class Report:
         self.fatal = self.fatal or code in FATAL
         self.file_errors += line == 0 and SEVERITY[code] == "error"
         if len(self.messages) < self.keep or line == 0 or code in FATAL:
-            shown, columns = excerpt(source, culprit)
+            shown, columns = excerpt_around(source, culprit)
             self.messages.append(
-                Message(code, SEVERITY[code], line, printable(text), shown, columns)
+                Message(code, SEVERITY[code], line, replace_unprintable(text), shown, columns)
             )
 
     def __iter__(self) -> Iterator[Message]:
@@ -161,20 +161,20 @@ class Report:
         return self.by_severity["error"]
 
     @property
-    def only_unknown(self) -> bool:
+    def has_only_unknown_names(self) -> bool:
         """Return whether the only errors are names of missing objects, which may be added later."""
         wrong = {code for code in self.by_code if SEVERITY[code] == "error"}
-        return bool(wrong) and all(family(code) == "reference" for code in wrong)
+        return bool(wrong) and all(family_of_code(code) == "reference" for code in wrong)
 
 
-def printable(text: str) -> str:
+def replace_unprintable(text: str) -> str:
     """Return the text with each character that cannot be stored or shown replaced by a replacement
     character.
     """
     return _UNPRINTABLE.sub("\ufffd", text)
 
 
-def quoted(text: str, limit: int = 60) -> str:
+def quote(text: str, limit: int = 60) -> str:
     """Return the text in typographic quotation marks, shortened in the middle to keep a sentence
     readable.
     """
@@ -183,22 +183,26 @@ def quoted(text: str, limit: int = 60) -> str:
     return f"“{text}”"
 
 
-def excerpt(line: str, culprit: Columns | None) -> tuple[str, Columns | None]:
+def excerpt_around(line: str, culprit: Columns | None) -> tuple[str, Columns | None]:
     """Return the part of a line that is shown, with the culprit's columns in it."""
     if culprit is not None:
         culprit = max(0, min(culprit[0], len(line))), max(0, min(culprit[1], len(line)))
     if len(line) <= EXCERPT:
-        return printable(line), culprit
+        return replace_unprintable(line), culprit
     begin = 0 if culprit is None else max(0, min(culprit[0] - EXCERPT // 4, len(line) - EXCERPT))
     end = begin + EXCERPT
-    shown = ("…" if begin else "") + printable(line[begin:end]) + ("…" if end < len(line) else "")
+    shown = (
+        ("…" if begin else "")
+        + replace_unprintable(line[begin:end])
+        + ("…" if end < len(line) else "")
+    )
     if culprit is None:
         return shown, None
     shift = (1 if begin else 0) - begin
     return shown, (culprit[0] + shift, min(culprit[1], end) + shift)
 
 
-def column(line: str, index: int) -> Columns:
+def column_position(line: str, index: int) -> Columns:
     """Return the beginning and end of the tab-separated column with this index in the line."""
     begin = 0
     for _ in range(index):

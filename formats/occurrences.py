@@ -31,7 +31,7 @@ _SPACE = re.compile(r"\s+")
 Patterns = tuple[re.Pattern[str], ...]
 
 
-def occurrences(text: str, value: str, within: Iterable[Span], is_date: bool) -> list[Span]:
+def find_occurrences(text: str, value: str, within: Iterable[Span], is_date: bool) -> list[Span]:
     """Return the sorted spans of the value inside the given spans of the text.
 
     The exact string is preferred to its variants (another case; the written forms of a normalised
@@ -42,12 +42,12 @@ def occurrences(text: str, value: str, within: Iterable[Span], is_date: bool) ->
         return found
     patterns = _date_patterns(value) if is_date else ()
     for pattern in (*patterns, *_string_patterns(value)):
-        if found := _search(text, pattern, within):
+        if found := _find_pattern(text, pattern, within):
             return found
     return []
 
 
-def same_text(text: str, gloss: str) -> bool:
+def is_same_text(text: str, gloss: str) -> bool:
     """Return whether the two are equal in Unicode's composed form, with each run of white space as
     one blank.
     """
@@ -80,7 +80,7 @@ def _is_whole_words(text: str, begin: int, end: int) -> bool:
     return not inside_begin and not inside_end
 
 
-def _search(text: str, pattern: re.Pattern[str], within: Sequence[Span]) -> list[Span]:
+def _find_pattern(text: str, pattern: re.Pattern[str], within: Sequence[Span]) -> list[Span]:
     spans = {match.span() for begin, end in within for match in pattern.finditer(text, begin, end)}
     return sorted(span for span in spans if span[0] < span[1] and _is_whole_words(text, *span))
 
@@ -103,31 +103,33 @@ def _date_patterns(value: str) -> Patterns:
     match = _DATE.fullmatch(value.strip())
     if match is None:
         return ()
-    year, month, day = (_number(match.group(part)) for part in ("year", "month", "day"))
+    year, month, day = (_parse_number(match.group(part)) for part in ("year", "month", "day"))
     if (month is not None and not 1 <= month <= 12) or (day is not None and not 1 <= day <= 31):
         return ()
     forms: list[str] = []
     if month is not None and day is not None and year is not None:
-        forms.append(_full_date(year, month, day))
+        forms.append(_full_date_pattern(year, month, day))
     if month is not None and day is not None:
-        forms.append(rf"{_month(month)}\s+{_day(day)}|{_day(day)}\s+(?:of\s+)?{_month(month)}")
+        forms.append(
+            rf"{_month_pattern(month)}\s+{_day_pattern(day)}|{_day_pattern(day)}\s+(?:of\s+)?{_month_pattern(month)}"
+        )
     if month is not None and year is not None:
         forms.append(
-            rf"{_month(month)},?\s+(?:of\s+)?{year:04}|{year:04}[-/]{month:02}|0?{month}[./]{year:04}"
+            rf"{_month_pattern(month)},?\s+(?:of\s+)?{year:04}|{year:04}[-/]{month:02}|0?{month}[./]{year:04}"
         )
     if month is not None:
-        forms.append(_month(month))
+        forms.append(_month_pattern(month))
     if year is not None:
         forms.append(f"{year:04}")
     return tuple(re.compile(rf"(?<!\w)(?:{form})(?!\w)", re.IGNORECASE) for form in forms)
 
 
-def _number(digits: str | None) -> int | None:
+def _parse_number(digits: str | None) -> int | None:
     return None if digits is None or digits.upper().startswith("X") else int(digits)
 
 
-def _full_date(year: int, month: int, day: int) -> str:
-    name, number = _month(month), _day(day)
+def _full_date_pattern(year: int, month: int, day: int) -> str:
+    name, number = _month_pattern(month), _day_pattern(day)
     return "|".join(
         (
             rf"{name}\s+{number},?\s+{year:04}",
@@ -139,11 +141,11 @@ def _full_date(year: int, month: int, day: int) -> str:
     )
 
 
-def _month(month: int) -> str:
+def _month_pattern(month: int) -> str:
     name = _MONTHS[month - 1]
     short = r"Sept?" if name == "September" else name[:3]
     return rf"(?:{name}|{short}\b\.?)"
 
 
-def _day(day: int) -> str:
+def _day_pattern(day: int) -> str:
     return rf"0?{day}(?:st|nd|rd|th)?"

@@ -94,13 +94,13 @@ def open_text(source: Source, limits: Limits, report: Report) -> Iterator[tuple[
             raw: BinaryIO = stack.enter_context(open(source, "rb"))
         else:
             raw = source
-        blocks = _unpack(raw, limits, report)
+        blocks = _unpacked_blocks(raw, limits, report)
         first = next(blocks, b"")
-        split = _items if _LIST.match(first) else _lines
+        split = _json_list_items if _LIST.match(first) else _decoded_lines
         yield from split(_prepend(first, blocks), limits, report)
 
 
-def _unpack(raw: BinaryIO, limits: Limits, report: Report) -> Iterator[bytes]:
+def _unpacked_blocks(raw: BinaryIO, limits: Limits, report: Report) -> Iterator[bytes]:
     """Yield the content in blocks, up to the limits, unpacked if it begins like gzip."""
     compressed = _read_up_to_limit(raw, limits, report)
     first = next(compressed, b"")
@@ -115,7 +115,7 @@ def _unpack(raw: BinaryIO, limits: Limits, report: Report) -> Iterator[bytes]:
     for block in blocks:
         if beginning and block:
             beginning = False
-            if kind := _binary(block):
+            if kind := _binary_kind(block):
                 report.add(
                     "syntax.binary",
                     0,
@@ -226,7 +226,7 @@ def _unzip(first: bytes, rest: Iterator[bytes], limits: Limits, report: Report) 
     """
     pending, packed, is_read = first, len(first), False
 
-    def has(size: int) -> bool:
+    def has_bytes(size: int) -> bool:
         nonlocal pending, packed
         while len(pending) < size and (chunk := next(rest, b"")):
             pending, packed = pending + chunk, packed + len(chunk)
@@ -236,13 +236,13 @@ def _unzip(first: bytes, rest: Iterator[bytes], limits: Limits, report: Report) 
         if not report.fatal:
             report.add("syntax.zip", 0, f"{why} Nothing of it is used.")
 
-    while has(4) and pending.startswith(ZIP):
-        if not has(30):
+    while has_bytes(4) and pending.startswith(ZIP):
+        if not has_bytes(30):
             return refuse("The ZIP archive ends too early.")
         flags, method = struct.unpack_from("<HH", pending, 6)
         crc, left = struct.unpack_from("<II", pending, 14)
         name_size, extra_size = struct.unpack_from("<HH", pending, 26)
-        if not has(30 + name_size + extra_size):
+        if not has_bytes(30 + name_size + extra_size):
             return refuse("The ZIP archive ends too early.")
         name = pending[30 : 30 + name_size]
         if _OFFICE.match(name):
@@ -250,7 +250,7 @@ def _unzip(first: bytes, rest: Iterator[bytes], limits: Limits, report: Report) 
             return refuse(f"The file is {kind}. {_AS_CSV}")
         pending = pending[30 + name_size + extra_size :]
         if name.endswith(b"/"):
-            has(left)
+            has_bytes(left)
             pending = pending[left:]
             continue
         if name.startswith(b"__MACOSX/") and is_read:
@@ -262,7 +262,7 @@ def _unzip(first: bytes, rest: Iterator[bytes], limits: Limits, report: Report) 
             return refuse("The ZIP archive is encrypted or packed in an unusual way.")
         unpacker, size, found = zlib.decompressobj(-15), 0, 0
         while not unpacker.eof if method else left:
-            if not has(1):
+            if not has_bytes(1):
                 return refuse("The ZIP archive ends too early.")
             if method:
                 try:
@@ -278,7 +278,7 @@ def _unzip(first: bytes, rest: Iterator[bytes], limits: Limits, report: Report) 
                 return None
             yield block
         if is_described:
-            if not has(24) or not pending.startswith(_DESCRIPTOR):
+            if not has_bytes(24) or not pending.startswith(_DESCRIPTOR):
                 return refuse("The ZIP archive is damaged.")
             (crc,) = struct.unpack_from("<I", pending, 4)
             # Sizes have four bytes each, or eight in large archives.
@@ -290,7 +290,9 @@ def _unzip(first: bytes, rest: Iterator[bytes], limits: Limits, report: Report) 
     return None
 
 
-def _items(blocks: Iterator[bytes], limits: Limits, report: Report) -> Iterator[tuple[int, str]]:
+def _json_list_items(
+    blocks: Iterator[bytes], limits: Limits, report: Report
+) -> Iterator[tuple[int, str]]:
     """Yield the items of one JSON list, each on one line, with the number of the line where the
     item begins. An item may be as long as a line.
     """
@@ -298,18 +300,18 @@ def _items(blocks: Iterator[bytes], limits: Limits, report: Report) -> Iterator[
     scan = json.JSONDecoder().raw_decode
     text, at, number, count = "", 0, 1, 0
 
-    def more() -> bool:
+    def read_more() -> bool:
         nonlocal text, at
         block = next(blocks, None)
         text, at = text[at:] + decode(block or b"", block is None), 0
         return block is not None
 
-    def following() -> str:
+    def next_character() -> str:
         nonlocal at, number
         while True:
             end = _BLANKS.match(text, at).end()  # type: ignore[union-attr]
             number, at = number + text.count("\n", at, end), end
-            if at < len(text) or not more():
+            if at < len(text) or not read_more():
                 return text[at : at + 1]
 
     def refuse(why: str) -> None:
@@ -317,11 +319,11 @@ def _items(blocks: Iterator[bytes], limits: Limits, report: Report) -> Iterator[
             report.add("syntax.json_list", number, f"{why} Nothing of the file is used.", text[at:])
 
     try:
-        following()
+        next_character()
         at += 1
-        separator = following()
+        separator = next_character()
         while separator not in ("]", ""):
-            following()
+            next_character()
             while True:
                 try:
                     _, end = scan(text, at)
@@ -330,7 +332,7 @@ def _items(blocks: Iterator[bytes], limits: Limits, report: Report) -> Iterator[
                     if len(text) - at > limits.line_bytes:
                         size = limits.line_bytes // 1024
                         return refuse(f"An item of the list is no JSON or longer than {size:,} KB.")
-                    if not more():
+                    if not read_more():
                         return refuse("An item of the list is no JSON, or the list breaks off.")
             item, begins = text[at:end], number
             number, at, count = number + item.count("\n"), end, count + 1
@@ -343,12 +345,12 @@ def _items(blocks: Iterator[bytes], limits: Limits, report: Report) -> Iterator[
                 report.add("limits.line", begins, f"{allowed} It is dropped.", item[:400])
             else:
                 yield begins, item.replace("\r", " ").replace("\n", " ")
-            separator = following()
+            separator = next_character()
             if separator not in (",", "]"):
                 return refuse("A comma or the end of the list is missing after an item.")
             at += separator == ","
         at += 1
-        if not separator or following():
+        if not separator or next_character():
             return refuse("The list breaks off, or more follows its end.")
     except UnicodeDecodeError:
         return refuse("The list is not UTF-8.")
@@ -356,7 +358,7 @@ def _items(blocks: Iterator[bytes], limits: Limits, report: Report) -> Iterator[
     return None
 
 
-def _binary(block: bytes) -> str:
+def _binary_kind(block: bytes) -> str:
     """Return the kind of a binary file; empty if its beginning may be text."""
     for magic, kind in _MAGIC.items():
         if block.startswith(magic):
@@ -364,7 +366,9 @@ def _binary(block: bytes) -> str:
     return "binary" if b"\x00" in block[:BEGINNING] else ""
 
 
-def _lines(blocks: Iterator[bytes], limits: Limits, report: Report) -> Iterator[tuple[int, str]]:
+def _decoded_lines(
+    blocks: Iterator[bytes], limits: Limits, report: Report
+) -> Iterator[tuple[int, str]]:
     """Yield the numbered lines as text; a line over the limit is skipped without being stored."""
     number, rest, skipping = 0, b"", False
     for block in blocks:

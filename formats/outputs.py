@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from formats.cleaning import Cleaned, clean
-from formats.messages import Report, explain_wrong_format, quoted
+from formats.cleaning import Cleaned, clean_text
+from formats.messages import Report, explain_wrong_format, quote
 from formats.opening import Limits
-from formats.tables import Lines, Row, identifier, list_first, read_rows
+from formats.tables import Lines, Row, first_names_text, parse_identifier, read_rows
 
 REQUIRED = ("input_id", "output")
 OPTIONAL = ("passage",)
@@ -41,34 +41,34 @@ def read_outputs(
     elsewhere = 0
     for row in read_rows(lines, REQUIRED, OPTIONAL, report):
         is_any = True
-        name = identifier(row.values["input_id"])
+        name = parse_identifier(row.values["input_id"])
         if name is None or name not in inputs:
             elsewhere += 1
-            _add(report, "reference.input", row, _unknown(name, row))
+            _add_message(report, "reference.input", row, _unknown_output_text(name, row))
             continue
         if name in known:
             text = (
-                f"There is an output for {quoted(name)} on line {known[name]} already,"
+                f"There is an output for {quote(name)} on line {known[name]} already,"
                 " which is kept."
             )
-            _add(report, "consistency.input_twice", row, text)
+            _add_message(report, "consistency.input_twice", row, text)
             continue
         output = _clean_output(row, name, limits, report)
         if output is None:
             continue
-        passage = _passage(row, name, inputs[name], report)
+        passage = _parse_passage(row, name, inputs[name], report)
         known[name] = row.number
         yield OutputRecord(name, output.text, passage, row.number)
     if not report.fatal:
-        _finish(is_any, elsewhere, known, inputs, report)
+        _report_coverage(is_any, elsewhere, known, inputs, report)
 
 
-def _add(report: Report, code: str, row: Row, text: str) -> None:
+def _add_message(report: Report, code: str, row: Row, text: str) -> None:
     report.add(code, row.number, text, row.line)
 
 
-def _unknown(name: str | None, row: Row) -> str:
-    shown = quoted(name or str(row.values["input_id"]))
+def _unknown_output_text(name: str | None, row: Row) -> str:
+    shown = quote(name or str(row.values["input_id"]))
     return f"The input {shown} is not in the corpus. The line is dropped."
 
 
@@ -76,27 +76,27 @@ def _clean_output(row: Row, name: str, limits: Limits, report: Report) -> Cleane
     """Return the cleaned output, or None after a message."""
     value: Any = row.values["output"]
     if not isinstance(value, str):
-        text = f"The output for {quoted(name)} is not a string. The line is dropped."
-        _add(report, "syntax.value", row, text)
+        text = f"The output for {quote(name)} is not a string. The line is dropped."
+        _add_message(report, "syntax.value", row, text)
         return None
     if len(value) > limits.output_characters:
         text = (
-            f"The output for {quoted(name)} has {len(value):,} characters; allowed are"
+            f"The output for {quote(name)} has {len(value):,} characters; allowed are"
             f" {limits.output_characters:,}. The line is dropped."
         )
-        _add(report, "limits.output", row, text)
+        _add_message(report, "limits.output", row, text)
         return None
-    cleaned = clean(value)
+    cleaned = clean_text(value)
     if cleaned.controls:
         text = (
-            f"The output for {quoted(name)} holds a control character, which no text has. The line"
+            f"The output for {quote(name)} holds a control character, which no text has. The line"
             " is dropped."
         )
-        _add(report, "syntax.control", row, text)
+        _add_message(report, "syntax.control", row, text)
         return None
     if not cleaned.text:
-        text = f"The output for {quoted(name)} has no text that can be seen. The line is dropped."
-        _add(report, "syntax.output_empty", row, text)
+        text = f"The output for {quote(name)} has no text that can be seen. The line is dropped."
+        _add_message(report, "syntax.output_empty", row, text)
         return None
     _report_removed_characters(cleaned, name, row, report)
     return cleaned
@@ -105,25 +105,25 @@ def _clean_output(row: Row, name: str, limits: Limits, report: Report) -> Cleane
 def _report_removed_characters(cleaned: Cleaned, name: str, row: Row, report: Report) -> None:
     if cleaned.bidirectional:
         text = (
-            f"The output for {quoted(name)} holds marks that turn the direction of writing"
+            f"The output for {quote(name)} holds marks that turn the direction of writing"
             f" ({cleaned.bidirectional}). They are removed."
         )
-        _add(report, "syntax.bidirectional", row, text)
+        _add_message(report, "syntax.bidirectional", row, text)
     if cleaned.invisible:
         text = (
-            f"The output for {quoted(name)} holds characters that nobody can see"
+            f"The output for {quote(name)} holds characters that nobody can see"
             f" ({cleaned.invisible}). They are removed."
         )
-        _add(report, "syntax.invisible", row, text)
+        _add_message(report, "syntax.invisible", row, text)
     if cleaned.markup:
         text = (
-            f"The output for {quoted(name)} holds markup, {quoted(cleaned.markup)}. It is kept:"
+            f"The output for {quote(name)} holds markup, {quote(cleaned.markup)}. It is kept:"
             " people are shown it as text."
         )
-        _add(report, "syntax.markup", row, text)
+        _add_message(report, "syntax.markup", row, text)
 
 
-def _passage(row: Row, name: str, count: int, report: Report) -> int | None:
+def _parse_passage(row: Row, name: str, count: int, report: Report) -> int | None:
     value = row.values.get("passage")
     if value is None or value == "":
         return None
@@ -133,16 +133,16 @@ def _passage(row: Row, name: str, count: int, report: Report) -> int | None:
     if type(number) is int and 0 <= number < count:
         return number
     text = (
-        f"The input {quoted(name)} has no passage {quoted(str(value))}; they are counted from 0 to"
+        f"The input {quote(name)} has no passage {quote(str(value))}; they are counted from 0 to"
         f" {count - 1}. The output is kept without it."
     )
     if count == 0:
-        text = f"The input {quoted(name)} has no passages. The output is kept without its passage."
-    _add(report, "reference.passage", row, text)
+        text = f"The input {quote(name)} has no passages. The output is kept without its passage."
+    _add_message(report, "reference.passage", row, text)
     return None
 
 
-def _finish(
+def _report_coverage(
     is_any: bool,
     elsewhere: int,
     known: Mapping[str, int],
@@ -163,5 +163,5 @@ def _finish(
     missing = [name for name in inputs if name not in known]
     if missing:
         share = f"{len(missing):,} of {len(inputs):,} inputs"
-        text = f"{share} have no usable output: {list_first(missing)}."
+        text = f"{share} have no usable output: {first_names_text(missing)}."
         report.add("consistency.input_missing", 0, text)

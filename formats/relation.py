@@ -39,7 +39,7 @@ class RelationClaim:
 Closeness = tuple[bool, int, Span, Span]
 
 
-def closeness(document: DocumentView, subject: Span, object_: Span) -> Closeness:
+def closeness_key(document: DocumentView, subject: Span, object_: Span) -> Closeness:
     """Return the sort key of a pair: first pairs in one sentence, then fewer tokens between the
     mentions, then the earlier and the later span.
     """
@@ -63,17 +63,17 @@ def closest_pair(
         return (subjects[0], objects[0]) if subjects[0] != objects[0] else None
     best: tuple[Closeness, Span, Span] | None = None
     for span in subjects:
-        if (follower := _next(objects, span)) is not None:
-            candidate = closeness(document, span, follower), span, follower
+        if (follower := _next_span(objects, span)) is not None:
+            candidate = closeness_key(document, span, follower), span, follower
             best = candidate if best is None or candidate < best else best
     for span in objects:
-        if (follower := _next(subjects, span)) is not None:
-            candidate = closeness(document, span, follower), follower, span
+        if (follower := _next_span(subjects, span)) is not None:
+            candidate = closeness_key(document, span, follower), follower, span
             best = candidate if best is None or candidate < best else best
     return None if best is None else (best[1], best[2])
 
 
-def _next(spans: Sequence[Span], span: Span) -> Span | None:
+def _next_span(spans: Sequence[Span], span: Span) -> Span | None:
     """Return the first of the sorted spans after this one."""
     at = bisect_left(spans, span)
     if at < len(spans) and spans[at] == span:
@@ -91,18 +91,18 @@ def relation_names(predicates: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     alike: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     names: dict[str, str] = {}
     for row in predicates:
-        names[row["name"]] = _words(row)
+        names[row["name"]] = _template_words(row)
         alike[names[row["name"]]].append(row)
     for words, rows in alike.items():
         if len(rows) > 1:
-            told = next(filter(_differ, ([tell(row) for row in rows] for tell in _TELLING)))
+            told = next(filter(_are_distinct, ([tell(row) for row in rows] for tell in _TELLING)))
             names |= {
                 row["name"]: f"{words} ({more})" for row, more in zip(rows, told, strict=True)
             }
     return names
 
 
-def _words(row: Mapping[str, Any]) -> str:
+def _template_words(row: Mapping[str, Any]) -> str:
     """Return a template without its ends: “owns shares in” for “{subject} owns shares in {object}”.
     Words outside the two arguments become dots; if the object comes first, both arguments are
     named.
@@ -110,11 +110,11 @@ def _words(row: Mapping[str, Any]) -> str:
     template = str(row.get("template") or "")
     subject, object_ = map(template.find, ENDS)
     if subject < 0 or object_ < 0:
-        return _label(row)
+        return _label_words(row)
     if object_ < subject:
         return _fill_ends(template, "subject", "object")
     if template.startswith(ENDS[0]) and template.rstrip(" .").endswith(ENDS[1]):
-        return _fill_ends(template, "", "").strip(" .,:") or _label(row)
+        return _fill_ends(template, "", "").strip(" .,:") or _label_words(row)
     return _fill_ends(template, "…", "…")
 
 
@@ -122,24 +122,29 @@ def _fill_ends(template: str, subject: str, object_: str) -> str:
     return template.replace(ENDS[0], subject).replace(ENDS[1], object_)
 
 
-def _label(row: Mapping[str, Any]) -> str:
+def _label_words(row: Mapping[str, Any]) -> str:
     return str(row.get("label") or row["name"])
 
 
-def _subjects(row: Mapping[str, Any]) -> str:
+def _subject_types_text(row: Mapping[str, Any]) -> str:
     return "/".join(dict.fromkeys(subject for subject, _ in row.get("types") or ()))
 
 
-def _pairs(row: Mapping[str, Any]) -> str:
+def _type_pairs_text(row: Mapping[str, Any]) -> str:
     return ", ".join(f"{subject} → {object_}" for subject, object_ in row.get("types") or ())
 
 
-def _predicate(row: Mapping[str, Any]) -> str:
+def _predicate_name(row: Mapping[str, Any]) -> str:
     return str(row["name"])
 
 
-_TELLING: tuple[Callable[[Mapping[str, Any]], str], ...] = (_subjects, _pairs, _label, _predicate)
+_TELLING: tuple[Callable[[Mapping[str, Any]], str], ...] = (
+    _subject_types_text,
+    _type_pairs_text,
+    _label_words,
+    _predicate_name,
+)
 
 
-def _differ(told: list[str]) -> bool:
+def _are_distinct(told: list[str]) -> bool:
     return all(told) and len(set(told)) == len(told)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from unicodedata import normalize
 
-from formats.messages import FormatError, quoted
+from formats.messages import FormatError, quote
 from formats.yaml_text import BadYaml, read_yaml
 
 SHIPPED = Path(__file__).parent / "schemas"
@@ -128,7 +128,7 @@ class Schema:
     """Sentences about ignored parts of the schema's file, each with its place."""
 
     @cached_property
-    def counted_types(self) -> list[EntityType]:
+    def types_in_predicates(self) -> list[EntityType]:
         """Return the types that some predicate uses, in schema order. Mentions of other types may
         be in a text, but no question is about them.
         """
@@ -141,13 +141,13 @@ class Schema:
 
     def knows(self, predicate: str) -> bool:
         """Return whether a submission may contain the name, evaluated or not."""
-        return predicate in self._readings or predicate in self.ignored
+        return predicate in self._reading_by_name or predicate in self.ignored
 
     def reading(self, predicate: str) -> tuple[Predicate, bool] | None:
         """Return the canonical predicate of a name, and whether its arguments are reversed; None if
         it is not evaluated.
         """
-        return self._readings.get(predicate)
+        return self._reading_by_name.get(predicate)
 
     def canonical(
         self, predicate: str, subject: Argument, object_: Argument
@@ -155,15 +155,15 @@ class Schema:
         """Return the canonical predicate with its subject and object in that order; None if it is
         unknown or ignored.
         """
-        reading = self._readings.get(predicate)
+        reading = self._reading_by_name.get(predicate)
         if reading is None:
             return None
         canonical, turn = reading
         return (canonical.name, object_, subject) if turn else (canonical.name, subject, object_)
 
-    def allowed(self, predicate: str, subject_type: str, object_type: str) -> bool:
+    def is_allowed(self, predicate: str, subject_type: str, object_type: str) -> bool:
         """Return whether the canonical predicate may hold between mentions of these types."""
-        return (predicate, subject_type, object_type) in self._allowed
+        return (predicate, subject_type, object_type) in self._allowed_triples
 
     def object_types(self, predicate: str, subject_type: str | None = None) -> tuple[str, ...]:
         """Return the types that the object may have, most frequent first; over all subjects if the
@@ -216,7 +216,7 @@ class Schema:
         return known is not None and known.linkable
 
     @cached_property
-    def _readings(self) -> dict[str, tuple[Predicate, bool]]:
+    def _reading_by_name(self) -> dict[str, tuple[Predicate, bool]]:
         readings: dict[str, tuple[Predicate, bool]] = {}
         for name, target in self.turned.items():
             readings[name] = self.predicates[target], True
@@ -227,7 +227,7 @@ class Schema:
         return readings
 
     @cached_property
-    def _allowed(self) -> frozenset[tuple[str, str, str]]:
+    def _allowed_triples(self) -> frozenset[tuple[str, str, str]]:
         allowed = set()
         for predicate in self.predicates.values():
             for subject_type, object_type in predicate.types:
@@ -290,7 +290,7 @@ WORDS = {
 """The texts of a schema for people, which can change while its types and predicates do not"""
 
 
-def words_of(schema: Mapping[str, Any]) -> str:
+def words_as_yaml(schema: Mapping[str, Any]) -> str:
     """Return the texts of a stored schema as YAML, by the names of its types and predicates."""
     import yaml
 
@@ -302,9 +302,10 @@ def words_of(schema: Mapping[str, Any]) -> str:
     return str(yaml.safe_dump(words, allow_unicode=True, sort_keys=False, width=10**6))
 
 
-def with_words(schema: Mapping[str, Any], text: str, *, shown: str = "") -> dict[str, Any]:
-    """Return a stored schema with other texts, in the format of `words_of`. Texts that are missing,
-    or unchanged from the text that was `shown`, are kept. Raises FormatError with the problem.
+def replace_words(schema: Mapping[str, Any], text: str, *, shown: str = "") -> dict[str, Any]:
+    """Return a stored schema with other texts, in the format of `words_as_yaml`. Texts that are
+    missing, or unchanged from the text that was `shown`, are kept. Raises FormatError with the
+    problem.
     """
     parts: dict[str, dict[str, dict[str, Any]]] = {}
     for part in WORDS:
@@ -348,7 +349,7 @@ def _refuse_unknown(mapping: Any, names: Iterable[str], whose: str) -> None:
         raise FormatError(f"{whose} a name with a colon and words beneath it.")
     for name in mapping:
         if name not in names:
-            raise FormatError(f"{whose} no {quoted(str(name))}. Only words can change here.")
+            raise FormatError(f"{whose} no {quote(str(name))}. Only words can change here.")
 
 
 def load_schema(source: str | Path | Mapping[str, Any]) -> Schema:
@@ -356,7 +357,7 @@ def load_schema(source: str | Path | Mapping[str, Any]) -> Schema:
     if it is not a schema.
     """
     if isinstance(source, Mapping):
-        return _build(source, str(source.get("name", "schema")))
+        return _build_schema(source, str(source.get("name", "schema")))
     path = Path(source)
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -371,7 +372,7 @@ def load_schema(source: str | Path | Mapping[str, Any]) -> Schema:
         raise FormatError(
             f"The schema {path.name} is not an object with entity_types and predicates."
         )
-    return _build(data, str(data.get("name", path.stem)))
+    return _build_schema(data, str(data.get("name", path.stem)))
 
 
 def _parse_json(text: str, name: str) -> Any:
@@ -394,23 +395,23 @@ def _parse_yaml(text: str, name: str) -> Any:
     return None if node is None else node.plain()
 
 
-def _build(data: Mapping[str, Any], name: str) -> Schema:
+def _build_schema(data: Mapping[str, Any], name: str) -> Schema:
     try:
-        types = _by_name("entity_types", _parse_entries(data, "entity_types", _entity_type))
-        predicates = _by_name("predicates", _parse_entries(data, "predicates", _predicate))
+        types = _by_name("entity_types", _parse_entries(data, "entity_types", _parse_entity_type))
+        predicates = _by_name("predicates", _parse_entries(data, "predicates", _parse_predicate))
         schema = Schema(
             name=name,
             entity_types=types,
             predicates=predicates,
             turned=_names_by_name(data, "turned"),
             mapped=_names_by_name(data, "mapped"),
-            ignored=frozenset(_parse_entries(data, "ignored", _text)),
+            ignored=frozenset(_parse_entries(data, "ignored", _check_name)),
             exclusive=tuple(
-                frozenset(group) for group in _parse_entries(data, "exclusive", _texts)
+                frozenset(group) for group in _parse_entries(data, "exclusive", _check_names)
             ),
             notes=tuple(_notes_on_unknown_keys(data)),
         )
-        _check(schema)
+        _check_references(schema)
         text = json.dumps(schema.as_dict(), ensure_ascii=False)
         if "\\u0000" in text or any("\ud800" <= char <= "\udfff" for char in text):
             raise FormatError("The schema has characters that no text has (a NUL, say).")
@@ -433,7 +434,7 @@ def _by_name(key: str, entries: list[Named]) -> dict[str, Named]:
     for name, where in places.items():
         if len(where) > 1:
             raise FormatError(
-                f"The schema names {quoted(name)} twice: in the entries {where[0]} and {where[1]}"
+                f"The schema names {quote(name)} twice: in the entries {where[0]} and {where[1]}"
                 f" of {key}."
             )
     return {entry.name: entry for entry in entries}
@@ -443,7 +444,7 @@ def _notes_on_unknown_keys(data: Mapping[str, Any]) -> Iterator[str]:
     """Yield a sentence for each unknown key of a schema, with the first place of the key."""
     for key in data:
         if key not in EXPECTED and key not in BESIDES:
-            yield f"The key {quoted(str(key))} of the schema is not known. It is ignored."
+            yield f"The key {quote(str(key))} of the schema is not known. It is ignored."
     for part, known in KEYS.items():
         seen = set(known)
         for place, row in enumerate(data[part], 1):
@@ -451,7 +452,7 @@ def _notes_on_unknown_keys(data: Mapping[str, Any]) -> Iterator[str]:
                 if key not in seen:
                     seen.add(key)
                     yield (
-                        f"The key {quoted(str(key))} in the entry {place} of {part} in the schema"
+                        f"The key {quote(str(key))} in the entry {place} of {part} in the schema"
                         f" ({row['name']}) is not known. It is ignored, here and further on."
                     )
 
@@ -493,21 +494,21 @@ def _names_by_name(data: Mapping[str, Any], key: str) -> dict[str, str]:
     return {str(name): str(stands_for) for name, stands_for in names.items()}
 
 
-def _text(value: Any) -> str:
+def _check_name(value: Any) -> str:
     """Return a name. Raises TypeError if the value is not a string."""
     if value is None or isinstance(value, list | tuple | Mapping):
         raise TypeError
     return str(value)
 
 
-def _texts(value: Any) -> list[str]:
+def _check_names(value: Any) -> list[str]:
     """Return a list of names. Raises TypeError if the value is not such a list."""
     if not isinstance(value, list | tuple):
         raise TypeError
-    return [_text(name) for name in value]
+    return [_check_name(name) for name in value]
 
 
-def _pair(value: Any) -> tuple[str, str]:
+def _check_type_pair(value: Any) -> tuple[str, str]:
     """Return the types of a subject and an object from a list of the two, which may end with a
     count of relations. Raises TypeError or ValueError if they are not a pair.
     """
@@ -516,10 +517,10 @@ def _pair(value: Any) -> tuple[str, str]:
     subject, object_, *counted = value
     if len(counted) > 1 or not all(isinstance(count, int) for count in counted):
         raise ValueError
-    return _text(subject), _text(object_)
+    return _check_name(subject), _check_name(object_)
 
 
-def _entity_type(data: Mapping[str, Any]) -> EntityType:
+def _parse_entity_type(data: Mapping[str, Any]) -> EntityType:
     name = normalize("NFC", str(data["name"]))
     value = data["value"] if "value" in data else _STRING_VALUED.get(name)
     if value not in (None, "date", "number", "string"):
@@ -536,15 +537,15 @@ def _entity_type(data: Mapping[str, Any]) -> EntityType:
     )
 
 
-def _predicate(data: Mapping[str, Any]) -> Predicate:
+def _parse_predicate(data: Mapping[str, Any]) -> Predicate:
     name = normalize("NFC", str(data["name"]))
     label = str(data.get("label") or name.partition(":")[2].replace("_", " ") or name)
     return Predicate(
         name=name,
         label=label,
         template=str(data.get("template") or f"{{subject}}: {label}: {{object}}"),
-        types=tuple(map(_pair, data["types"])),
-        inverse=None if data.get("inverse") is None else _text(data["inverse"]),
+        types=tuple(map(_check_type_pair, data["types"])),
+        inverse=None if data.get("inverse") is None else _check_name(data["inverse"]),
         inverse_by_object_type=dict(data.get("inverse_by_object_type") or {}),
         frequency=int(data.get("frequency") or 0),
         wikidata=data.get("wikidata"),
@@ -557,7 +558,7 @@ def _predicate(data: Mapping[str, Any]) -> Predicate:
     )
 
 
-def _check(schema: Schema) -> None:
+def _check_references(schema: Schema) -> None:
     """Raise FormatError if a predicate names a type or a predicate that the schema lacks."""
     if not schema.entity_types or not schema.predicates:
         raise FormatError("The schema has no entity types or no predicates.")
@@ -565,7 +566,7 @@ def _check(schema: Schema) -> None:
         _check_predicate(schema, predicate)
     for name, target in (*schema.turned.items(), *schema.mapped.items()):
         if target not in schema.predicates:
-            raise FormatError(f"{name} stands for the unknown predicate {quoted(str(target))}.")
+            raise FormatError(f"{name} stands for the unknown predicate {quote(str(target))}.")
     unknown = {name for group in schema.exclusive for name in group} - set(schema.predicates)
     if unknown:
         raise FormatError(
@@ -578,11 +579,11 @@ def _check_predicate(schema: Schema, predicate: Predicate) -> None:
         for name in pair:
             if name not in schema.entity_types:
                 raise FormatError(
-                    f"The predicate {predicate.name} names the unknown type {quoted(name)}."
+                    f"The predicate {predicate.name} names the unknown type {quote(name)}."
                 )
     if predicate.inverse is not None and predicate.inverse not in schema.predicates:
         raise FormatError(
-            f"The predicate {predicate.name} has the unknown inverse {quoted(predicate.inverse)}."
+            f"The predicate {predicate.name} has the unknown inverse {quote(predicate.inverse)}."
         )
     if "{subject}" not in predicate.template or "{object}" not in predicate.template:
         raise FormatError(f"The template of {predicate.name} lacks {{subject}} or {{object}}.")

@@ -6,8 +6,16 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from formats.messages import Report, quoted
-from formats.tables import NOTHING, Lines, Row, identifier, list_first, list_known, read_rows
+from formats.messages import Report, quote
+from formats.tables import (
+    NOTHING,
+    Lines,
+    Row,
+    first_names_text,
+    known_names_text,
+    parse_identifier,
+    read_rows,
+)
 
 LARGEST = 1_000_000_000
 """Largest absolute value of a score, so that squares and sums stay finite"""
@@ -63,7 +71,7 @@ def read_scores(
     is_any, elsewhere = False, 0
     for row in read_rows(lines, required, OPTIONAL, report):
         is_any = True
-        record = _record(row, only, metric or "", outputs, report, also)
+        record = _parse_record(row, only, metric or "", outputs, report, also)
         if record is None:
             elsewhere += 1
             continue
@@ -71,7 +79,7 @@ def read_scores(
         own = seen.setdefault(judge, {}).setdefault(record.system, {})
         if record.input_id in own:
             text = (
-                f"{quoted(record.metric)} has scored this output on line {own[record.input_id]}"
+                f"{quote(record.metric)} has scored this output on line {own[record.input_id]}"
                 " already."
             )
             report.add("consistency.score_twice", row.number, text, row.line)
@@ -100,9 +108,9 @@ def read_scores_by_id(
     is_any = False
     for row in read_rows(lines, required, ("metric", "version", "prompt"), report):
         is_any = True
-        number = row.number_in("id")
+        number = row.finite_number("id")
         if number is None or number not in known:
-            text = f"The track has nothing with the id {quoted(str(row.values['id']))}."
+            text = f"The track has nothing with the id {quote(str(row.values['id']))}."
             report.add("reference.output", row.number, text, row.line)
             continue
         record = _score_record(row, str(row.values["id"]), "", metric or "", report)
@@ -110,7 +118,7 @@ def read_scores_by_id(
             continue
         key = (record.metric, record.version, record.prompt, int(number))
         if key in seen:
-            text = f"{quoted(record.metric)} has scored this on line {seen[key]} already."
+            text = f"{quote(record.metric)} has scored this on line {seen[key]} already."
             report.add("consistency.score_twice", row.number, text, row.line)
             continue
         seen[key] = row.number
@@ -119,7 +127,7 @@ def read_scores_by_id(
         report.add("syntax.empty", 0, "The file holds no score.")
 
 
-def names_ids(line: str) -> bool:
+def has_service_ids(line: str) -> bool:
     """Return whether the first line of a file of scores refers to items by the service's
     numbers.
     """
@@ -136,7 +144,7 @@ def _report_no_scores(is_any: bool, elsewhere: int, report: Report) -> None:
         report.add("syntax.empty", 0, "The file holds no score.")
 
 
-def _record(
+def _parse_record(
     row: Row,
     system: str,
     metric: str,
@@ -145,17 +153,17 @@ def _record(
     also: Mapping[str, str],
 ) -> ScoreRecord | None:
     """Return the score of a row, or None after a message."""
-    owner = identifier(row.values["system"]) if "system" in row.values else system
+    owner = parse_identifier(row.values["system"]) if "system" in row.values else system
     owner = also.get(owner, owner) if owner else None
     if owner is None or owner not in outputs:
-        shown = quoted(owner or str(row.values.get("system", "")))
-        text = f"The system {shown} is not in this track{list_known(outputs)}."
+        shown = quote(owner or str(row.values.get("system", "")))
+        text = f"The system {shown} is not in this track{known_names_text(outputs)}."
         report.add("reference.system", row.number, text, row.line)
         return None
-    name = identifier(row.values["input_id"])
+    name = parse_identifier(row.values["input_id"])
     if name is None or name not in outputs[owner]:
-        shown = quoted(name or str(row.values["input_id"]))
-        code, text = "reference.output", f"{quoted(owner)} has no output for the input {shown}."
+        shown = quote(name or str(row.values["input_id"]))
+        code, text = "reference.output", f"{quote(owner)} has no output for the input {shown}."
         if not any(name in own for own in outputs.values()):
             code, text = "reference.input", f"The input {shown} is not in the corpus."
         report.add(code, row.number, text, row.line)
@@ -167,17 +175,19 @@ def _score_record(
     row: Row, name: str, owner: str, metric: str, report: Report
 ) -> ScoreRecord | None:
     """Return a row's score of an existing output; None after a message."""
-    value = row.number_in("value")
+    value = row.finite_number("value")
     if value is None:
-        text = f"The value {quoted(str(row.values['value']))} is no finite number."
+        text = f"The value {quote(str(row.values['value']))} is no finite number."
         report.add("syntax.number", row.number, text, row.line)
         return None
     if abs(value) > LARGEST:
-        text = f"{OUTSIDE}, this one does not: {quoted(str(row.values['value']))}."
+        text = f"{OUTSIDE}, this one does not: {quote(str(row.values['value']))}."
         report.add("syntax.number", row.number, text, row.line)
         return None
-    named = identifier(row.values["metric"]) if row.values.get("metric") is not None else metric
-    more = [_label(row.values.get(key)) for key in ("version", "prompt")]
+    named = (
+        parse_identifier(row.values["metric"]) if row.values.get("metric") is not None else metric
+    )
+    more = [_parse_label(row.values.get(key)) for key in ("version", "prompt")]
     if not named or None in more:
         text = "The metric, its version and its prompt are short strings."
         report.add("syntax.value", row.number, text, row.line)
@@ -185,11 +195,11 @@ def _score_record(
     return ScoreRecord(name, owner, named, value, more[0] or "", more[1] or "", row.number)
 
 
-def _label(value: object) -> str | None:
+def _parse_label(value: object) -> str | None:
     """Return a version or the name of a prompt; empty if it is missing, None if it is not a short
     string.
     """
-    return "" if value is None or value == "" else identifier(value)
+    return "" if value is None or value == "" else parse_identifier(value)
 
 
 def _check_coverage(
@@ -204,7 +214,7 @@ def _check_coverage(
     is_first = not any(before.get(name) for name in wanted)
     if len(systems) == 1 and len(wanted) > 1 and is_first:
         text = (
-            f"{quoted(metric)} has scores for {quoted(next(iter(systems)))} alone, but there are"
+            f"{quote(metric)} has scores for {quote(next(iter(systems)))} alone, but there are"
             f" {len(wanted)} systems. A comparison needs all of them."
         )
         report.add("consistency.one_system", 0, text)
@@ -214,7 +224,7 @@ def _check_coverage(
         missing = [i for i in outputs[name] if i not in scored]
         if missing:
             text = (
-                f"{quoted(metric)} has no score for {len(missing):,} of {len(outputs[name]):,}"
-                f" outputs of {quoted(name)}: {list_first(missing)}."
+                f"{quote(metric)} has no score for {len(missing):,} of {len(outputs[name]):,}"
+                f" outputs of {quote(name)}: {first_names_text(missing)}."
             )
             report.add("consistency.scores_missing", 0, text)

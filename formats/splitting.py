@@ -12,19 +12,19 @@ from formats.words import MARKS, WORD
 Span = tuple[int, int]
 
 
-def _words(text: str) -> frozenset[str]:
+def _read_words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_ABBREVIATIONS = _words("""
+_ABBREVIATIONS = _read_words("""
     mr mrs ms dr prof rev hon st sen rep gov gen col maj capt lt sgt cmdr adm pres supt sr jr vs
     etc inc ltd co corp bros dept univ assn no nos vol fig pp ed eds al approx ca cf est jan feb
     mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun mt ft ave blvd rd e.g i.e
     a.m p.m u.s u.k u.n d.c ph.d
     """)
 # After these a capital may begin a sentence: what follows decides.
-_MAY_END = _words("inc ltd co corp jr sr etc a.m p.m u.s u.k u.n d.c ph.d bros al")
-_STARTERS = _words("""
+_MAY_END = _read_words("inc ltd co corp jr sr etc a.m p.m u.s u.k u.n d.c ph.d bros al")
+_STARTERS = _read_words("""
     a an the he she it they we i you his her its their our this that these those there in on at by
     for from with as but and or if when while after before since although however meanwhile who
     what why how no yes some many most both each one two according
@@ -51,26 +51,26 @@ _TOKEN = re.compile(
 )
 
 
-def tokenise(text: str, begin: int = 0, end: int | None = None) -> list[Span]:
+def token_spans(text: str, begin: int = 0, end: int | None = None) -> list[Span]:
     """Return the spans of the tokens of a text, or of the part between begin and end."""
     return [
         match.span() for match in _TOKEN.finditer(text, begin, len(text) if end is None else end)
     ]
 
 
-def split_sentences(text: str) -> list[Span]:
+def sentence_spans(text: str) -> list[Span]:
     """Return the spans of the sentences of a text, without the white space between them."""
     spans: list[Span] = []
     begin = 0
     for match in _BREAK.finditer(text):
-        if match.group("stop") is None or _ends(text, begin, match):
-            _append(spans, text, begin, match.end())
+        if match.group("stop") is None or _ends_sentence(text, begin, match):
+            _append_sentence(spans, text, begin, match.end())
             begin = match.end()
-    _append(spans, text, begin, len(text))
+    _append_sentence(spans, text, begin, len(text))
     return spans
 
 
-def _append(spans: list[Span], text: str, begin: int, end: int) -> None:
+def _append_sentence(spans: list[Span], text: str, begin: int, end: int) -> None:
     while begin < end and text[begin].isspace():
         begin += 1
     while end > begin and text[end - 1].isspace():
@@ -79,7 +79,7 @@ def _append(spans: list[Span], text: str, begin: int, end: int) -> None:
         spans.append((begin, end))
 
 
-def _ends(text: str, begin: int, match: re.Match[str]) -> bool:
+def _ends_sentence(text: str, begin: int, match: re.Match[str]) -> bool:
     """Return whether a sentence ends at this full stop, judged by the word before and the text
     after the stop.
     """

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from unicodedata import normalize
 
-from formats.messages import Report, quoted
+from formats.messages import Report, quote
 from formats.opening import Objects
 
 Lines = Iterator[tuple[int, str]]
@@ -37,12 +37,12 @@ class Row(NamedTuple):
     decimal_comma: bool = False
     """Whether `0,5` is a number, since semicolons separate the columns"""
 
-    def number_in(self, column: str) -> float | None:
+    def finite_number(self, column: str) -> float | None:
         """Return the finite number in a column; None if there is none."""
         value = self.values[column]
         if self.decimal_comma and isinstance(value, str):
             value = value.replace(",", ".", 1)
-        return number_of(value)
+        return parse_number(value)
 
 
 class Table(NamedTuple):
@@ -71,12 +71,12 @@ def read_rows(
         return
     lines = chain([beginning], lines)
     if beginning[1].lstrip().startswith("{"):
-        yield from _from_json(lines, required, optional, report)
+        yield from _rows_from_json(lines, required, optional, report)
     else:
-        yield from _from_columns(lines, required, optional, report)
+        yield from _rows_from_columns(lines, required, optional, report)
 
 
-def _from_json(
+def _rows_from_json(
     lines: Lines, required: Collection[str], optional: Collection[str], report: Report
 ) -> Iterator[Row]:
     known, unknown, objects = {*required, *optional}, set[str](), Objects(report)
@@ -88,7 +88,7 @@ def _from_json(
             continue
         missing = [name for name in required if name not in data]
         if missing:
-            text = f"The key {quoted(missing[0])} is missing. The line is dropped."
+            text = f"The key {quote(missing[0])} is missing. The line is dropped."
             report.add("syntax.key_missing", number, text, line)
             continue
         _report_unknown_columns(
@@ -98,7 +98,7 @@ def _from_json(
     objects.finish()
 
 
-def _from_columns(
+def _rows_from_columns(
     lines: Lines, required: Collection[str], optional: Collection[str], report: Report
 ) -> Iterator[Row]:
     table = open_table(lines, report)
@@ -108,7 +108,7 @@ def _from_columns(
     missing = [name for name in required if name not in names]
     if missing or len(set(names)) < len(names):
         wanted = ", ".join(required)
-        lacks = f"{quoted(missing[0])} is missing" if missing else "one name stands there twice"
+        lacks = f"{quote(missing[0])} is missing" if missing else "one name stands there twice"
         text = (
             f"The first line must name the columns {wanted}, with tabs or commas between; {lacks}."
             " Nothing of the file is used."
@@ -231,7 +231,7 @@ def _report_unknown_columns(
     for name in names:
         if name not in told and len(told) < 100:
             told.add(name)
-            text = f"{quoted(name)} is not known. It is ignored, here and in all further lines."
+            text = f"{quote(name)} is not known. It is ignored, here and in all further lines."
             report.add("syntax.key_unknown", number, text, line)
 
 
@@ -247,7 +247,7 @@ def unquote_formula(cell: object) -> object:
     return cell
 
 
-def identifier(value: object) -> str | None:
+def parse_identifier(value: object) -> str | None:
     """Return an id as text in composed Unicode; None if it has more than 200 characters or a
     control character.
     """
@@ -258,7 +258,7 @@ def identifier(value: object) -> str | None:
     return name if usable else None
 
 
-def number_of(value: object) -> float | None:
+def parse_number(value: object) -> float | None:
     """Return a cell or a JSON value as a finite number; None if it is none."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
@@ -273,14 +273,14 @@ def number_of(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def list_known(names: Collection[str]) -> str:
+def known_names_text(names: Collection[str]) -> str:
     """Return the end of a sentence about an unknown name, which lists the known ones."""
     spoken = [name for name in names if not name.isdecimal()]  # not also by their numbers
-    return f"; it has {list_first(spoken)}" if spoken else ""
+    return f"; it has {first_names_text(spoken)}" if spoken else ""
 
 
-def list_first(names: Collection[str]) -> str:
+def first_names_text(names: Collection[str]) -> str:
     """Return up to five of the names, quoted, and the number of the others."""
-    shown = ", ".join(quoted(name) for name in sorted(names)[:NAMED])
+    shown = ", ".join(quote(name) for name in sorted(names)[:NAMED])
     more = len(names) - NAMED
     return f"{shown} and {more:,} more" if more > 0 else shown

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from formats.checks import ClaimChecks
 from formats.lookup import CorpusLookup
 from formats.mentions import CompactMap, Mentions
-from formats.messages import Report, column, quoted
-from formats.occurrences import occurrences
+from formats.messages import Report, column_position, quote
+from formats.occurrences import find_occurrences
 from formats.opening import Limits
 from formats.relation import RelationClaim, closest_pair
 from formats.schema import Schema
@@ -23,9 +23,9 @@ from formats.tac_lines import (
     Entities,
     LineReader,
     Spans,
-    content,
+    content_lines,
     is_beyond_relations,
-    outside,
+    outside_sentence,
 )
 
 Lines = Iterator[tuple[int, str]]
@@ -80,12 +80,12 @@ def read_tac_kb(
     """
     checks = ClaimChecks(corpus, schema, limits, report)
     entities = Entities(checks)
-    entities.collect(content(open_lines(report), report))
+    entities.collect(content_lines(open_lines(report), report))
     if report.fatal:
         return
     reader = _Relations(entities, checks)
     # What is wrong with the file as a file was said in the first pass.
-    yield from reader.read_claims(content(open_lines(Report(0)), Report(0)))
+    yield from reader.read_claims(content_lines(open_lines(Report(0)), Report(0)))
     checks.finish()
 
 
@@ -137,20 +137,20 @@ class _Relations:
         """Return whether a line is about events; report a message if so."""
         if not is_beyond_relations(fields) or self._schema.reading(fields[1]) is not None:
             return False
-        self._checks.report_not_evaluated(fields[1], number, line, column(line, 1))
+        self._checks.report_not_evaluated(fields[1], number, line, column_position(line, 1))
         return True
 
     def _parse(self, number: int, line: str, fields: list[str]) -> _Relation | None:
         """Return the relation on a line, or None after a message."""
         if len(fields) not in (4, 5):
             expected = "4 or 5 (subject, predicate, object, provenance, confidence)"
-            self._reader.wrong_columns(number, line, expected, len(fields))
+            self._reader.report_wrong_columns(number, line, expected, len(fields))
             return None
-        if not self._checks.count_relation(number):
+        if not self._checks.is_within_relation_limit(number):
             return None
         reading = self._schema.reading(fields[1])
         if reading is None:
-            self._checks.report_unread_predicate(fields[1], number, line, column(line, 1))
+            self._checks.report_unread_predicate(fields[1], number, line, column_position(line, 1))
             return None
         relation = _Relation()
         relation.number, relation.line = number, line
@@ -170,16 +170,16 @@ class _Relations:
         first_id, second_id = fields[0], fields[2]
         if first_id[:1] != ":":
             text = (
-                f"{quoted(first_id)} is not an entity id, which begins with a colon (:E12). The"
+                f"{quote(first_id)} is not an entity id, which begins with a colon (:E12). The"
                 " line is dropped."
             )
-            self._report.add("syntax.entity_id", number, text, line, column(line, 0))
+            self._report.add("syntax.entity_id", number, text, line, column_position(line, 0))
             return False
-        first = self._entity(first_id, 0, number, line)
+        first = self._typed_entity_number(first_id, 0, number, line)
         second: int | str | None = None
         if first is not None:
             if second_id[:1] == ":":
-                second = self._entity(second_id, 2, number, line)
+                second = self._typed_entity_number(second_id, 2, number, line)
             else:
                 second = self._reader.string(number, line, fields, 2)
         if first is None or second is None:
@@ -188,7 +188,7 @@ class _Relations:
             text = (
                 f"{first_id} is subject and object. A relation of an entity to itself is dropped."
             )
-            self._report.add("schema.itself", number, text, line, column(line, 2))
+            self._report.add("schema.itself", number, text, line, column_position(line, 2))
             return False
         if not relation.turned:
             relation.subject, relation.subject_id = first, first_id
@@ -198,23 +198,23 @@ class _Relations:
             relation.object, relation.object_id = first, first_id
         else:
             text = f"{fields[1]} takes an entity as its object, not a string. The line is dropped."
-            self._report.add("schema.string", number, text, line, column(line, 2))
+            self._report.add("schema.string", number, text, line, column_position(line, 2))
             return False
         return self._read_types(relation)
 
-    def _entity(self, entity: str, index: int, number: int, line: str) -> int | None:
+    def _typed_entity_number(self, entity: str, index: int, number: int, line: str) -> int | None:
         """Return the number of a typed entity, or None after a message."""
         found = self._entities.number(entity)
         if found is None:
             text = (
-                f"The file does not define {quoted(entity)}: it has no mention and no type. The"
+                f"The file does not define {quote(entity)}: it has no mention and no type. The"
                 " line is dropped."
             )
-            self._report.add("reference.entity", number, text, line, column(line, index))
+            self._report.add("reference.entity", number, text, line, column_position(line, index))
             return None
         if self._entities.type(found) is None:
             text = f"{entity} has no type that the schema knows. The line is dropped."
-            self._report.add("reference.untyped", number, text, line, column(line, index))
+            self._report.add("reference.untyped", number, text, line, column_position(line, index))
             return None
         return found
 
@@ -233,7 +233,7 @@ class _Relations:
                 f"{relation.predicate} takes an entity as its object, not a string. The"
                 " line is dropped."
             )
-            culprit = column(relation.line, 2)
+            culprit = column_position(relation.line, 2)
             self._report.add("schema.string", relation.number, text, relation.line, culprit)
             return False
         relation.object_type = object_type
@@ -256,12 +256,12 @@ class _Relations:
         type.
         """
         schema = self._schema
-        if object_type == "STRING" and not schema.allowed(predicate, subject_type, "STRING"):
+        if object_type == "STRING" and not schema.is_allowed(predicate, subject_type, "STRING"):
             # Strings of no type of their own take the type of a string that the predicate asks for.
             wanted = schema.object_types(predicate, subject_type)
             taken = next((name for name in wanted if not schema.linkable(name)), None)
-            return taken, taken is not None and schema.allowed(predicate, subject_type, taken)
-        return object_type, schema.allowed(predicate, subject_type, object_type)
+            return taken, taken is not None and schema.is_allowed(predicate, subject_type, taken)
+        return object_type, schema.is_allowed(predicate, subject_type, object_type)
 
     def _resolve_claim(
         self, relation: _Relation, document: str, spans: list[Span]
@@ -270,18 +270,21 @@ class _Relations:
         view = self._checks.corpus.get(document)
         if view is None:
             self._checks.report_unknown_document(
-                document, relation.number, relation.line, column(relation.line, 3)
+                document, relation.number, relation.line, column_position(relation.line, 3)
             )
             return None
         size = len(view.text)
         for begin, end in spans:
             if not begin < end <= size:
-                text, culprit = outside(view, (begin, end)), column(relation.line, 3)
+                text, culprit = (
+                    outside_sentence(view, (begin, end)),
+                    column_position(relation.line, 3),
+                )
                 self._report.add("reference.offsets", relation.number, text, relation.line, culprit)
                 return None
         number = self._checks.document_number(document)
         found = self._entities.mentions.of(relation.subject, number)
-        subjects = inside(found.spans, spans) if found else ()
+        subjects = mentions_inside(found.spans, spans) if found else ()
         other: Mentions | None = None
         # The written object is the subject of a relation that is turned round, and no string then.
         where = spans
@@ -289,24 +292,24 @@ class _Relations:
             where = [relation.place[1]]
         if isinstance(relation.object, int):
             other = self._entities.mentions.of(relation.object, number)
-            objects = inside(other.spans, where) if other else ()
+            objects = mentions_inside(other.spans, where) if other else ()
         else:
             is_date = self._schema.entity_types[relation.object_type].value == "date"
-            objects = occurrences(view.text, relation.object, where, is_date)
+            objects = find_occurrences(view.text, relation.object, where, is_date)
         pair = closest_pair(view, subjects, objects) if subjects and objects else None
         if pair is None or found is None:
-            self._not_inside(relation, document, subjects, objects)
+            self._report_not_inside(relation, document, subjects, objects)
             return None
         if not found.is_named or (other is not None and not other.is_named):
             self._report_missing_canonical_mentions(relation, document, number, found, other)
-        return self._claim(relation, document, spans, pair, found, other)
+        return self._make_claim(relation, document, spans, pair, found, other)
 
-    def _not_inside(
+    def _report_not_inside(
         self, relation: _Relation, document: str, subjects: Sequence[Span], objects: Sequence[Span]
     ) -> None:
-        culprit = column(relation.line, 3)
+        culprit = column_position(relation.line, 3)
         if subjects and not objects and isinstance(relation.object, str):
-            what = f"{quoted(relation.object)} is not found inside the provenance in {document}"
+            what = f"{quote(relation.object)} is not found inside the provenance in {document}"
             text = f"{what}. The relation is dropped."
             self._report.add("reference.string", relation.number, text, relation.line, culprit)
             return
@@ -325,7 +328,7 @@ class _Relations:
         text = f"{what}. The relation is dropped."
         self._report.add("reference.provenance", relation.number, text, relation.line, culprit)
 
-    def _claim(
+    def _make_claim(
         self,
         relation: _Relation,
         document: str,
@@ -377,7 +380,7 @@ class _Relations:
                 self._report.add("reference.canonical", relation.number, text, relation.line)
 
 
-def inside(mentions: Sequence[Span], provenance: Sequence[Span]) -> Sequence[Span]:
+def mentions_inside(mentions: Sequence[Span], provenance: Sequence[Span]) -> Sequence[Span]:
     """Return the mentions that lie inside one of the spans, in their order. The mentions must be
     sorted.
     """

@@ -11,10 +11,10 @@ from unicodedata import normalize
 from formats.checks import ClaimChecks
 from formats.lookup import DocumentView
 from formats.mentions import MentionStore
-from formats.messages import Report, column, quoted
-from formats.occurrences import same_text
+from formats.messages import Report, column_position, quote
+from formats.occurrences import is_same_text
 from formats.splitting import Span
-from formats.tables import number_of
+from formats.tables import parse_number
 
 _SPAN = re.compile(r"(.+):(\d{1,9})-(\d{1,9})", re.ASCII | re.DOTALL)
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
@@ -62,7 +62,7 @@ of a cached one: long ones hardly recur, and would fill the memory
 """
 
 
-def content(lines: Iterator[tuple[int, str]], report: Report) -> Iterator[tuple[int, str]]:
+def content_lines(lines: Iterator[tuple[int, str]], report: Report) -> Iterator[tuple[int, str]]:
     """Yield the lines with content after the run id, without comments and blank lines, in composed
     Unicode (NFC).
     """
@@ -130,7 +130,7 @@ def parse_provenance(field: str) -> Provenance | None:
 
 def parse_confidence(field: str) -> float | None:
     """Return the number from 0 to 1; None if the field is not one."""
-    value = number_of(field)
+    value = parse_number(field)
     return value if value is not None and 0.0 <= value <= 1.0 else None
 
 
@@ -141,7 +141,7 @@ class LineReader:
         self.report = report
         self._provenances: dict[str, Provenance | None] = {}
 
-    def wrong_columns(self, number: int, line: str, expected: str, found: int) -> None:
+    def report_wrong_columns(self, number: int, line: str, expected: str, found: int) -> None:
         """Report that the line has the wrong number of columns."""
         columns = "column" if found == 1 else "columns"
         hint = (
@@ -157,10 +157,10 @@ class LineReader:
         value = parse_string(fields[index])
         if value is None:
             text = (
-                f'{quoted(fields[index])} is no string in double quotes with \\" and \\\\ as'
+                f'{quote(fields[index])} is no string in double quotes with \\" and \\\\ as'
                 " escapes, or it is empty. The line is dropped."
             )
-            self.report.add("syntax.string", number, text, line, column(line, index))
+            self.report.add("syntax.string", number, text, line, column_position(line, index))
         return value
 
     def span(
@@ -193,8 +193,8 @@ class LineReader:
         return value
 
     def _bad_offsets(self, number: int, line: str, fields: list[str], index: int) -> None:
-        text = f"{quoted(fields[index])} cannot be read as DOCUMENT:begin-end. The line is dropped."
-        self.report.add("syntax.offsets", number, text, line, column(line, index))
+        text = f"{quote(fields[index])} cannot be read as DOCUMENT:begin-end. The line is dropped."
+        self.report.add("syntax.offsets", number, text, line, column_position(line, index))
 
     def confidence(self, number: int, line: str, fields: list[str], index: int) -> float | None:
         """Return the confidence in an optional column; None, after a message, if it is not a number
@@ -205,10 +205,10 @@ class LineReader:
         value = parse_confidence(fields[index])
         if value is None:
             text = (
-                f"The confidence {quoted(fields[index])} is no number from 0 to 1. The line is kept"
+                f"The confidence {quote(fields[index])} is no number from 0 to 1. The line is kept"
                 " without it."
             )
-            self.report.add("syntax.confidence", number, text, line, column(line, index))
+            self.report.add("syntax.confidence", number, text, line, column_position(line, index))
         return value
 
 
@@ -247,11 +247,11 @@ class Entities:
             fields = line.split("\t", 2)
             read = readers.get(fields[1]) if len(fields) > 1 else None
             if read is not None and fields[0].startswith(EVENT):
-                self._checks.report_not_evaluated(fields[1], number, line, column(line, 1))
+                self._checks.report_not_evaluated(fields[1], number, line, column_position(line, 1))
             elif read is not None:
                 read(number, line, line.split("\t", 5))
-        self._check_waiting()
-        self._check_shared()
+        self._check_waiting_mentions()
+        self._check_shared_mentions()
 
     def number(self, entity: str) -> int | None:
         """Return the number of an entity id; None if only relation lines name it."""
@@ -265,16 +265,16 @@ class Entities:
         """Return the link of the entity, or None."""
         return self._links.get(entity)
 
-    def _number(self, entity: str, number: int, line: str) -> int | None:
+    def _checked_entity_number(self, entity: str, number: int, line: str) -> int | None:
         known = self._numbers.get(entity)
         if known is not None:
             return known
         if not entity.startswith(":") or len(entity) < 2 or " " in entity:
             text = (
-                f"{quoted(entity)} is not an entity id, which begins with a colon (:E12). The line"
+                f"{quote(entity)} is not an entity id, which begins with a colon (:E12). The line"
                 " is dropped."
             )
-            self._report.add("syntax.entity_id", number, text, line, column(line, 0))
+            self._report.add("syntax.entity_id", number, text, line, column_position(line, 0))
             return None
         self._types.append(_UNTYPED)
         self._numbers[entity] = len(self._numbers)
@@ -282,10 +282,10 @@ class Entities:
 
     def _read_type(self, number: int, line: str, fields: list[str]) -> None:
         if len(fields) != 3:
-            return self._reader.wrong_columns(
+            return self._reader.report_wrong_columns(
                 number, line, "3 (entity, type, name of the type)", len(fields)
             )
-        entity = self._number(fields[0], number, line)
+        entity = self._checked_entity_number(fields[0], number, line)
         if entity is None:
             return None
         try:
@@ -293,45 +293,47 @@ class Entities:
         except ValueError:
             code = _BAD_TYPE
             known = ", ".join(self._checks.schema.entity_types)
-            text = f"The schema has no type {quoted(fields[2])}, only {known}. The line is dropped."
-            self._report.add("schema.unknown_type", number, text, line, column(line, 2))
+            text = f"The schema has no type {quote(fields[2])}, only {known}. The line is dropped."
+            self._report.add("schema.unknown_type", number, text, line, column_position(line, 2))
         earlier = self._types[entity]
         if earlier in (_UNTYPED, _BAD_TYPE):
             self._types[entity] = code
         elif earlier != code and code != _BAD_TYPE:
             text = f"{fields[0]} has the type {self._type_names[earlier]} already, which is kept."
-            self._report.add("consistency.entity_types", number, text, line, column(line, 2))
+            self._report.add(
+                "consistency.entity_types", number, text, line, column_position(line, 2)
+            )
         return None
 
     def _read_link(self, number: int, line: str, fields: list[str]) -> None:
         if len(fields) not in (3, 4):
-            return self._reader.wrong_columns(
+            return self._reader.report_wrong_columns(
                 number, line, "3 (entity, link, name in quotes)", len(fields)
             )
-        entity = self._number(fields[0], number, line)
+        entity = self._checked_entity_number(fields[0], number, line)
         link = self._reader.string(number, line, fields, 2) if entity is not None else None
         if entity is None or link is None:
             return None
         earlier = self._links.setdefault(entity, link)
         if earlier != link:
-            text = f"{fields[0]} is linked to {quoted(earlier)} already, which is kept."
-            self._report.add("consistency.links", number, text, line, column(line, 2))
+            text = f"{fields[0]} is linked to {quote(earlier)} already, which is kept."
+            self._report.add("consistency.links", number, text, line, column_position(line, 2))
         return None
 
     def _read_mention(self, number: int, line: str, fields: list[str]) -> None:
         if len(fields) not in (4, 5):
             expected = "4 (entity, kind of mention, text in quotes, DOCUMENT:begin-end)"
-            return self._reader.wrong_columns(number, line, expected, len(fields))
+            return self._reader.report_wrong_columns(number, line, expected, len(fields))
         gloss = self._reader.string(number, line, fields, 2)
         found = self._reader.span(number, line, fields, 3) if gloss is not None else None
         if gloss is None or found is None:
             return None
         self._waiting.append((number, line, fields[0], fields[1], found[0], found[1], gloss))
         if len(self._waiting) >= BATCH:
-            self._check_waiting()
+            self._check_waiting_mentions()
         return None
 
-    def _check_waiting(self) -> None:
+    def _check_waiting_mentions(self) -> None:
         """Process a batch of pending mention lines, whose documents are fetched together."""
         self._checks.corpus.prefetch({mention[4] for mention in self._waiting})
         for mention in self._waiting:
@@ -348,23 +350,31 @@ class Entities:
         span: Span,
         gloss: str,
     ) -> None:
-        entity = self._number(entity_id, number, line)
+        entity = self._checked_entity_number(entity_id, number, line)
         if entity is None:
             return
         view = self._checks.corpus.get(document)
         if view is None:
-            self._checks.report_unknown_document(document, number, line, column(line, 3))
+            self._checks.report_unknown_document(document, number, line, column_position(line, 3))
             return
         if not view.holds(span):
             self._report.add(
-                "reference.offsets", number, outside(view, span), line, column(line, 3)
+                "reference.offsets",
+                number,
+                outside_sentence(view, span),
+                line,
+                column_position(line, 3),
             )
             return
         text = view.text[span[0] : span[1]]
         # A normalized mention has the value as its string (2013-03-17), not what the text says.
-        if text != gloss and kind != "normalized_mention" and not same_text(text, gloss):
+        if text != gloss and kind != "normalized_mention" and not is_same_text(text, gloss):
             self._report.add(
-                "reference.gloss", number, _other_gloss(view, span, gloss), line, column(line, 3)
+                "reference.gloss",
+                number,
+                _gloss_mismatch_text(view, span, gloss),
+                line,
+                column_position(line, 3),
             )
             return
         document_number = self._checks.document_number(document)
@@ -374,14 +384,16 @@ class Entities:
         if kind == "canonical_mention":
             first = self.mentions.add_canonical(entity, document_number, span)
             if first is not None:
-                kept = f"{quoted(view.text[first[0] : first[1]])} at {first[0]}-{first[1] - 1}"
+                kept = f"{quote(view.text[first[0] : first[1]])} at {first[0]}-{first[1] - 1}"
                 sentence = (
                     f"{entity_id} has the canonical mention {kept} in this document already, which"
                     " is kept."
                 )
-                self._report.add("consistency.canonicals", number, sentence, line, column(line, 3))
+                self._report.add(
+                    "consistency.canonicals", number, sentence, line, column_position(line, 3)
+                )
 
-    def _check_shared(self) -> None:
+    def _check_shared_mentions(self) -> None:
         """Check mentions that two entities share, after all types and links were read."""
         names: dict[int, str] = {}
         if self._shared:
@@ -398,13 +410,13 @@ class Entities:
                 self.mentions.remove(row)
             elif (first := self.link(owner)) != (second := self.link(entity)) and first and second:
                 text = (
-                    f"{both}, which have the links {quoted(first)} and {quoted(second)}."
+                    f"{both}, which have the links {quote(first)} and {quote(second)}."
                     " Both are kept."
                 )
                 self._report.add("consistency.links", line, text)
 
 
-def outside(view: DocumentView, span: Span) -> str:
+def outside_sentence(view: DocumentView, span: Span) -> str:
     """Return the sentence that a span is empty or does not lie inside the text."""
     if span[0] >= span[1]:
         return "The span ends before it begins. The line is dropped."
@@ -414,11 +426,11 @@ def outside(view: DocumentView, span: Span) -> str:
     )
 
 
-def _other_gloss(view: DocumentView, span: Span, gloss: str) -> str:
-    found = quoted(view.text[span[0] : span[1]])
+def _gloss_mismatch_text(view: DocumentView, span: Span, gloss: str) -> str:
+    found = quote(view.text[span[0] : span[1]])
     hint = ""
-    if same_text(view.text[span[0] : span[1] - 1], gloss):
+    if is_same_text(view.text[span[0] : span[1] - 1], gloss):
         hint = " In this format the end is the last character, not the one after it."
     elif (at := view.text.find(gloss)) >= 0 and view.text.find(gloss, at + 1) < 0:
         hint = f" It stands at {at}-{at + len(gloss) - 1}."
-    return f"The text at this place is {found}, not {quoted(gloss)}.{hint} The line is dropped."
+    return f"The text at this place is {found}, not {quote(gloss)}.{hint} The line is dropped."

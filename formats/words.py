@@ -23,7 +23,7 @@ UNKNOWN_SHARE = 0.05
 """Share of a text's letters in scripts without blanks beyond which its words are unknown"""
 
 
-def _marks() -> str:
+def _combining_marks_class() -> str:
     """Return all combining marks and joiners, as part of a regular expression's character class."""
     # All marks but the variation selectors of plane 14 lie below U+20000.
     codes = [code for code in range(0x300, 0x20000) if unicodedata.category(chr(code))[0] == "M"]
@@ -36,7 +36,7 @@ def _marks() -> str:
     return "\u200c\u200d\U000e0100-\U000e01ef" + "".join(f"{chr(a)}-{chr(b)}" for a, b in ranges)
 
 
-MARKS = _marks()
+MARKS = _combining_marks_class()
 _LETTERS = rf"[^\W{_KANA}{_HAN}]"
 WORD = rf"(?:[{_KANA}{_HAN}][{MARKS}]*|{_LETTERS}+(?:[{MARKS}]+{_LETTERS}*)*)"
 """Regular expression that matches one word"""
@@ -45,23 +45,23 @@ _LETTER = re.compile(r"[^\W\d_]")
 _UNKNOWN = re.compile(rf"(?=[{_WITHOUT_BLANKS}])[^\W\d_]")
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Return the words of a text, in order.
 
     Examples
     --------
-    >>> words("It's 5 o'clock."), words("नमस्ते दुनिया"), words("在2019年")
+    >>> split_words("It's 5 o'clock."), split_words("नमस्ते दुनिया"), split_words("在2019年")
     (['It', 's', '5', 'o', 'clock'], ['नमस्ते', 'दुनिया'], ['在', '2019', '年'])
     """
     return _WORD.findall(text)
 
 
-def words_are_known(text: str) -> bool:
+def can_split_words(text: str) -> bool:
     """Return False for a text in a script without blanks that has no rule for words.
 
     Examples
     --------
-    >>> words_are_known("สวัสดีชาวโลก"), words_are_known("Hello, world")
+    >>> can_split_words("สวัสดีชาวโลก"), can_split_words("Hello, world")
     (False, True)
     """
     return len(_UNKNOWN.findall(text)) <= UNKNOWN_SHARE * len(_LETTER.findall(text))

@@ -27,7 +27,7 @@ class Node:
     line: int
 
     @classmethod
-    def of(cls, loader: Any, node: Any) -> Node:
+    def from_yaml_node(cls, loader: Any, node: Any) -> Node:
         """Return the value of a node that PyYAML composed."""
         line = node.start_mark.line + 1
         if node.id == "mapping":
@@ -36,10 +36,10 @@ class Node:
                 name = str(loader.construct_object(key)) if key.id == "scalar" else "?"
                 if name in pairs:
                     raise ValueError(f"the key {name} stands there twice")
-                pairs[name] = cls.of(loader, value)
+                pairs[name] = cls.from_yaml_node(loader, value)
             return cls(pairs, line)
         if node.id == "sequence":
-            return cls([cls.of(loader, one) for one in node.value], line)
+            return cls([cls.from_yaml_node(loader, one) for one in node.value], line)
         value = loader.construct_object(node)
         if isinstance(value, int) and abs(value) > LONGEST_NUMBER:
             raise ValueError(f"line {line} has a number of too many digits")
@@ -66,12 +66,12 @@ def read_yaml(text: str) -> Node | None:
         for event in yaml.parse(text, safe_loader):
             depth += isinstance(event, yaml.CollectionStartEvent)
             depth -= isinstance(event, yaml.CollectionEndEvent)
-            if refused := _refused(yaml, event, depth):
+            if refused := _refusal_of_event(yaml, event, depth):
                 raise BadYaml(refused, event.start_mark.line + 1 if event.start_mark else 0)
         loader = safe_loader(text)
         try:
             root = loader.get_single_node()
-            return None if root is None else Node.of(loader, root)
+            return None if root is None else Node.from_yaml_node(loader, root)
         finally:
             loader.dispose()
     except BadYaml:
@@ -85,7 +85,7 @@ def read_yaml(text: str) -> Node | None:
         ) from problem
 
 
-def _refused(yaml: Any, event: Any, depth: int) -> str:
+def _refusal_of_event(yaml: Any, event: Any, depth: int) -> str:
     """Return a sentence on why this part of a text is refused (an alias, a tag, too deep); empty if
     it is allowed.
     """

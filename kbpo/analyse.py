@@ -20,7 +20,7 @@ GROWN = """
 this transaction wrote; and tables whose rows were all changed, or written into freed space."""
 
 
-def analyse() -> int:
+def analyse_grown_tables() -> int:
     """Analyse the tables that have grown or changed (`GROWN`), as this transaction sees them.
 
     Returns 0, since no row of the pipeline moved. A table that another session analyses is skipped,

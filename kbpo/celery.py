@@ -23,11 +23,11 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbpo.settings")
 
 log = logging.getLogger(__name__)
 
-ANALYSE = "kbpo.analyse.analyse"
+ANALYSE = "kbpo.analyse.analyse_grown_tables"
 
 PIPELINE: dict[str, str] = {
     # step       function that moves due rows and returns how many     the journey
-    # what has grown -> the planner's statistics; also around steps (`run`)
+    # what has grown -> the planner's statistics; also around steps (`run_step`)
     "analyse":   ANALYSE,
     # 0  file -> Corpus, Document: tried, then loaded
     "load":      "kbpo.corpus.upload.tick",
@@ -80,7 +80,7 @@ PIPELINE: dict[str, str] = {
     # 9d ledger, payments, answers held together
     "books":     "annotation.budget.check_books.tick",
     # rows beyond their deadline fail, with a reason
-    "reap":      "kbpo.queue.reap",
+    "reap":      "kbpo.queue.fail_late_rows",
 }  # fmt: skip
 
 FILES = ("load", "load_inputs", "annotate", "ingest", "measure", "plan", "documents", "release")
@@ -104,17 +104,17 @@ app = Celery("kbpo")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 
 
-def route(name: str, args: Sequence[Any], *_: Any, **__: Any) -> dict[str, str] | None:
+def task_queue(name: str, args: Sequence[Any], *_: Any, **__: Any) -> dict[str, str] | None:
     """Return the queue of a task; None for the default queue."""
     if name == "kbpo.step":
         return {"queue": QUEUE_OF[args[0]]}
     return {"queue": args[0]} if name == "kbpo.look" else None
 
 
-app.conf.task_routes = (route,)
+app.conf.task_routes = (task_queue,)
 
 
-def run(name: str) -> int:
+def run_step(name: str) -> int:
     """Run a step and return how many rows it moved. Tables that it filled are analysed before
     another step reads them.
     """
@@ -129,29 +129,29 @@ def tick() -> None:
     """Make all queues look for due rows, if any may be due."""
     if import_string("kbpo.clock.look.is_due")():
         for queue in QUEUES:
-            look.apply_async([queue], expires=60, retry=False)
+            run_queue_round.apply_async([queue], expires=60, retry=False)
 
 
 @app.task(name="kbpo.look")  # type: ignore[untyped-decorator]
-def look(queue: str) -> int:
+def run_queue_round(queue: str) -> int:
     """Run one round of a queue's steps and return how many rows moved. A long round delays nobody:
     other workers of the queue take the next rounds, and skip the rows that it has locked. While
     people are active, the queue is run again each second until the next tick.
     """
     end = time.monotonic() + float(settings.TICK_SECONDS) - PEOPLE_SECONDS
-    total = moved = _look(QUEUES[queue])
+    total = moved = _run_steps(QUEUES[queue])
     while queue == "people" and moved and time.monotonic() < end:
         time.sleep(PEOPLE_SECONDS)
-        moved = _look(QUEUES[queue])
+        moved = _run_steps(QUEUES[queue])
         total += moved
     return total
 
 
-def _look(names: Sequence[str]) -> int:
+def _run_steps(names: Sequence[str]) -> int:
     moved = 0
     for name in names:
         try:
-            moved += run(name)
+            moved += run_step(name)
         except Exception:  # a bug in one step must not block the others; the next tick retries
             log.exception("%s failed", PIPELINE[name])
             close_old_connections()  # steps that failed
@@ -164,7 +164,7 @@ def step(name: str) -> int:
     step is queued.
     """
     import_string(ANALYSE)()  # whoever asked has just committed
-    moved = run(name)
+    moved = run_step(name)
     names = list(PIPELINE)
     if moved and name != names[-1]:
         step.apply_async([names[names.index(name) + 1]], expires=60, retry=False)
@@ -172,7 +172,7 @@ def step(name: str) -> int:
 
 
 @signals.task_prerun.connect  # type: ignore[untyped-decorator]
-def begin(**_: object) -> None:
+def close_stale_connections(**_: object) -> None:
     """Close connections that are old or broken before a task, as before a page; the others stay
     open.
     """
@@ -180,7 +180,7 @@ def begin(**_: object) -> None:
 
 
 @app.on_after_finalize.connect  # type: ignore[untyped-decorator]
-def wind_the_clock(sender: Celery, **_: object) -> None:
+def schedule_ticks(sender: Celery, **_: object) -> None:
     """Schedule a tick every `TICK_SECONDS`."""
     seconds = float(settings.TICK_SECONDS)
     sender.add_periodic_task(seconds, tick.s(), name="tick", expires=seconds)

@@ -33,21 +33,21 @@ class Setting:
 REGISTRY: dict[str, Setting] = {}
 
 
-def text(name: str, default: str, help: str) -> str:
+def read_text(name: str, default: str, help: str) -> str:
     """Return the value without surrounding blanks."""
-    return _read(name, "text", default, help, str)
+    return _read_variable(name, "text", default, help, str)
 
 
-def flag(name: str, default: bool, help: str) -> bool:
+def read_flag(name: str, default: bool, help: str) -> bool:
     """Return True for 1, true, yes, on; False for 0, false, no, off."""
-    return _read(name, "flag", default, help, _flag)
+    return _read_variable(name, "flag", default, help, _parse_flag)
 
 
-def integer(
+def read_integer(
     name: str, default: int, help: str, *, minimum: int | None = None, maximum: int | None = None
 ) -> int:
     """Return a whole number within the bounds."""
-    return _read(
+    return _read_variable(
         name,
         "integer",
         default,
@@ -56,7 +56,7 @@ def integer(
     )
 
 
-def decimal(
+def read_decimal(
     name: str,
     default: Decimal | str,
     help: str,
@@ -69,12 +69,16 @@ def decimal(
     """
     low = None if minimum is None else Decimal(minimum)
     high = None if maximum is None else Decimal(maximum)
-    return _read(
-        name, "decimal", Decimal(default), help, lambda raw: _check_bounds(_finite(raw), low, high)
+    return _read_variable(
+        name,
+        "decimal",
+        Decimal(default),
+        help,
+        lambda raw: _check_bounds(_parse_finite_decimal(raw), low, high),
     )
 
 
-def choice(name: str, default: str, help: str, options: Iterable[str]) -> str:
+def read_choice(name: str, default: str, help: str, options: Iterable[str]) -> str:
     """Return one of the options."""
     allowed = tuple(options)
 
@@ -83,12 +87,12 @@ def choice(name: str, default: str, help: str, options: Iterable[str]) -> str:
             raise ValueError(f"one of {', '.join(allowed)}")
         return raw
 
-    return _read(name, "choice", default, help, convert)
+    return _read_variable(name, "choice", default, help, convert)
 
 
-def items(name: str, default: Iterable[str], help: str) -> list[str]:
+def read_list(name: str, default: Iterable[str], help: str) -> list[str]:
     """Return the comma-separated values, without blanks and empty values."""
-    return _read(
+    return _read_variable(
         name,
         "list",
         list(default),
@@ -97,12 +101,14 @@ def items(name: str, default: Iterable[str], help: str) -> list[str]:
     )
 
 
-def path(name: str, default: Path | str, help: str) -> Path:
+def read_path(name: str, default: Path | str, help: str) -> Path:
     """Return an absolute path; `~` is the home directory."""
-    return _read(name, "path", Path(default), help, lambda raw: Path(raw).expanduser().absolute())
+    return _read_variable(
+        name, "path", Path(default), help, lambda raw: Path(raw).expanduser().absolute()
+    )
 
 
-def url(name: str, default: str, help: str, schemes: Iterable[str]) -> str:
+def read_url(name: str, default: str, help: str, schemes: Iterable[str]) -> str:
     """Return a URL with one of the schemes, or the default."""
     allowed = tuple(schemes)
 
@@ -113,10 +119,10 @@ def url(name: str, default: str, help: str, schemes: Iterable[str]) -> str:
             )
         return raw
 
-    return _read(name, "url", default, help, convert)
+    return _read_variable(name, "url", default, help, convert)
 
 
-def database(url: str, *, name: str = "DATABASE_URL") -> dict[str, Any]:
+def database_settings(url: str, *, name: str = "DATABASE_URL") -> dict[str, Any]:
     """Return the Django settings of the PostgreSQL database at `url`.
 
     `postgres://user:password@host:port/database?option=value`; every part may be percent-encoded.
@@ -148,13 +154,13 @@ def database(url: str, *, name: str = "DATABASE_URL") -> dict[str, Any]:
         "NAME": dbname,
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),
-        "HOST": options.pop("host", None) or unquote(_host(parts.netloc)),
+        "HOST": options.pop("host", None) or unquote(_host_of(parts.netloc)),
         "PORT": options.pop("port", None) or str(port or ""),
         "OPTIONS": options,
     }
 
 
-def patience(
+def libpq_timeouts(
     *, lock: Decimal, statement: Decimal, idle: Decimal, options: dict[str, str]
 ) -> dict[str, str]:
     """Return libpq's options with limits to every wait, in seconds; 0 is no limit.
@@ -180,7 +186,7 @@ def patience(
     return noticed | options | {"options": " ".join([*commands, asked]).strip()}
 
 
-def mail(url: str, *, name: str = "MAIL_URL") -> dict[str, Any]:
+def mail_settings(url: str, *, name: str = "MAIL_URL") -> dict[str, Any]:
     """Return the Django settings of the mail server at `url`; mails go to the log without one.
 
     Raises ValueError for a URL that is not smtp://user:password@host:port or smtps://….
@@ -203,7 +209,7 @@ def mail(url: str, *, name: str = "MAIL_URL") -> dict[str, Any]:
     }
 
 
-def broker(redis_url: str, *, name: str = "REDIS_URL") -> str:
+def broker_url(redis_url: str, *, name: str = "REDIS_URL") -> str:
     """Return the Celery broker URL for the Redis at `redis_url`; Celery has its own syntax for Unix
     sockets.
     """
@@ -225,7 +231,7 @@ def broker(redis_url: str, *, name: str = "REDIS_URL") -> str:
     return f"redis+socket://{place}?{urlencode(options)}"
 
 
-def _read(name: str, kind: str, default: T, help: str, convert: Callable[[str], T]) -> T:
+def _read_variable(name: str, kind: str, default: T, help: str, convert: Callable[[str], T]) -> T:
     """Return the converted value of the variable; the default if it is unset or empty."""
     shown = ",".join(default) if isinstance(default, list) else str(default)
     if isinstance(default, bool):
@@ -251,7 +257,7 @@ def _register(setting: Setting) -> None:
         )
 
 
-def _flag(raw: str) -> bool:
+def _parse_flag(raw: str) -> bool:
     """Return the boolean value of a flag."""
     answers = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(
         ("0", "false", "no", "off"), False
@@ -268,7 +274,7 @@ def _parse_integer(raw: str) -> int:
     return int(raw)
 
 
-def _finite(raw: str) -> Decimal:
+def _parse_finite_decimal(raw: str) -> Decimal:
     """Convert a text to a finite decimal number. Raises ValueError, also for NaN and Infinity."""
     try:
         number = Decimal(raw)
@@ -288,7 +294,7 @@ def _check_bounds(number: Any, minimum: Any, maximum: Any) -> Any:
     return number
 
 
-def _host(netloc: str) -> str:
+def _host_of(netloc: str) -> str:
     """Return the host of a network location in its original case, since it may be a socket
     directory.
     """

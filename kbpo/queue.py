@@ -22,7 +22,7 @@ from django.utils.module_loading import import_string
 from psycopg2.errors import DeadlockDetected, LockNotAvailable
 
 from kbpo import clock
-from kbpo.clock.served import beat, late_since, pauses_before
+from kbpo.clock.served import latest_due_moment, pauses_before, record_beat
 
 log = logging.getLogger(__name__)
 
@@ -102,7 +102,7 @@ class Moving(models.Model):
 Row = TypeVar("Row", bound=Moving)
 
 
-def work(
+def handle_rows(
     model: type[Row],
     status: str,
     handle: Callable[[Row], None],
@@ -113,16 +113,16 @@ def work(
     """Handle the rows in `status` and return their number. `handle(row)` runs in a transaction that
     holds the row's lock.
     """
-    if not _any_due(model, status):
+    if not _is_any_row_due(model, status):
         return 0
     done, tried = 0, set[Any]()
-    while len(tried) < limit and (row := _claim(model, status, tried, where or {})):
+    while len(tried) < limit and (row := _claim_row(model, status, tried, where or {})):
         tried.add(row.pk)
-        done += _handle(model, row, handle)
+        done += _handle_row(model, row, handle)
     return done
 
 
-def work_in_batch(
+def handle_rows_in_batch(
     model: type[Row], status: str, handle: Callable[[list[Row]], None], *, limit: int = 100
 ) -> int:
     """Handle the rows in `status`, up to `limit` of them in one transaction that locks them, and
@@ -130,13 +130,13 @@ def work_in_batch(
     little longer than one.
 
     Only rows without an earlier attempt are handled together. Rows whose handling failed, or whose
-    process was killed, are then handled one by one (`work`), so that no row fails because of
+    process was killed, are then handled one by one (`handle_rows`), so that no row fails because of
     another one.
     """
-    if not _any_due(model, status):
+    if not _is_any_row_due(model, status):
         return 0
     done, tried, more = 0, set[Any](), True
-    while more and (pks := _claim_fresh(model, status, limit)):
+    while more and (pks := _claim_new_rows(model, status, limit)):
         try:
             with transaction.atomic():
                 rows = model._default_manager.select_for_update(
@@ -161,10 +161,10 @@ def work_in_batch(
     def handle_one(row: Row) -> None:
         handle([row])
 
-    return done + work(model, status, handle_one, limit=limit, where={"attempts__gt": 0})
+    return done + handle_rows(model, status, handle_one, limit=limit, where={"attempts__gt": 0})
 
 
-def _any_due(model: type[Row], status: str) -> bool:
+def _is_any_row_due(model: type[Row], status: str) -> bool:
     """Return whether a row can be claimed. Raw SQL, since every step runs this query at every look,
     and most looks find nothing.
     """
@@ -177,7 +177,7 @@ def _any_due(model: type[Row], status: str) -> bool:
         return bool(cursor.fetchone()[0])
 
 
-def _claim_fresh(model: type[Row], status: str, limit: int) -> list[Any]:
+def _claim_new_rows(model: type[Row], status: str, limit: int) -> list[Any]:
     with transaction.atomic():
         rows = model._default_manager.select_for_update(skip_locked=True, of=("self",), no_key=True)
         fresh = rows.filter(status=status, next_try_at__lte=clock.now(), attempts=0)
@@ -186,7 +186,7 @@ def _claim_fresh(model: type[Row], status: str, limit: int) -> list[Any]:
         return pks
 
 
-def _claim(model: type[Row], status: str, tried: set[Any], where: dict[str, Any]) -> Row | None:
+def _claim_row(model: type[Row], status: str, tried: set[Any], where: dict[str, Any]) -> Row | None:
     with transaction.atomic():
         rows = model._default_manager.select_for_update(skip_locked=True, of=("self",), no_key=True)
         due = rows.filter(status=status, next_try_at__lte=clock.now(), **where).exclude(
@@ -199,7 +199,7 @@ def _claim(model: type[Row], status: str, tried: set[Any], where: dict[str, Any]
         return row
 
 
-def _handle(model: type[Row], claimed: Row, handle: Callable[[Row], None]) -> bool:
+def _handle_row(model: type[Row], claimed: Row, handle: Callable[[Row], None]) -> bool:
     try:
         with transaction.atomic():
             rows = model._default_manager.select_for_update(
@@ -218,11 +218,11 @@ def _handle(model: type[Row], claimed: Row, handle: Callable[[Row], None]) -> bo
             handle(row)
             return True
     except OwnersFault as fault:
-        _settle_failure(model, claimed, str(fault), final=True)
+        _store_failure(model, claimed, str(fault), final=True)
     # a bug or a failing service: logged with its traceback, reported in a sentence, retried
     except Exception as error:
         if is_lock_timeout(error):
-            _put_back(model, claimed)
+            _make_due_again(model, claimed)
             return False
         log.exception("%s %s failed in status %s", model.__name__, claimed.pk, claimed.status)
         what = (
@@ -230,7 +230,7 @@ def _handle(model: type[Row], claimed: Row, handle: Callable[[Row], None]) -> bo
             if isinstance(error, DatabaseError)
             else "An internal error"
         )
-        _settle_failure(
+        _store_failure(
             model, claimed, f"{what} ({type(error).__name__}). It is logged.", final=False
         )
     return False
@@ -243,7 +243,7 @@ def is_lock_timeout(error: Exception) -> bool:
     )
 
 
-def _put_back(model: type[Row], claimed: Row) -> None:
+def _make_due_again(model: type[Row], claimed: Row) -> None:
     """Make the row due again soon, without counting an attempt."""
     log.warning("%s %s waits for a lock; it is tried again", model.__name__, claimed.pk)
     rows = model._default_manager.filter(
@@ -252,7 +252,7 @@ def _put_back(model: type[Row], claimed: Row) -> None:
     rows.update(attempts=claimed.attempts - 1, next_try_at=clock.now() + BACKOFF)
 
 
-def _settle_failure(model: type[Row], claimed: Row, sentence: str, *, final: bool) -> None:
+def _store_failure(model: type[Row], claimed: Row, sentence: str, *, final: bool) -> None:
     with transaction.atomic():
         row = (
             model._default_manager.select_for_update(of=("self",))
@@ -269,14 +269,14 @@ def _settle_failure(model: type[Row], claimed: Row, sentence: str, *, final: boo
             row.save(update_fields=["reason", "next_try_at"])
 
 
-def reap() -> int:
+def fail_late_rows() -> int:
     """Fail the rows that stayed in a waiting status beyond its deadline, and return their
     number.
     """
-    now = beat()
+    now = record_beat()
     pauses = pauses_before(now)
-    since = cache(partial(late_since, now=now, pauses=pauses))
-    return sum(_reap(model, since) for model in _models_with_late_rows(since))
+    since = cache(partial(latest_due_moment, now=now, pauses=pauses))
+    return sum(_fail_late_rows_of_model(model, since) for model in _models_with_late_rows(since))
 
 
 def _models_with_late_rows(since: Callable[[timedelta], datetime]) -> list[type[Moving]]:
@@ -302,7 +302,7 @@ def _models_with_late_rows(since: Callable[[timedelta], datetime]) -> list[type[
         return [waiting[number] for (number,) in cursor.fetchall()]
 
 
-def _reap(model: type[Moving], since: Callable[[timedelta], datetime]) -> int:
+def _fail_late_rows_of_model(model: type[Moving], since: Callable[[timedelta], datetime]) -> int:
     late = models.Q()
     for status, (limit, _, _) in model.DEADLINES.items():
         late |= models.Q(status=status, status_since__lt=since(limit))
@@ -315,7 +315,7 @@ def _reap(model: type[Moving], since: Callable[[timedelta], datetime]) -> int:
     return len(found)
 
 
-def one_at_a_time(what: str, key: int) -> None:
+def take_transaction_lock(what: str, key: int) -> None:
     """Take a lock of that name until the end of the transaction; wait while another transaction
     holds it.
     """
@@ -323,15 +323,15 @@ def one_at_a_time(what: str, key: int) -> None:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s), %s)", [what, key])
 
 
-def nudge(step: str) -> None:
+def wake_step(step: str) -> None:
     """Ask a worker to run a step as soon as this transaction commits. This may fail without harm,
     since the clock runs every step anyway.
     """
     if settings.NUDGES:
-        transaction.on_commit(lambda: _send(step))
+        transaction.on_commit(lambda: _send_step_task(step))
 
 
-def _send(step: str) -> None:
+def _send_step_task(step: str) -> None:
     try:
         # By name, when it is needed: in a web process nobody else loads the application, and
         # Celery's own default one would look for a broker that nobody configured.

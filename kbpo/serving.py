@@ -40,7 +40,7 @@ def post_request(_worker: Any, request: Any, environ: dict[str, Any], _answer: A
     """
     connection: socket.socket = environ["gunicorn.socket"]
     with suppress(TimeoutError):
-        _read(connection, _unread_bytes(request), time.monotonic() + LINGERS)
+        _discard_body(connection, _unread_bytes(request), time.monotonic() + LINGERS)
     with suppress(OSError):  # it has gone
         connection.shutdown(socket.SHUT_RD)
 
@@ -51,7 +51,7 @@ def _unread_bytes(request: Any) -> int:
     return left - len(request.unreader.buf.getvalue()) if left else 0
 
 
-def _read(connection: socket.socket, size: int, until: float) -> None:
+def _discard_body(connection: socket.socket, size: int, until: float) -> None:
     while size > 0 and (patience := until - time.monotonic()) > 0:
         connection.settimeout(patience)
         if not (some := connection.recv(65536)):

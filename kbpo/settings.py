@@ -21,7 +21,7 @@ from kbpo import embedded, environment
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-VAR = environment.path(
+VAR = environment.read_path(
     "KBPO_VAR", BASE_DIR / "var", "Where a local machine keeps its servers, uploads and secrets"
 )
 VERSION = (re.search(r"^## (\S+)", (BASE_DIR / "CHANGELOG.md").read_text(), re.M) or ["", "0"])[1]
@@ -45,23 +45,23 @@ def _local_secret() -> str:
 
 # -- Where it runs
 # ------------------------------------------------------------------------------
-DEBUG = environment.flag("DEBUG", False, "Show tracebacks to developers; never on a server")
-LOCAL = environment.flag(
+DEBUG = environment.read_flag("DEBUG", False, "Show tracebacks to developers; never on a server")
+LOCAL = environment.read_flag(
     "KBPO_LOCAL", True, "A single machine without TLS (make demo); false on a server"
 )
-SECRET_KEY = environment.text(
+SECRET_KEY = environment.read_text(
     "SECRET_KEY",
     "" if os.environ.get("SECRET_KEY") else _local_secret(),
     "Signs sessions and links: 50 random characters or more; empty: made once and"
     " kept under KBPO_VAR",
 )
-SITE_URL = environment.url(
+SITE_URL = environment.read_url(
     "SITE_URL", "http://127.0.0.1:8000", "Public address of the site", ["http", "https"]
 ).rstrip("/")
-ALLOWED_HOSTS = environment.items(
+ALLOWED_HOSTS = environment.read_list(
     "ALLOWED_HOSTS", ["127.0.0.1", "localhost", "testserver"], "Host names that are served"
 )
-PROXIES = environment.integer(
+PROXIES = environment.read_integer(
     "PROXIES",
     0,
     "Proxies in front of us that each append to X-Forwarded-For; counted wrong, limits per address"
@@ -71,36 +71,36 @@ PROXIES = environment.integer(
 )
 CSRF_TRUSTED_ORIGINS = [SITE_URL] if SITE_URL.startswith("https") else []
 
-CONTACT = environment.text(
+CONTACT = environment.read_text(
     "CONTACT", "", "Address of whoever runs the site, in its footer and its mails; may be empty"
 )
-MAIL_URL = environment.text(
+MAIL_URL = environment.read_text(
     "MAIL_URL",
     "",
     "Mail server, as smtp://user:password@host:587 (STARTTLS) or smtps://…:465; empty: mails are"
     " written to the log instead",
 )
-MAIL_FROM = environment.text("MAIL_FROM", "", "Sender of mails; empty: CONTACT")
+MAIL_FROM = environment.read_text("MAIL_FROM", "", "Sender of mails; empty: CONTACT")
 DEFAULT_FROM_EMAIL = MAIL_FROM or CONTACT or "kbpo@localhost"
-vars().update(environment.mail(MAIL_URL))
-WEBHOOKS_TO_PRIVATE = environment.flag(
+vars().update(environment.mail_settings(MAIL_URL))
+WEBHOOKS_TO_PRIVATE = environment.read_flag(
     "WEBHOOKS_TO_PRIVATE",
     False,
     "Webhooks may lead to this machine and its own network; for developers, never on a server",
 )
 PASSWORD_RESET_TIMEOUT = 24 * 3600
 
-DATABASE_URL = environment.text(
+DATABASE_URL = environment.read_text(
     "DATABASE_URL", "", "PostgreSQL; empty: one of our own is started under var/"
 )
-REDIS_URL = environment.text(
+REDIS_URL = environment.read_text(
     "REDIS_URL", "", "Redis; empty: a single machine with one process for all queues needs none"
 )
 if not LOCAL and not REDIS_URL:
     raise ImproperlyConfigured(
         "REDIS_URL must be set on a server (KBPO_LOCAL=false): its processes share queues over it."
     )
-DATABASES = {"default": environment.database(DATABASE_URL or embedded.database_url())}
+DATABASES = {"default": environment.database_settings(DATABASE_URL or embedded.database_url())}
 DATABASES["default"]["CONN_MAX_AGE"] = 60
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 # Timeouts of the database: short for pages, longer for workers, which retry.
@@ -110,7 +110,7 @@ ANSWERS_REQUESTS = bool(os.environ.get("KBPO_ANSWERS_REQUESTS"))  # set by kbpo.
 LOCK_SECONDS = Decimal(2)
 STATEMENT_SECONDS = Decimal(30)
 IDLE_SECONDS = Decimal(900)
-DATABASES["default"]["OPTIONS"] = environment.patience(
+DATABASES["default"]["OPTIONS"] = environment.libpq_timeouts(
     lock=LOCK_SECONDS if ANSWERS_REQUESTS else Decimal(60),
     statement=STATEMENT_SECONDS if ANSWERS_REQUESTS else Decimal(0),
     idle=2 * STATEMENT_SECONDS if ANSWERS_REQUESTS else IDLE_SECONDS,
@@ -222,7 +222,7 @@ STORAGES = {
     },
 }
 WHITENOISE_USE_FINDERS = LOCAL
-MEDIA_ROOT = environment.path("MEDIA_ROOT", VAR / "media", "Where uploads are kept")
+MEDIA_ROOT = environment.read_path("MEDIA_ROOT", VAR / "media", "Where uploads are kept")
 FILE_UPLOAD_PERMISSIONS = 0o600
 # Predictions as arrays: a cache, rebuilt if it is lost (kbpo/corpus/cache.py).
 ARRAYS_ROOT: Path | None = VAR / "arrays"
@@ -259,7 +259,7 @@ X_FRAME_OPTIONS = "DENY"
 # -- Celery: the clock; the database is the queue
 # -------------------------------------------------------------------
 # Without Redis there is no broker: kbpo/single_worker.py takes the place of Celery.
-CELERY_BROKER_URL = environment.broker(REDIS_URL) if REDIS_URL else "memory://"
+CELERY_BROKER_URL = environment.broker_url(REDIS_URL) if REDIS_URL else "memory://"
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
@@ -271,19 +271,19 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, "socket_connect_timeout": 2}
 CELERY_TASK_DEFAULT_QUEUE = "people"
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR / "beat-schedule")
-TICK_SECONDS = environment.decimal(
+TICK_SECONDS = environment.read_decimal(
     "TICK_SECONDS", Decimal("5"), "Seconds between two rounds of the clock", minimum=Decimal("0.2")
 )
 # Writers trigger the next step over Redis; without Redis it waits for the clock.
 NUDGES = bool(REDIS_URL)
-DEBOUNCE_SECONDS = environment.decimal(
+DEBOUNCE_SECONDS = environment.read_decimal(
     "DEBOUNCE_SECONDS",
     Decimal("5"),
     "Scores are made again at most once in this many seconds",
     minimum=Decimal("0"),
 )
 
-FEWEST_PREDICTIONS = environment.integer(
+FEWEST_PREDICTIONS = environment.read_integer(
     "FEWEST_PREDICTIONS",
     100,
     "Predictions in the test part that a run on a shared track needs",
@@ -321,7 +321,7 @@ SPECTACULAR_SETTINGS = {
 
 # -- Limits of uploads (formats.opening has the rest)
 # ----------------------------------------------------------------
-UPLOAD_LIMIT_MB = environment.integer(
+UPLOAD_LIMIT_MB = environment.read_integer(
     "UPLOAD_LIMIT_MB", 512, "Largest upload, in megabytes", minimum=1
 )
 # Largest upload when unpacked, in megabytes
@@ -343,50 +343,52 @@ TEAM_DAY_ITEMS = 20_000_000
 # ------------------------------------------------------------------------------
 # Minutes that a question stays with an annotator
 LEASE_MINUTES = 10
-WORKER_KEY = environment.text(
+WORKER_KEY = environment.read_text(
     "WORKER_KEY", SECRET_KEY, "Keys the hash of workers' ids; never change it"
 )
 
 # -- Mechanical Turk, or what speaks its protocol
 # -------------------------------------------------------------------
-MTURK_ENDPOINT_URL = environment.url(
+MTURK_ENDPOINT_URL = environment.read_url(
     "MTURK_ENDPOINT_URL",
     "",
     "Requester endpoint of a marketplace; empty: there is none",
     ["http", "https"],
 )
-REAL_MONEY = environment.flag(
+REAL_MONEY = environment.read_flag(
     "REAL_MONEY", False, "Real money may move; must agree with MTURK_ENDPOINT_URL"
 )
-MTURK_ACCESS_KEY_ID = environment.text(
+MTURK_ACCESS_KEY_ID = environment.read_text(
     "MTURK_ACCESS_KEY_ID", "", "Key of the requester; empty: as boto3 finds it"
 )
-MTURK_SECRET_ACCESS_KEY = environment.text("MTURK_SECRET_ACCESS_KEY", "", "The secret to that key")
+MTURK_SECRET_ACCESS_KEY = environment.read_text(
+    "MTURK_SECRET_ACCESS_KEY", "", "The secret to that key"
+)
 # Names our qualifications on a marketplace
 MTURK_NAME = "KBP Online"
-MTURK_WORKER_SITES = environment.items(
+MTURK_WORKER_SITES = environment.read_list(
     "MTURK_WORKER_SITES",
     ["https://www.mturk.com", "https://worker.mturk.com", "https://workersandbox.mturk.com"],
     "Sites that may show task pages in their frame, and that answers are sent to",
 )
-MTURK_NOTIFY_TOPIC = environment.text(
+MTURK_NOTIFY_TOPIC = environment.read_text(
     "MTURK_NOTIFY_TOPIC",
     "",
     "SNS topic (its ARN) that the marketplace tells of answers; empty: we only look",
 )
-MTURK_TIMEOUT = environment.decimal(
+MTURK_TIMEOUT = environment.read_decimal(
     "MTURK_TIMEOUT",
     Decimal("20"),
     "Seconds to wait for an answer of the endpoint",
     minimum=Decimal("0.1"),
 )
-MTURK_POLL_SECONDS = environment.decimal(
+MTURK_POLL_SECONDS = environment.read_decimal(
     "MTURK_POLL_SECONDS",
     Decimal("30"),
     "Seconds between two looks at the marketplace",
     minimum=Decimal("0"),
 )
-MTURK_QUESTIONS_PER_HIT = environment.integer(
+MTURK_QUESTIONS_PER_HIT = environment.read_integer(
     "MTURK_QUESTIONS_PER_HIT",
     5,
     "Most questions about one document in a HIT",
@@ -397,27 +399,27 @@ MTURK_QUESTIONS_PER_HIT = environment.integer(
 MTURK_HIT_HOURS = 72
 # Days after which the marketplace pays by itself
 MTURK_AUTO_APPROVAL_DAYS = 7
-MTURK_REQUIRE_TUTORIAL = environment.flag(
+MTURK_REQUIRE_TUTORIAL = environment.read_flag(
     "MTURK_REQUIRE_TUTORIAL", False, "Only who passed the tutorial or was admitted may accept a HIT"
 )
-MTURK_TUTORIAL = environment.flag(
+MTURK_TUTORIAL = environment.read_flag(
     "MTURK_TUTORIAL", True, "Workers do the tutorial in the frame before they judge"
 )
-MTURK_LEAST_APPROVED_PERCENT = environment.integer(
+MTURK_LEAST_APPROVED_PERCENT = environment.read_integer(
     "MTURK_LEAST_APPROVED_PERCENT",
     0,
     "Least share of approved work of a worker",
     minimum=0,
     maximum=100,
 )
-MTURK_LEAST_APPROVED_HITS = environment.integer(
+MTURK_LEAST_APPROVED_HITS = environment.read_integer(
     "MTURK_LEAST_APPROVED_HITS", 0, "Least number of approved HITs of a worker", minimum=0
 )
-MTURK_COUNTRIES = environment.items(
+MTURK_COUNTRIES = environment.read_list(
     "MTURK_COUNTRIES", [], "Countries that workers live in, e.g. US,GB; empty: any"
 )
 
-METRICS_TOKEN = environment.text(
+METRICS_TOKEN = environment.read_text(
     "METRICS_TOKEN", "", "Whoever sends it as a bearer token reads /metrics; empty: nobody does"
 )
 LOGGING = {
@@ -438,7 +440,7 @@ LOGGING = {
     "loggers": {"django.request": {"filters": ["one_line"]}},
     "root": {
         "handlers": ["console"],
-        "level": environment.choice(
+        "level": environment.read_choice(
             "LOG_LEVEL", "WARNING", "How much is logged", ["DEBUG", "INFO", "WARNING", "ERROR"]
         ),
     },

@@ -17,7 +17,7 @@ from django.conf import settings
 from django.db import close_old_connections
 from django.utils.module_loading import import_string
 
-from kbpo.celery import QUEUES, look
+from kbpo.celery import QUEUES, run_queue_round
 
 log = logging.getLogger(__name__)
 
@@ -39,22 +39,22 @@ def main() -> None:
                 log.exception("Could not look for work that is due")
                 continue
             if has_news:
-                look_at_all(threads, looks)
+                start_idle_queues(threads, looks)
 
 
-def look_at_all(threads: Executor, looks: dict[str, Future[int]]) -> None:
+def start_idle_queues(threads: Executor, looks: dict[str, Future[int]]) -> None:
     """Start a round of the steps of each queue whose last round has ended, so that a long round,
     for a large file, takes no thread from the others.
     """
     for queue in QUEUES:
         if queue not in looks or looks[queue].done():
-            looks[queue] = threads.submit(_look, queue)
+            looks[queue] = threads.submit(_run_queue_round, queue)
 
 
-def _look(queue: str) -> int:
+def _run_queue_round(queue: str) -> int:
     """Run a round of a queue's steps, after closing connections that are old or broken."""
     close_old_connections()
-    moved: int = look(queue)
+    moved: int = run_queue_round(queue)
     return moved
 
 

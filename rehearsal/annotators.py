@@ -135,7 +135,7 @@ class Crowd:
         begin = time.monotonic()
         stop = threading.Event()
         threads = [
-            threading.Thread(target=self._run, args=(worker, stop, until is None, poll))
+            threading.Thread(target=self._run_worker, args=(worker, stop, until is None, poll))
             for worker in self.workers
         ]
         for thread in threads:
@@ -148,7 +148,7 @@ class Crowd:
         self.work_done.seconds += time.monotonic() - begin
         return self.work_done
 
-    def _run(
+    def _run_worker(
         self, worker: Worker, stop: threading.Event, leave_when_empty: bool, poll: float
     ) -> None:
         wait = poll
@@ -219,7 +219,7 @@ class Worker:
     """The kind that was requested last"""
 
     @property
-    def _next(self) -> str:
+    def _next_question_url(self) -> str:
         """Return the address of the next question of the wanted kind."""
         return f"/annotate/next/?kind={self.wanted}" if self.wanted else "/annotate/next/"
 
@@ -228,13 +228,15 @@ class Worker:
         page, self.page = self.page, None
         # The kinds to ask for in turn; one empty kind if this worker can answer every kind
         kinds = [self.kind] if self.kind or self.crowd.judges_all else self.crowd.judges
-        if page is not None and (self._can_answer(page := self._learn(page)) or len(kinds) == 1):
+        if page is not None and (
+            self._can_answer(page := self._pass_tutorial(page)) or len(kinds) == 1
+        ):
             return page if self._can_answer(page) else None
         for self.wanted in kinds:
-            page = self._learn(self.browser.get(self._next))
+            page = self._pass_tutorial(self.browser.get(self._next_question_url))
             if page.has_form("answer") and not self._can_answer(page):
                 self._give_back(page)
-                page = self._learn(self.browser.get(f"/annotate/tutorial/{self.wanted}/"))
+                page = self._pass_tutorial(self.browser.get(f"/annotate/tutorial/{self.wanted}/"))
             if self._can_answer(page):
                 return page
         return None
@@ -259,7 +261,7 @@ class Worker:
                 form, {**form.form_values(), "username": [name], "password": [password]}
             )
         if page.path.startswith(self.login_path):
-            raise LoginRefused(refusal_of(page, name))
+            raise LoginRefused(login_refusal(page, name))
         self.known = True
 
     def answer_next(self) -> bool:
@@ -292,7 +294,7 @@ class Worker:
         self.crowd.count(wrong=wrong)
         return after
 
-    def _learn(self, page: Page) -> Page:
+    def _pass_tutorial(self, page: Page) -> Page:
         """Agree to the terms and do the tutorial if they come first, and return the next page."""
         for _ in range(MOST_STEPS):
             if page.has_form("consent"):
@@ -310,7 +312,7 @@ class Worker:
                 self.learned[form.data["tutorial"]] = json.loads(form.data["right"])
                 page = self.browser.get(form.data["next"])
                 if not any(map(page.has_form, ("begin", "answer", "explained"))):  # passed, or not
-                    page = self.browser.get(self._next)
+                    page = self.browser.get(self._next_question_url)
             elif page.has_form("answer") and "tutorial" in page.form("answer").data:
                 form = page.form("answer")
                 page = self.browser.submit(
@@ -350,7 +352,7 @@ class Worker:
             return says(page, form, self.crowd.opinions, wrong, self.rng)
         shown = json.loads(page.data["document-data"])
         if form.data["interface"] == "relations_exhaustive":
-            holds = lambda key, a, b: self._truth(key, a, b).holds  # noqa: E731
+            holds = lambda key, a, b: self._true_answer(key, a, b).holds  # noqa: E731
             pairs = reading.pair_answers(shown, document, holds, self.accuracy, self.rng)
             return {"pairs": [pairs]}
         finds, recall = self.crowd.finds, self.crowd.mention_recall
@@ -358,7 +360,7 @@ class Worker:
         marks = reading.marked_mentions(shown, document, finds, recall, self.accuracy, self.rng)
         return {"mentions": [marks], "nothing": ["1"]}
 
-    def _truth(self, document: str, a: Span, b: Span) -> Truth:
+    def _true_answer(self, document: str, a: Span, b: Span) -> Truth:
         assert self.knows is not None
         return self.knows(document, a, b)
 
@@ -366,27 +368,29 @@ class Worker:
         """Return the fields of an answer about two names, or about the referent of one."""
         ends = [form.data.get(side, form.data["a"]).split("-") for side in ("a", "b")]
         a, b = ((int(begin), int(end)) for begin, end in ends)
-        truth = self._truth(form.data["document"], a, b)
+        truth = self._true_answer(form.data["document"], a, b)
         if "b" not in form.data:
-            alone = self._referents(form, truth)
+            alone = self._true_referents(form, truth)
             return self._wrong_referents(form, alone, 1.0) if wrong else alone
         options = form.options("holds")
         true = {f"{name}{direction}" for name, direction in truth.holds}
         holds = [option for option in options if true.intersection(option.split())]
-        answer = self._referents(form, truth)
+        answer = self._true_referents(form, truth)
         if wrong:
             holds = reading.wrong_relations(options, holds, self.rng)
             answer = self._wrong_referents(form, answer, 0.5)
         return answer | ({"holds": holds, "none": []} if holds else {"holds": [], "none": ["1"]})
 
-    def _referents(self, form: Form, truth: Truth) -> dict[str, list[str]]:
+    def _true_referents(self, form: Form, truth: Truth) -> dict[str, list[str]]:
         """Return the chosen referent of each name that has candidates."""
         links = {
             "a": (truth.subject_canonical, getattr(truth, "subject_name", "")),
             "b": (truth.object_canonical, getattr(truth, "object_name", "")),
         }
         return {
-            side: [self._referent(form, side, span, words or form.data.get(f"{side}-words", ""))]
+            side: [
+                self._referent_value(form, side, span, words or form.data.get(f"{side}-words", ""))
+            ]
             for side, (span, words) in links.items()
             if form.options(side)
         }
@@ -403,7 +407,7 @@ class Worker:
         }
 
     @staticmethod
-    def _referent(form: Form, side: str, span: Span, name: str) -> str:
+    def _referent_value(form: Form, side: str, span: Span, name: str) -> str:
         """Return the canonical mention, else a candidate with the same words, else "not listed"."""
         value, options = f"{span[0]}-{span[1]}", form.options(side)
         if value in options:
@@ -415,7 +419,7 @@ class Worker:
         return "other"
 
 
-def refusal_of(page: Page, name: str) -> str:
+def login_refusal(page: Page, name: str) -> str:
     """Return why a login was refused, as a sentence."""
     why = "this name and password do not go together"
     if page.status == 429:
@@ -460,10 +464,10 @@ class _MarketWorker(Worker):
         if frame is None:  # somebody else was quicker
             return True
         address = urlsplit(unescape(frame.group(1)))
-        return self._do(self.browser.get(f"{address.path}?{address.query}"), hit, page)
+        return self._work_on_hit(self.browser.get(f"{address.path}?{address.query}"), hit, page)
 
-    def _do(self, page: Page, hit: str, work: Page) -> bool:
-        after: Page | None = self._learn(page)
+    def _work_on_hit(self, page: Page, hit: str, work: Page) -> bool:
+        after: Page | None = self._pass_tutorial(page)
         while after is not None and self._can_answer(after):
             after = self._send_answer(after)
         if after is None or not after.has_form("send"):

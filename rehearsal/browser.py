@@ -156,9 +156,9 @@ class Browser:
                 reader = _Reader()
                 reader.feed(text)
                 for form in reader.forms:
-                    form.action = _path(urljoin(self.base + path, form.action or path))
+                    form.action = _path_of_url(urljoin(self.base + path, form.action or path))
                 return Page(status, path, text, reader.forms, reader.data)
-            method, body, path = "GET", None, _path(urljoin(self.base + path, location))
+            method, body, path = "GET", None, _path_of_url(urljoin(self.base + path, location))
         raise ConnectionError(f"{path} redirects too often")
 
     def _request(self, method: str, path: str, body: str | None) -> tuple[int, str, str]:
@@ -187,6 +187,6 @@ class Browser:
         return response.status, response.getheader("Location", ""), text
 
 
-def _path(url: str) -> str:
+def _path_of_url(url: str) -> str:
     parts = urlsplit(url)
     return parts.path + (f"?{parts.query}" if parts.query else "")

@@ -32,18 +32,18 @@ from django.utils.text import slugify
 
 from annotation.models import DocumentOrder
 from annotation.platforms import registry
-from annotation.quality.warn import set_exclude_for
+from annotation.quality.warn import set_excluding_signals
 from annotation.questions.order import order_documents, plan_documents
 from kbpo import embedded
 from kbpo.accounts.models import Team, Token, User
-from kbpo.accounts.teams import join
+from kbpo.accounts.teams import add_member
 from kbpo.corpus.models import Corpus
 from kbpo.sampling.open_track import Money, close_track, create_track, open_track
 from kbpo.scores.bring import Name, store_score_file
 from kbpo.submissions.models import Submission
-from kbpo.submissions.receive import CannotChange, set_role
+from kbpo.submissions.receive import CannotChange, set_submission_role
 from kbpo.tracks.models import Track
-from kbpo.tracks.registry import class_of
+from kbpo.tracks.registry import track_class
 from rehearsal.newspaper import files
 from rehearsal.newspaper.judge import SimulatedJudge
 from rehearsal.newspaper.texts import TRUTH, TextStudy, read_studies
@@ -127,9 +127,9 @@ def demo_study(
     missing.
     """
     if not (directory / "judge.tsv").exists():
-        files.write(directory)
+        files.write_files(directory)
     at_pool = platform == "pool" and annotators > 0
-    listed = files.systems(directory)
+    listed = files.read_systems(directory)
     # The first run of every team, then the second: few of them are of several teams, too.
     listed.sort(key=lambda system: int(system["run"].rpartition("_")[2]))
     return Study(
@@ -210,7 +210,7 @@ class Demo:
         if not Corpus.objects.filter(name=texts.name).exists():
             call_command("load_corpus", texts.name, texts.inputs, dev_share=0, stdout=io.StringIO())
         if not Track.objects.filter(name=texts.name).exists():
-            self.say(f"Opening a track of {class_of(texts.kind).words.items}: {texts.name}")
+            self.say(f"Opening a track of {track_class(texts.kind).words.items}: {texts.name}")
             track = create_track(
                 Corpus.objects.get(name=texts.name),
                 texts.name,
@@ -280,7 +280,7 @@ class Demo:
         processes: dict[str, subprocess.Popen[bytes]] = {}
         try:
             for name in names:
-                processes[name] = self._start(name, self._commands()[name])
+                processes[name] = self._start_process(name, self._commands()[name])
             yield processes
         finally:
             for process in processes.values():
@@ -334,13 +334,13 @@ class Demo:
         ).count()
         if scored_texts < sum(len(texts.systems) for texts in self.study.texts):
             return False
-        return all((system["team"], _name(system)) in names for system in systems)
+        return all((system["team"], _system_title(system)) in names for system in systems)
 
     def _submit(self, system: dict[str, str]) -> tuple[str, int, str]:
         """Upload a system as its team and confirm its plan; return team, number and title."""
-        token, name = _token(system["team"]), _name(system)
+        token, name = _team_token(system["team"]), _system_title(system)
         submission = self._upload(token, system, name)
-        self._judge(token, submission)
+        self._score_by_simulated_judge(token, submission)
         title = f"{system['team']} {name}"
         self._confirm(token, submission, title)
         return system["team"], submission, title
@@ -350,24 +350,26 @@ class Demo:
         for system in systems:
             self._wait_until_scored([self._submit(system)])
 
-    def _judge(self, token: str, submission: int) -> None:
+    def _score_by_simulated_judge(self, token: str, submission: int) -> None:
         """Have the simulated judge score a parsed submission through the API."""
         self._wait_until_read(token, submission)
-        judge, admin = SimulatedJudge(self.study.judge), _token_of("admin")
+        judge, admin = SimulatedJudge(self.study.judge), _user_token("admin")
         while True:
-            unscored = self._call(admin, f"tracks/{self.track.slug}/unscored/?{urlencode(JUDGE)}")
+            unscored = self._call_api(
+                admin, f"tracks/{self.track.slug}/unscored/?{urlencode(JUDGE)}"
+            )
             if not unscored["results"]:
                 return
             scores = judge.scores(unscored["results"])
             said = JUDGE | {"scores": scores, "not_tuned": True}  # it never sees a judgment
-            self._call(admin, f"tracks/{self.track.slug}/scores/", said)
+            self._call_api(admin, f"tracks/{self.track.slug}/scores/", said)
 
     def _upload_texts(self, texts: TextStudy) -> list[tuple[str, int, str]]:
         """Upload the outputs of a study's systems, and return team, number and title of each."""
         track = Track.objects.get(name=texts.name)
         submitted = []
         for system in texts.systems:
-            token, name = _token(system["team"]), _name(system)
+            token, name = _team_token(system["team"]), _system_title(system)
             pk = self._upload(token, system, name, track)
             submitted.append((system["team"], pk, f"{system['team']} {name}"))
         return submitted
@@ -376,18 +378,18 @@ class Demo:
         """Upload the judge's scores, and confirm every plan."""
         track = Track.objects.get(name=texts.name)
         for (team, pk, _), system in zip(submitted, texts.systems, strict=True):
-            self._wait_until_read(_token(team), pk)
+            self._wait_until_read(_team_token(team), pk)
             give_role(pk, system["role"])
         judge = Name(JUDGE["name"], JUDGE["version"])
         store_score_file(track, texts.scores, judge, User.objects.get(username="admin"))
         for team, pk, title in submitted:
-            self._confirm(_token(team), pk, title)
+            self._confirm(_team_token(team), pk, title)
 
     def _wait_until_scored(self, submitted: Iterable[tuple[str, int, str]]) -> None:
         """Wait until submissions are scored, given by team, number and title."""
         for team, pk, title in submitted:
-            token = _token(team)
-            scored = self._wait(token, pk, lambda now: now["status"] not in WAITING)
+            token = _team_token(team)
+            scored = self._wait_for_status(token, pk, lambda now: now["status"] not in WAITING)
             if scored["status"] != "scored":
                 raise DemoFailed(f"{title} ended as {scored['status']}: {scored['reason']}")
             self.say(f"  {title}: {_score_line(scored)}")
@@ -402,7 +404,7 @@ class Demo:
         sample = f"{option['targets']} to judge in the sample, at most ${option['at_most']}"
         self.say(f"  {title}: {sample}")
         body = {"half_width": width, "good_lines_only": True}
-        self._call(token, f"submissions/{submission}/confirm/", body)
+        self._call_api(token, f"submissions/{submission}/confirm/", body)
 
     def _upload(
         self, token: str, system: dict[str, str], name: str, track: Track | None = None
@@ -414,19 +416,21 @@ class Demo:
         path = Path(system["file"])
         fields = {"track": track.slug, "name": name, "description": system["description"]}
         key = {"Idempotency-Key": f"demo-{path.name}"}
-        answer = self._request(token, "submissions/", *_multipart(fields, path), key)
+        answer = self._send_request(token, "submissions/", *_encode_multipart(fields, path), key)
         return int(answer["id"])
 
     def _wait_until_read(self, token: str, submission: int) -> dict[str, Any]:
-        return self._wait(token, submission, lambda now: now["status"] not in ("received", "read"))
+        return self._wait_for_status(
+            token, submission, lambda now: now["status"] not in ("received", "read")
+        )
 
-    def _wait(
+    def _wait_for_status(
         self, token: str, submission: int, ready: Callable[[dict[str, Any]], bool]
     ) -> dict[str, Any]:
         deadline = time.monotonic() + 900
         while time.monotonic() < deadline:
             self.check()
-            now = self._call(token, f"submissions/{submission}/")
+            now = self._call_api(token, f"submissions/{submission}/")
             if ready(now):
                 return now
             time.sleep(0.3)
@@ -434,11 +438,13 @@ class Demo:
             f"Submission {submission} did not move for 15 minutes; see {self.directory / 'log'}."
         )
 
-    def _call(self, token: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+    def _call_api(
+        self, token: str, path: str, body: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
         content = None if body is None else json.dumps(body).encode()
-        return self._request(token, path, content, "application/json", {})
+        return self._send_request(token, path, content, "application/json", {})
 
-    def _request(
+    def _send_request(
         self, token: str, path: str, body: bytes | None, kind: str, headers: dict[str, str]
     ) -> dict[str, Any]:
         request = urllib.request.Request(
@@ -490,12 +496,12 @@ class Demo:
     def _rater_interfaces(self) -> list[str]:
         """Return the wanted interface of each simulated rater."""
         return [
-            class_of(texts.kind).asking[0].interface
+            track_class(texts.kind).asking[0].interface
             for texts in self.study.texts
             for _ in range(RATERS[texts.kind])
         ]
 
-    def _start(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
+    def _start_process(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
         log = self.directory / "log"
         log.mkdir(parents=True, exist_ok=True)
         environment = os.environ | {
@@ -523,7 +529,7 @@ class Demo:
                 env=environment,
                 start_new_session=True,
             )
-        embedded.record(Path(settings.VAR), name, process.pid)
+        embedded.record_process(Path(settings.VAR), name, process.pid)
         return process
 
     def wait_for_web(self) -> None:
@@ -541,7 +547,7 @@ def switch_off_exclusion(track: Track) -> None:
     no time to read.
     """
     why = "Programs judge here: they err at random, and need no time to read"
-    set_exclude_for(track, [], None, why, timed=False)
+    set_excluding_signals(track, [], None, why, timed=False)
 
 
 def create_users(
@@ -552,26 +558,28 @@ def create_users(
     """
     hashed = cache(lambda: make_password(PASSWORD))
 
-    def person(name: str, **roles: bool) -> User:
+    def create_user(name: str, **roles: bool) -> User:
         defaults = {"email": f"{name}@example.org", "password": hashed, **roles}
         return User.objects.get_or_create(username=name, defaults=defaults)[0]
 
     for place, name in enumerate(sorted({system["team"] for system in systems})):
         team, _ = Team.objects.get_or_create(name=name, defaults={"slug": slugify(name)})
-        user = person("researcher" if place == 0 else f"researcher{place + 1}", is_researcher=True)
-        join(team, user)
-    person("annotator", is_annotator=True)
+        user = create_user(
+            "researcher" if place == 0 else f"researcher{place + 1}", is_researcher=True
+        )
+        add_member(team, user)
+    create_user("annotator", is_annotator=True)
     for login, number in ((CROWD, simulated), (RATER, raters)):
         for place in range(number):
-            person(login if place == 0 else f"{login}{place + 1}", is_annotator=True)
-    person("admin", is_staff=True, is_superuser=True)
+            create_user(login if place == 0 else f"{login}{place + 1}", is_annotator=True)
+    create_user("admin", is_staff=True, is_superuser=True)
 
 
 def give_role(submission: int, role: str) -> None:
     """Set the role of a submission once no step of the pipeline locks its row."""
     for pause in (*PAUSES, None):
         try:
-            set_role(Submission.objects.get(pk=submission), role)
+            set_submission_role(Submission.objects.get(pk=submission), role)
             return
         except CannotChange as refusal:
             if pause is None:
@@ -592,18 +600,18 @@ def describe_track(track: Track, what: str) -> None:
     track.corpus.save(update_fields=["description", "licence"])
 
 
-def _name(system: dict[str, str]) -> str:
+def _system_title(system: dict[str, str]) -> str:
     return system.get("name") or system["run"]
 
 
-def _token(team: str) -> str:
-    return _token_of(User.objects.filter(teams__name=team).earliest("pk").username)
+def _team_token(team: str) -> str:
+    return _user_token(User.objects.filter(teams__name=team).earliest("pk").username)
 
 
-def _token_of(username: str) -> str:
+def _user_token(username: str) -> str:
     user = User.objects.get(username=username)
     Token.objects.filter(user=user, name="demo").delete()
-    return Token.issue(user, "demo", days=7)[1]
+    return Token.create_with_secret(user, "demo", days=7)[1]
 
 
 def _score_line(scored: dict[str, Any]) -> str:
@@ -621,7 +629,7 @@ def _score_line(scored: dict[str, Any]) -> str:
     return ", ".join(parts) or "scored"
 
 
-def _multipart(fields: dict[str, str], path: Path) -> tuple[bytes, str]:
+def _encode_multipart(fields: dict[str, str], path: Path) -> tuple[bytes, str]:
     boundary = secrets.token_hex(16)
     parts = [
         f'--{boundary}\r\nContent-Disposition: form-data; name="{k}"\r\n\r\n{v}\r\n'

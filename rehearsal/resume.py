@@ -24,7 +24,7 @@ OURS = (NAME, SUMMARIES, ANSWERS)
 """Names of the demo's tracks and of their corpora"""
 
 
-def resume(asked: dict[str, Any]) -> dict[str, Any]:
+def resume_options(asked: dict[str, Any]) -> dict[str, Any]:
     """Return the options of the demo: those of its track if it exists, else the requested ones,
     else the defaults. Raises DemoFailed if an option differs from the track's.
     """
@@ -39,7 +39,7 @@ def resume(asked: dict[str, Any]) -> dict[str, Any]:
     return DEFAULTS | asked | before
 
 
-def forget(directory: Path) -> None:
+def delete_demo(directory: Path) -> None:
     """Empty the database, the cache and the directory, and delete the uploads. Raises DemoFailed if
     the database has other data.
     """

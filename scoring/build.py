@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from estimators.design import Design
 from estimators.estimate import Estimate
 from scoring.corrected import METHOD as EXPERT
-from scoring.corrected import Corrections, corrections
+from scoring.corrected import Corrections, compute_corrections
 from scoring.data import ENDINGS, LIKE, THESE, Data
 from scoring.double_sampling import Checks, Corrected
-from scoring.inputs import about_inputs_like
-from scoring.published import bootstrapped
+from scoring.inputs import estimates_for_similar_inputs
+from scoring.published import bootstrap_intervals
 from scoring.report import Figure, Key, Misses, Named
-from scoring.saved import UNAIDED, alternative_estimates, unaided
-from scoring.score import DEFAULT, PUBLISHED, Score, default_estimates, found_share, scores
+from scoring.saved import UNAIDED, alternative_estimates, means_without_scorers
+from scoring.score import DEFAULT, PUBLISHED, Score, default_estimates, iterate_scores, marked_share
 from scoring.score import Key as OfAll
 from scoring.slices import SliceScore
 from scoring.words import no_width_text
@@ -65,7 +65,7 @@ class Computed:
     scores: list[Score]
 
     @classmethod
-    def of(
+    def from_data(
         cls,
         data: Data,
         checks: Checks | None,
@@ -74,9 +74,12 @@ class Computed:
         published: tuple[str, ...] = PUBLISHED,
     ) -> Computed:
         estimates = default_estimates(data, criteria, recall_criteria) if data.judged.size else {}
-        checked = Corrected.of(data, checks)
-        better = corrections(checked, criteria, recall_criteria)
-        alone, like = unaided(data, criteria), about_inputs_like(data, estimates)
+        checked = Corrected.from_data(data, checks)
+        better = compute_corrections(checked, criteria, recall_criteria)
+        alone, like = (
+            means_without_scorers(data, criteria),
+            estimates_for_similar_inputs(data, estimates),
+        )
         return cls(
             data,
             criteria,
@@ -86,7 +89,7 @@ class Computed:
             checked,
             better,
             [
-                *scores(data, estimates, like, criteria, recall_criteria, published),
+                *iterate_scores(data, estimates, like, criteria, recall_criteria, published),
                 *better.scores,
                 *alternative_estimates(data, alone),
             ],
@@ -117,7 +120,7 @@ class Computed:
         }
 
 
-def bootstrap(
+def published_bootstrap_intervals(
     data: Data, criteria: Collection[str], methods: Collection[str]
 ) -> dict[tuple[str, str], dict[str, dict[int, tuple[float, float]]]]:
     """Return (criterion, distribution) -> method -> system -> the published 80 % interval of its
@@ -126,7 +129,7 @@ def bootstrap(
     wanted = [(criterion, method) for criterion in criteria for method in methods]
     found: dict[tuple[str, str], dict[str, dict[int, tuple[float, float]]]] = {}
     for distribution, draws in data.draws.items():
-        for (criterion, method), (low, high) in bootstrapped(data, draws, wanted).items():
+        for (criterion, method), (low, high) in bootstrap_intervals(data, draws, wanted).items():
             found.setdefault((criterion, distribution), {})[method] = {
                 system: (float(low[column]), float(high[column]))
                 for column, system in enumerate(data.systems)
@@ -135,30 +138,30 @@ def bootstrap(
     return found
 
 
-def figures(data: Data, made: Iterable[Score], final: Collection[int]) -> dict[Key, Figure]:
+def make_figures(data: Data, made: Iterable[Score], final: Collection[int]) -> dict[Key, Figure]:
     """Return the figures of the evaluated systems; those in `final` have no judgments pending."""
     found: dict[Key, Figure] = {}
     for score in made:
         if data.shown[score.column]:
-            key, figure = figure_of(data, score)
+            key, figure = figure_of_score(data, score)
             kind = "final" if key.submission in final else "provisional"
-            found[key] = replace(figure, kind=kind, note=_note(score))
+            found[key] = replace(figure, kind=kind, note=_note_on_score(score))
     return found
 
 
-def slice_figures(
+def make_slice_figures(
     data: Data, made: Iterable[SliceScore], final: Collection[int]
 ) -> dict[Key, Figure]:
     """Return the figures of slices."""
     found: dict[Key, Figure] = {}
     for part in made:
-        for key, figure in figures(data, [part.score], final).items():
+        for key, figure in make_figures(data, [part.score], final).items():
             named = key._replace(slice=part.slice)
             found[named] = replace(figure, n_predictions=part.n_predictions)
     return found
 
 
-def figure_of(data: Data, score: Score) -> tuple[Key, Figure]:
+def figure_of_score(data: Data, score: Score) -> tuple[Key, Figure]:
     """Return a score as a figure; numbers that are not finite become None."""
     key = Key(
         data.systems[score.column],
@@ -183,7 +186,11 @@ def coarse_figures(found: Mapping[Key, Figure], guaranteed: Collection[Named]) -
     told: dict[Key, Figure] = {}
     for key, figure in found.items():
         if key[1:4] in guaranteed and key.method in PRINTED_METHODS:
-            reals = {name: _rounded(getattr(figure, name)) for name in REALS if name != "variance"}
+            reals = {
+                name: _round_half_width(getattr(figure, name))
+                for name in REALS
+                if name != "variance"
+            }
             counts = {
                 name: round(getattr(figure, name), -1) for name in COUNTS if name != "n_documents"
             }
@@ -191,11 +198,11 @@ def coarse_figures(found: Mapping[Key, Figure], guaranteed: Collection[Named]) -
     return told
 
 
-def _rounded(value: float | None) -> float | None:
+def _round_half_width(value: float | None) -> float | None:
     return None if value is None else round(value, 3)
 
 
-def _note(score: Score) -> str:
+def _note_on_score(score: Score) -> str:
     """Return a note on why a number is missing, or why its interval has no width."""
     if math.isnan(score.value):
         if not score.n_labels:
@@ -208,11 +215,11 @@ def _note(score: Score) -> str:
     return "" if score.low95 < score.high95 else no_width_text(score.n_checked)
 
 
-def missed_share(data: Data) -> Misses | None:
+def share_of_missed_facts(data: Data) -> Misses | None:
     """Return the share of the true predictions in annotated documents that their annotation missed;
     None if unknown.
     """
-    share = found_share(data)
+    share = marked_share(data)
     if share is None or not share.n:
         return None
     value = min(1.0, float(share.value))

@@ -12,7 +12,7 @@ import numpy as np
 
 from estimators.design import Design
 from estimators.estimate import Estimate
-from estimators.horvitz_thompson import hajek
+from estimators.horvitz_thompson import hajek_estimate
 from estimators.multiple import rank_intervals, simultaneous_intervals, tie_groups
 from scoring.arrays import Floats, Ids, Matrix
 from scoring.data import Data
@@ -54,7 +54,7 @@ class Order:
         return 1.0 if self.is_better(key[0], key[1]) else -1.0
 
 
-def comparisons(
+def compare_boards(
     order: Order,
     data: Data,
     estimates: Mapping[Named, Number],
@@ -65,12 +65,14 @@ def comparisons(
     the systems on the board, without ranks for references; for all numbers the covariance of
     differences.
     """
-    columns = _columns(data, board)
+    columns = _columns_of_systems(data, board)
     if not columns.size:
         return {}
-    compared = {key: _joint(data, number, columns) for key, number in estimates.items()}
+    compared = {key: _joint_comparison(data, number, columns) for key, number in estimates.items()}
     for key in order.ranking_keys(estimates):
-        compared[key] = _ranked(compared[key], estimates[key], columns, order.sign(key), references)
+        compared[key] = _ranked_comparison(
+            compared[key], estimates[key], columns, order.sign(key), references
+        )
     return compared
 
 
@@ -80,17 +82,19 @@ def compare_private_runs(
     """Return the covariances of each number of all scored runs, private ones included, for teams
     that compare their own; empty if all runs are on the board.
     """
-    columns = _columns(data, scored)
+    columns = _columns_of_systems(data, scored)
     if scored <= board or not columns.size:
         return {}
-    return {key: _joint(data, number, columns) for key, number in estimates.items()}
+    return {key: _joint_comparison(data, number, columns) for key, number in estimates.items()}
 
 
-def _columns(data: Data, systems: set[int]) -> Ids:
+def _columns_of_systems(data: Data, systems: set[int]) -> Ids:
     return np.flatnonzero(np.isin(data.systems, list(systems))).astype(np.int64)
 
 
-def is_ranked(order: Order, data: Data, key: Named, found: Number, column: int, stage: int) -> bool:
+def is_rank_decided(
+    order: Order, data: Data, key: Named, found: Number, column: int, stage: int
+) -> bool:
     """Return whether a system's rank among all participating systems with a number is decided:
     every other system is significantly better or worse, for all pairs simultaneously.
 
@@ -103,8 +107,8 @@ def is_ranked(order: Order, data: Data, key: Named, found: Number, column: int, 
     if columns.size < 2 or not defined[column]:
         return False
     level = 1 - (1 - LEVEL) / (stage * (stage + 1))
-    joint = _joint(data, found, columns)
-    ranks = _ranked(joint, found, columns, order.sign(key), level=level).ranks
+    joint = _joint_comparison(data, found, columns)
+    ranks = _ranked_comparison(joint, found, columns, order.sign(key), level=level).ranks
     best, worst = ranks[data.systems[column]]
     return best == worst
 
@@ -133,7 +137,7 @@ def covariance_of(estimate: Estimate, design: Design, columns: Ids) -> Floats:
     return covariance
 
 
-def _degrees(estimate: Estimate, columns: Ids) -> float:
+def _fewest_degrees_of_freedom(estimate: Estimate, columns: Ids) -> float:
     """Return the smallest degrees of freedom among systems with a number. A single rating has 0,
     which is replaced by 1, the widest interval.
     """
@@ -142,9 +146,9 @@ def _degrees(estimate: Estimate, columns: Ids) -> float:
     return max(1.0, float(np.min(degrees, where=~np.isnan(value[columns]), initial=np.inf)))
 
 
-def _joint(data: Data, number: Number, columns: Ids) -> Comparison:
+def _joint_comparison(data: Data, number: Number, columns: Ids) -> Comparison:
     estimate, design = number
-    df = _degrees(estimate, columns)
+    df = _fewest_degrees_of_freedom(estimate, columns)
     return Comparison(
         systems=[data.systems[column] for column in columns],
         covariance=covariance_of(estimate, design, columns).tolist(),
@@ -152,7 +156,7 @@ def _joint(data: Data, number: Number, columns: Ids) -> Comparison:
     )
 
 
-def _ranked(
+def _ranked_comparison(
     joint: Comparison,
     number: Number,
     columns: Ids,
@@ -168,7 +172,7 @@ def _ranked(
         np.array(joint.covariance),
         rng=np.random.default_rng(SEED),
         confidence_level=level,
-        degrees_of_freedom=_degrees(number[0], columns),
+        degrees_of_freedom=_fewest_degrees_of_freedom(number[0], columns),
     )
     ranked = [system not in references for system in systems]
     ranks = rank_intervals(family, ranked=ranked)
@@ -201,16 +205,16 @@ def overlaps(
     columns = [number for number, system in enumerate(data.systems) if system in scored]
     if not 2 <= len(columns) <= MOST or not data.judged.size:
         return {}
-    sizes = _sizes(data.pool.member)[np.ix_(columns, columns)]
+    sizes = _shared_prediction_counts(data.pool.member)[np.ix_(columns, columns)]
     arranged = Centred(data, criterion)
     predicted = data.pool.member[arranged.row].toarray()[:, columns] > 0
     label = arranged.verdicts[:, columns]
     shared, alone = [], []
     for i in range(len(columns)):
         mine, halves = predicted[:, [i]], (label + label[:, [i]]) / 2
-        shared.append(_shares(arranged, predicted * mine, sizes[i], halves))
+        shared.append(_overlap_parts(arranged, predicted * mine, sizes[i], halves))
         own = label[:, [i]] + 0 * predicted
-        alone.append(_shares(arranged, mine & ~predicted, sizes[i, i] - sizes[i], own))
+        alone.append(_overlap_parts(arranged, mine & ~predicted, sizes[i, i] - sizes[i], own))
     return {
         (data.systems[columns[i]], data.systems[columns[k]]): (
             shared[i][k],
@@ -221,7 +225,7 @@ def overlaps(
     }
 
 
-def _sizes(member: Matrix) -> Ids:
+def _shared_prediction_counts(member: Matrix) -> Ids:
     """Return (m, m) the number of predictions that two systems share."""
     sizes = np.zeros((member.shape[1], member.shape[1]))
     for begin in range(0, member.shape[0], BLOCK):
@@ -230,9 +234,9 @@ def _sizes(member: Matrix) -> Ids:
     return sizes.astype(np.int64)
 
 
-def _shares(arranged: Centred, inside: np.ndarray, sizes: Ids, label: Floats) -> list[Part]:
+def _overlap_parts(arranged: Centred, inside: np.ndarray, sizes: Ids, label: Floats) -> list[Part]:
     """Return the part of each column of `inside` (used rows × systems)."""
-    estimate = hajek(
+    estimate = hajek_estimate(
         inside / np.maximum(sizes, 1),
         arranged.row_pi,
         label,
@@ -262,8 +266,8 @@ class Errors:
     errors: dict[str, list[float | None]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, data: Data, scored: set[int]) -> Errors:
-        columns = _columns(data, scored)
+    def from_data(cls, data: Data, scored: set[int]) -> Errors:
+        columns = _columns_of_systems(data, scored)
         return cls([data.systems[column] for column in columns], columns)
 
     def add_errors(self, cut: Cut, estimate: Estimate, design: Design) -> None:
@@ -273,7 +277,7 @@ class Errors:
         defined = np.isfinite(np.asarray(estimate.value)[self.columns])
         covariance = covariance_of(estimate, design, self.columns)
         self.errors[cut.name] = [
-            _error(covariance, i, k) if defined[i] and defined[k] else None
+            _difference_error(covariance, i, k) if defined[i] and defined[k] else None
             for i, k in combinations(range(defined.size), 2)
         ]
 
@@ -282,6 +286,6 @@ class Errors:
         return Relations(self.systems, self.errors) if self.errors else Relations()
 
 
-def _error(covariance: Floats, i: int, k: int) -> float:
+def _difference_error(covariance: Floats, i: int, k: int) -> float:
     variance = covariance[i, i] + covariance[k, k] - 2 * covariance[i, k]
     return float(f"{np.sqrt(max(variance, 0.0)):.6g}")

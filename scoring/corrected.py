@@ -16,14 +16,14 @@ import numpy as np
 
 from estimators.anticipated import f1_weights
 from estimators.estimate import Estimate
-from estimators.noise import corrected_recall
-from estimators.recall import Recall, f1
+from estimators.noise import recall_from_corrected_totals
+from estimators.recall import Recall, f1_of_recall
 from scoring.arrays import Floats, Ids
 from scoring.data import LIKE, method_suffix
 from scoring.double_sampling import Corrected, Repaired
 from scoring.floors import Floors
-from scoring.inputs import about_inputs_like
-from scoring.score import Score, rows
+from scoring.inputs import estimates_for_similar_inputs
+from scoring.score import Score, scores_of_systems
 
 METHOD = "expert"
 WIDEST = 0.5
@@ -41,7 +41,7 @@ class Corrections:
     """Whether recall could be corrected, because all of its targets could be drawn"""
 
 
-def corrections(
+def compute_corrections(
     found: Corrected | None, criteria: Iterable[str], recall_criteria: Iterable[str]
 ) -> Corrections:
     """Return all corrections by expert checks on a track; empty if no checks are used."""
@@ -69,10 +69,10 @@ class _Maker:
     def scores(self) -> Iterator[Score]:
         """Yield every number that can be corrected."""
         for criterion in self.criteria:
-            recall = self._recall(criterion)
+            recall = self._recall_and_correction(criterion)
             if recall is not None:
                 plain, repaired, parts = recall
-                yield from self._rows(
+                yield from self._rows_with_correction(
                     repaired.recall, "recall", criterion, self.data.unweighed, parts.checked
                 )
             for kind in self.data.pool.p:
@@ -84,7 +84,7 @@ class _Maker:
                 told_p = self._with_floor(
                     better.estimate, crowd.anticipated, better.reach, criterion
                 )
-                for like, _ in about_inputs_like(self.data, {key: number}).values():
+                for like, _ in estimates_for_similar_inputs(self.data, {key: number}).values():
                     between = np.maximum(np.asarray(like.variance) - crowd.variance, 0.0)
                     other = replace(
                         told_p,
@@ -94,18 +94,18 @@ class _Maker:
                     if self.data.population == LIKE:
                         told_p, other = other, told_p
                     about = f"{METHOD}{method_suffix(self.data)}"
-                    yield from self._rows(other, *key, better.checked, about)
-                yield from self._rows(told_p, *key, better.checked)
+                    yield from self._rows_with_correction(other, *key, better.checked, about)
+                yield from self._rows_with_correction(told_p, *key, better.checked)
                 if recall is not None:
-                    both = f1(told_p, repaired.recall, repaired.design)
+                    both = f1_of_recall(told_p, repaired.recall, repaired.design)
                     by_precision, by_recall = f1_weights(told_p, repaired.recall)
                     reach = by_precision * better.reach + by_recall * parts.reach
                     model = self.floors.f1(kind, criterion, crowd, plain).anticipated
                     both = self._with_floor(both, model, reach, criterion)
                     checked = np.minimum(better.checked, parts.checked)
-                    yield from self._rows(both, "f1", criterion, kind, checked)
+                    yield from self._rows_with_correction(both, "f1", criterion, kind, checked)
 
-    def _recall(self, criterion: str) -> tuple[Recall, Recall, Repaired] | None:
+    def _recall_and_correction(self, criterion: str) -> tuple[Recall, Recall, Repaired] | None:
         """Return recall from the crowd's judgments, the corrected recall, and the parts of the
         correction, whose `reach` is that of recall; None if recall cannot be corrected.
         """
@@ -115,13 +115,13 @@ class _Maker:
         if plain is None:
             return None
         under, row = self.arranged.for_criterion(criterion), self.arranged.row
-        share = self.arranged.shares_of("fact").shares_of_rows(row)
+        share = self.arranged.fact_shares("fact").shares_of_rows(row)
         systems = self.found.correct_estimate(criterion, plain.totals.systems, share)
         pool, pool_reach = self.found.correct_pool_total(
             criterion, plain.totals.pool, under.pool_weight("fact")
         )
-        repaired = corrected_recall(
-            plain, systems.estimate, pool, self.found.chance_of_check(criterion)
+        repaired = recall_from_corrected_totals(
+            plain, systems.estimate, pool, self.found.check_probability(criterion)
         )
         truth = float(pool.value) + float(repaired.unseen.value)
         values = np.nan_to_num(np.asarray(repaired.recall.value))
@@ -149,7 +149,7 @@ class _Maker:
         ).sum(axis=0)
         return replace(estimate, anticipated=floor)
 
-    def _rows(
+    def _rows_with_correction(
         self,
         estimate: Estimate,
         quantity: str,
@@ -158,6 +158,6 @@ class _Maker:
         checked: Ids,
         method: str = METHOD,
     ) -> Iterator[Score]:
-        for row in rows(self.data, estimate, quantity, criterion, kind, method):
+        for row in scores_of_systems(self.data, estimate, quantity, criterion, kind, method):
             if not np.isnan(row.value + row.variance):
                 yield replace(row, n_checked=int(checked[row.column]))

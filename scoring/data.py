@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.ratings import variances_of_outputs, verdict_variance
-from estimators.sums import present
+from estimators.ratings import rating_variance_of_outputs, verdict_variance
+from estimators.sums import occurring_codes
 from scoring.arrays import Bools, Floats, Ids, Matrix
 from scoring.documents import Annotated, Facts
 from scoring.inclusion import Inclusion
@@ -87,7 +87,7 @@ class Noise:
         return bool(np.isfinite(self.variance))
 
     @property
-    def freedom(self) -> float:
+    def degrees_of_freedom(self) -> float:
         """Return the degrees of freedom of `variance`: the number of ratings beyond the first of
         each instance with random second opinions. Infinite if `variance` or `within` is unknown.
         """
@@ -103,7 +103,7 @@ class Noise:
         single = self.single.of(rows)
         return Noise(self.count[rows], self.variance, single, lowers, within, opinions)
 
-    def variances(self, member: NDArray[np.bool_], verdict: Floats) -> Floats:
+    def rating_variances(self, member: NDArray[np.bool_], verdict: Floats) -> Floats:
         """Return (n, m) σ_a² of each instance for each system. If noise is not separable, return
         the variance of the system's mean ratings (n, m), an upper bound of the noise in each of
         them.
@@ -114,7 +114,7 @@ class Noise:
         if self.within is None:
             return np.full(shape, self.variance)
         drawn = ~np.isnan(self.within)
-        rows = variances_of_outputs(
+        rows = rating_variance_of_outputs(
             np.where(drawn, self.within, 0.0),
             np.where(drawn, self.count, np.minimum(self.count, 1)),
             member,
@@ -122,9 +122,9 @@ class Noise:
         )
         return np.broadcast_to(rows[:, None], shape)
 
-    def per_mean(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    def ratings_per_mean(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the number of ratings of each of these instances by which the variance of
-        `variances` is divided.
+        `rating_variances` is divided.
         """
         count = self.count[rows]
         return count if self.is_separable else np.minimum(count, 1)
@@ -214,7 +214,7 @@ class Data:
         """Return the submission ids in column order."""
         return self.pool.systems
 
-    def without_aid(self) -> Data | None:
+    def without_scorers(self) -> Data | None:
         """Return the data without the help of metrics and judges; None if none helps."""
         if not self.unaided:
             return None
@@ -230,7 +230,7 @@ class Data:
             later=None,
         )
 
-    def of_targets(self, targets: Ids) -> Data:
+    def select_targets(self, targets: Ids) -> Data:
         """Return the data with a smaller pool: with the judgments of some targets only."""
         return replace(self, inclusion=self.inclusion.of(targets), mark=self.mark[targets])
 
@@ -239,12 +239,12 @@ class Data:
         with the weights `p`. Draws, facts and confidences are dropped.
         """
         pool = self.pool
-        targets, target = present(pool.target[rows], pool.target_id.size)
+        targets, target = occurring_codes(pool.target[rows], pool.target_id.size)
         inside = np.zeros(pool.target.size, dtype=np.bool_)
         inside[rows] = True
         judged = np.flatnonzero(inside[self.judged])
         return replace(
-            self.of_targets(targets),
+            self.select_targets(targets),
             pool=pool.restrict_to_rows(rows, p, targets, target),
             judged=np.searchsorted(rows, self.judged[judged]),
             f={criterion: verdicts[judged] for criterion, verdicts in self.f.items()},

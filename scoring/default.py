@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from estimators import horvitz_thompson, misses
 from estimators import recall as totals
 from estimators.design import Design
-from estimators.estimate import Estimate, with_columns
-from estimators.intervals import few_left, half_step
+from estimators.estimate import Estimate, replace_columns
+from estimators.intervals import are_few_unjudged, half_label_step
 from estimators.ratings import anticipated_rating_variance
 from scoring.arrays import Bools, Floats, Ids
 from scoring.data import Data
 from scoring.documents import NEVER
 from scoring.inclusion import response_rate
-from scoring.pool import spread
+from scoring.pool import values_at_rows
 from scoring.shares import Shares
 
 SHARED = ("at", "row", "targets", "_is_predicted")
@@ -63,15 +63,15 @@ class Centred:
         """Return the same data for another criterion, since a question may be answered for one and
         not for the other.
         """
-        if criterion not in self._siblings:
+        if criterion not in self._by_other_criterion:
             other = Centred(self.data, criterion)
             shared = {name: value for name, value in self.__dict__.items() if name in SHARED}
-            other.__dict__.update(shared, _siblings=self._siblings)
-            self._siblings[criterion] = other
-        return self._siblings[criterion]
+            other.__dict__.update(shared, _siblings=self._by_other_criterion)
+            self._by_other_criterion[criterion] = other
+        return self._by_other_criterion[criterion]
 
     @cached_property
-    def _siblings(self) -> dict[str, Centred]:
+    def _by_other_criterion(self) -> dict[str, Centred]:
         return {self.criterion: self}
 
     @cached_property
@@ -120,7 +120,7 @@ class Centred:
         """Return (u,) the probability that each instance is in a sample and its question was
         answered.
         """
-        for other in self._siblings.values():  # if all was answered, they are equal
+        for other in self._by_other_criterion.values():  # if all was answered, they are equal
             if "pi" in other.__dict__ and np.array_equal(other.answered, self.answered):
                 return other.pi
         return np.asarray((self.data.inclusion.asked * self.answered)[self.data.pool.target])
@@ -144,7 +144,7 @@ class Centred:
         data, p = self.data, self.data.pool.p[kind]
         g, f = data.g[criterion], self.verdicts
         total = np.asarray(g @ p).ravel()
-        centred = horvitz_thompson.centred(
+        centred = horvitz_thompson.centred_difference_estimate(
             p[self.row].toarray(),
             self.row_pi,
             f,
@@ -157,10 +157,10 @@ class Centred:
         if floor:
             centred = replace(
                 centred,
-                anticipated=self._anticipated(kind, range(p.shape[1]), self.pi),
+                anticipated=self._anticipated_variance(kind, range(p.shape[1]), self.pi),
                 total_g=total,
             )
-        steps = [self._half_step(kind, column) for column in range(p.shape[1])]
+        steps = [self._continuity_correction(kind, column) for column in range(p.shape[1])]
         with_steps = replace(centred, half_step=np.array(steps))
         return blank_unjudged(with_steps, np.asarray(with_steps.n) > 0)
 
@@ -177,12 +177,12 @@ class Centred:
         whole = {}
         for column in range(len(self.data.systems)):
             rows, p = self.data.pool.of(kind, column)
-            judged = self.judged_of(column)
+            judged = self.is_judged_for_system(column)
             if not 0 < np.count_nonzero(p) <= np.count_nonzero(judged):
                 continue  # most systems have far more predictions than judgments
             if not np.isin(rows[p > 0], self.row[judged]).all():
                 continue
-            weight = spread(rows, p, self.row) * judged
+            weight = values_at_rows(rows, p, self.row) * judged
             whole[column] = Estimate(
                 value=float(weight @ np.nan_to_num(self.verdicts[:, column])),
                 variance=0.0,
@@ -190,25 +190,25 @@ class Centred:
                 influence=np.zeros(estimate.influence.shape[0]),
                 total_g=float(np.asarray(estimate.total_g)[column]),
             )
-        return with_columns(estimate, whole)
+        return replace_columns(estimate, whole)
 
-    def judged_of(self, column: int) -> NDArray[np.bool_]:
+    def is_judged_for_system(self, column: int) -> NDArray[np.bool_]:
         """Return (n,) whether the row is in use and has a verdict for a system."""
         return np.asarray(~np.isnan(self.verdicts[:, column]))
 
-    def _half_step(self, kind: str, column: int) -> float:
+    def _continuity_correction(self, kind: str, column: int) -> float:
         """Return the continuity correction that widens a system's interval if nearly all of its
         predictions are judged; 0 for verdicts on a scale, which are not discrete.
         """
         if self.criterion in self.data.error:
             return 0.0
         rows, p = self.data.pool.of(kind, column)
-        judged = self.row[self.judged_of(column)]
-        if not few_left(p, spread(rows, p, judged)):
+        judged = self.row[self.is_judged_for_system(column)]
+        if not are_few_unjudged(p, values_at_rows(rows, p, judged)):
             return 0.0
-        return half_step(p, np.isin(rows, judged))
+        return half_label_step(p, np.isin(rows, judged))
 
-    def _anticipated(self, kind: str, columns: Sequence[int], pi: Floats) -> Floats:
+    def _anticipated_variance(self, kind: str, columns: Sequence[int], pi: Floats) -> Floats:
         """Return (k,) the variance that the model expects of some systems' precision."""
         pool, criterion = self.data.pool, self.criterion
         error = self.data.error.get(criterion)
@@ -216,11 +216,11 @@ class Centred:
             p = pool.columns(kind)[:, list(columns)]
             return np.asarray(anticipated_rating_variance(p, pi, error))
         g, f = self.data.g[criterion], self.verdicts
-        return horvitz_thompson.anticipated_of_systems(
+        return horvitz_thompson.anticipated_variances(
             [pool.weighted_rows(kind, column) for column in columns],
             pi,
             g,
-            self.one_verdict(f),
+            self.mean_verdict_of_row(f),
             g[self.row],
             correlation=self.data.rho[criterion],
         )
@@ -237,7 +237,7 @@ class Centred:
         of_target[self.targets[1]] = values
         return of_target
 
-    def one_verdict(self, f: Floats) -> Floats:
+    def mean_verdict_of_row(self, f: Floats) -> Floats:
         """Return one verdict for each row: the mean over the systems that predict it."""
         member = self._is_predicted
         return np.asarray(np.where(member, f, 0.0).sum(axis=1) / np.maximum(member.sum(axis=1), 1))
@@ -251,7 +251,7 @@ class Centred:
             return None
         if criterion != self.criterion:
             return self.for_criterion(criterion).recall(criterion, unit=unit)
-        share = self.shares_of(unit)
+        share = self.fact_shares(unit)
         data, row = self.data, self.row
         base, g = self.for_criterion(data.base).verdicts[:, 0], data.g[data.base]
         own = self.verdicts if criterion != data.base else None
@@ -263,7 +263,7 @@ class Centred:
             if unit == "fact"
             else facts.missed
         )
-        estimated = totals.recall(
+        estimated = totals.estimate_recall(
             weight,
             self.row_pi,
             base if own is None else own,
@@ -282,22 +282,22 @@ class Centred:
         # A system without predictions in the scope has recall 0, without guess or judgment.
         has_recall = (np.asarray(estimated.totals.systems.n) > 0) | (total == 0)
         known = blank_unjudged(estimated.recall, has_recall)
-        return replace(estimated, recall=cap_recall(known, share.uncounted))
+        return replace(estimated, recall=cap_recall(known, share.has_uncounted_facts))
 
     def pool_weight(self, unit: str) -> Floats:
         """Return (n,) the share of a fact of the pool that each row represents, with π of this
         criterion.
         """
-        return np.minimum(self.shares_of(unit).pool[self.row] * self._of_relation, 1.0)
+        return np.minimum(self.fact_shares(unit).pool[self.row] * self._pi_ratio_to_base, 1.0)
 
     @cached_property
-    def _of_relation(self) -> Floats:
+    def _pi_ratio_to_base(self) -> Floats:
         """Return (n,) the ratio of each row's π under this criterion to its π under the base
         criterion, whose labels give the pool's total.
         """
         return np.asarray(self.row_pi / self.for_criterion(self.data.base).row_pi)
 
-    def found_share(self, found: totals.Recall) -> Estimate | None:
+    def marked_share(self, found: totals.Recall) -> Estimate | None:
         """Return the share of true predictions in annotated documents that annotation had found, on
         the design of `found`.
 
@@ -307,17 +307,17 @@ class Centred:
         facts, data = self.data.facts, self.data
         if facts is None or data.closed_documents:
             return None
-        return misses.found_share(
+        return misses.marked_share(
             self.for_criterion(data.base).verdicts[:, 0],
             facts.marked[self.row],
-            self.shares_of("fact").pool[self.row],
+            self.fact_shares("fact").pool[self.row],
             self.for_criterion(data.base).row_pi,
             facts.inside[self.row],
             found.design,
             target=self.targets[1],
         )
 
-    def shares_of(self, unit: str) -> Shares:
+    def fact_shares(self, unit: str) -> Shares:
         """Return the weights of instances if each fact counts once (`fact`), or each of its
         mentions (`mention`).
         """

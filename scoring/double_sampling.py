@@ -24,11 +24,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from estimators.design import on_common_design
+from estimators.design import rescale_to_design
 from estimators.estimate import Estimate
-from estimators.horvitz_thompson import hajek
-from estimators.noise import corrected
-from estimators.sums import by_code
+from estimators.horvitz_thompson import hajek_estimate
+from estimators.noise import correct_by_expert_checks
+from estimators.sums import sum_by_code
 from scoring.arrays import Bools, Floats, Ids
 from scoring.data import Data
 from scoring.default import Centred
@@ -71,7 +71,7 @@ class Checks:
     that all of its predictions could be drawn"""
 
 
-def chance_of_check(pi: Floats, e: Floats, inclusion: Floats) -> Floats:
+def probability_of_check(pi: Floats, e: Floats, inclusion: Floats) -> Floats:
     """Return P(u < π_r and v < e_r for some round r | u < π), for rounds × targets."""
     order = np.argsort(pi, axis=0)
     widths = np.take_along_axis(np.minimum(pi, inclusion), order, axis=0)
@@ -104,7 +104,7 @@ class Corrected:
     checks: Checks
 
     @classmethod
-    def of(cls, data: Data, checks: Checks | None) -> Corrected | None:
+    def from_data(cls, data: Data, checks: Checks | None) -> Corrected | None:
         """Return the data with experts' answers; None if no answer is used."""
         if checks is None or not data.judged.size:
             return None
@@ -131,7 +131,7 @@ class Corrected:
         otherwise.
         """
         asked = self.data.inclusion.asked[self.arranged.targets[0]]
-        return chance_of_check(
+        return probability_of_check(
             self.checks.pi[:, self._check_positions], self.checks.e[:, self._check_positions], asked
         )
 
@@ -182,11 +182,11 @@ class Corrected:
         both, n = both[~np.isnan(both)], int(self.checked.sum())
         return float(((both.mean() if both.size else 0.0) * n + 0.5) / (n + 1))
 
-    def checked_of(self, column: int) -> int:
+    def count_checked_targets(self, column: int) -> int:
         """Return the number of targets of a system's predictions that an expert has checked."""
         return int(np.unique(self.arranged.targets[1][self.member[:, column] & self.rows]).size)
 
-    def chance_of_check(self, criterion: str) -> Floats:
+    def check_probability(self, criterion: str) -> Floats:
         """Return (t,) e of the common design of all influences; arbitrary for targets that no round
         could draw.
         """
@@ -196,7 +196,7 @@ class Corrected:
     def has_undrawable_predictions(self, column: int, criterion: str) -> bool:
         """Return whether a system has judged predictions that no round of checks could draw."""
         weight = np.ones(self.rows.size) * self.member[:, column]
-        return self._terms(column, weight, criterion) is None
+        return self._weighted_terms(column, weight, criterion) is None
 
     def correct_estimate(self, criterion: str, alone: Estimate, weight: Floats) -> Repaired:
         """Return an estimate of every system from the crowd's verdicts, with terms `weight` (n, m)
@@ -208,15 +208,15 @@ class Corrected:
         agreed = np.full(m, np.nan)
         crowd, expert = self.crowd(criterion), self.expert[criterion]
         for column in range(m):
-            terms = self._terms(column, weight[:, column], criterion)
+            terms = self._weighted_terms(column, weight[:, column], criterion)
             if terms is None:
                 continue
             checkable = (terms[0] > 0) & ~np.isnan(crowd[:, column] + expert[:, column])
             checked[column] = np.unique(self.arranged.targets[1][checkable]).size
             if checked[column] < LEAST:
                 continue
-            repaired, reach[:, column] = self._add(
-                _column(alone, column),
+            repaired, reach[:, column] = self._add_correction(
+                _estimate_of_column(alone, column),
                 terms,
                 crowd[:, column],
                 expert[:, column],
@@ -251,9 +251,9 @@ class Corrected:
             self.arranged.for_criterion(base).verdicts[:, 0],
             self.expert[base][:, 0],
         )
-        return self._add(alone, terms, crowd, expert, base, criterion)
+        return self._add_correction(alone, terms, crowd, expert, base, criterion)
 
-    def _add(
+    def _add_correction(
         self,
         alone: Estimate,
         terms: Terms,
@@ -269,7 +269,7 @@ class Corrected:
         p, pi, e, scale = terms
         code, n = self.arranged.targets[1], self.arranged.targets[0].size
         e = np.where(self.rows, e * self.answered_share(criterion), 1.0)
-        repaired = corrected(
+        repaired = correct_by_expert_checks(
             alone,
             self.arranged.for_criterion(design).design,
             p,
@@ -280,13 +280,13 @@ class Corrected:
             target=code,
             scale=scale,
         )
-        checks = on_common_design(
-            repaired.influence[n:], self.arranged.by_target(e), self.chance_of_check(design)
+        checks = rescale_to_design(
+            repaired.influence[n:], self.arranged.by_target(e), self.check_probability(design)
         )
         checked_rows = (p > 0) & ~np.isnan(crowd + expert)
-        reach = by_code(np.where(checked_rows, p / pi * np.sqrt(1 - e) / e, 0.0)[:, None], code, n)[
-            :, 0
-        ]
+        reach = sum_by_code(
+            np.where(checked_rows, p / pi * np.sqrt(1 - e) / e, 0.0)[:, None], code, n
+        )[:, 0]
         return replace(repaired, influence=np.concatenate([repaired.influence[:n], checks])), reach
 
     def covers_pool(self) -> bool:
@@ -315,7 +315,7 @@ class Corrected:
         left = inside[row] & ~standing[row] & ~self.could_be_drawn[code]
         return not np.any(left & self.by_crowd[code])
 
-    def _terms(self, column: int, weight: Floats, criterion: str) -> Terms | None:
+    def _weighted_terms(self, column: int, weight: Floats, criterion: str) -> Terms | None:
         """Return p, π and e of each row for a system, and the scale of its influence; None if the
         system is not covered.
         """
@@ -359,7 +359,7 @@ class Corrected:
         n = int(np.unique(code).size)
         if criterion in self.data.noise:
             same = np.abs(crowd - expert) < SAME
-            above = _mean(expert - crowd, e, code)
+            above = _mean_difference(expert - crowd, e, code)
             return Confusion(n, _estimate_share(same, e, code), above)
         crowd, expert = crowd > 0.5, expert > 0.5
         counts = [
@@ -375,19 +375,19 @@ class Corrected:
         )
 
 
-def _column(estimate: Estimate, column: int) -> Estimate:
-    def one(values: Any) -> float:
+def _estimate_of_column(estimate: Estimate, column: int) -> Estimate:
+    def value_of_column(values: Any) -> float:
         return float(np.broadcast_to(values, np.shape(estimate.value))[column])
 
     return Estimate(
-        value=one(estimate.value),
-        variance=one(estimate.variance),
-        n=int(one(estimate.n)),
+        value=value_of_column(estimate.value),
+        variance=value_of_column(estimate.variance),
+        n=int(value_of_column(estimate.n)),
         influence=estimate.influence[:, column],
-        anticipated=one(estimate.anticipated),
-        total_g=one(estimate.total_g),
-        half_step=one(estimate.half_step),
-        agreed=one(estimate.agreed),
+        anticipated=value_of_column(estimate.anticipated),
+        total_g=value_of_column(estimate.total_g),
+        half_step=value_of_column(estimate.half_step),
+        agreed=value_of_column(estimate.agreed),
     )
 
 
@@ -396,22 +396,24 @@ def _estimate_share(holds: Bools, e: Floats, code: Ids) -> Share:
     if not holds.size:
         return Share()
     target = np.unique(code, return_inverse=True)[1]
-    estimate = hajek(np.full(e.size, 1 / (1 / e).sum()), e, holds.astype(np.float64), target=target)
+    estimate = hajek_estimate(
+        np.full(e.size, 1 / (1 / e).sum()), e, holds.astype(np.float64), target=target
+    )
     low, high = estimate.confidence_interval(0.8, method="wilson")
     return Share(float(estimate.value), float(low), float(high))
 
 
-def _mean(apart: Floats, e: Floats, code: Ids) -> Share:
+def _mean_difference(apart: Floats, e: Floats, code: Ids) -> Share:
     """Estimate the mean over all judgments of a difference in [−1, 1] that is known for the checked
     ones. Its 80 % interval includes one more judgment that was half wrong.
     """
     if not apart.size:
         return Share()
     weight = 1 / e / (1 / e).sum()
-    estimate = hajek(np.full(e.size, 1 / (1 / e).sum()), e, (apart + 1) / 2, target=code)
+    estimate = hajek_estimate(np.full(e.size, 1 / (1 / e).sum()), e, (apart + 1) / 2, target=code)
     n = int(code.max()) + 1
-    spread = (float(by_code(apart**2, code, n).sum()) + 0.5) / (n + 1)
-    floor = float(((1 - e) * weight * by_code(weight, code, n)[code]).sum()) * spread / 4
+    spread = (float(sum_by_code(apart**2, code, n).sum()) + 0.5) / (n + 1)
+    floor = float(((1 - e) * weight * sum_by_code(weight, code, n)[code]).sum()) * spread / 4
     safe = replace(estimate, variance=max(float(estimate.variance), floor))
     low, high = (2 * float(end) - 1 for end in safe.confidence_interval(0.8))
     return Share(2 * float(estimate.value) - 1, max(-1.0, low), min(1.0, high))

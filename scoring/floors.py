@@ -16,14 +16,14 @@ import numpy as np
 from estimators import recall as totals
 from estimators.anticipated import (
     Belief,
-    beyond_targets,
     combine_variances,
     f1_weights,
-    overconfidence,
+    overconfidence_factor,
+    variance_beyond_targets,
 )
 from estimators.estimate import Estimate
-from estimators.intervals import few_left, half_step
-from estimators.misses import with_misses
+from estimators.intervals import are_few_unjudged, half_label_step
+from estimators.misses import correct_recall_for_misses
 from estimators.sums import Support
 from scoring.arrays import Floats
 from scoring.default import Centred, cap_recall
@@ -42,57 +42,61 @@ class Floors:
         with fewer than two annotated documents.
         """
         estimated = self.arranged.recall(criterion, unit=unit)
-        if estimated is None or not _truth(estimated) > 0:
+        if estimated is None or not _estimated_true_facts(estimated) > 0:
             return estimated
-        own, taken = self._parts(estimated, unit)
-        widened = self._with_variance(criterion, estimated.recall, own, taken, estimated, unit)
-        return replace(estimated, recall=totals.with_missed_floor(widened, estimated))
+        own, taken = self._contributions_and_derivative(estimated, unit)
+        widened = self._replace_variance(criterion, estimated.recall, own, taken, estimated, unit)
+        return replace(estimated, recall=totals.add_missed_fact_floor(widened, estimated))
 
-    def corrected(self, criterion: str, recall: totals.Recall, share: Estimate) -> Estimate:
+    def recall_with_misses(
+        self, criterion: str, recall: totals.Recall, share: Estimate
+    ) -> Estimate:
         """Return recall corrected for the facts that annotators are estimated to have missed, given
         the `share` of facts that they find.
         """
-        with_missed = with_misses(recall, share)
-        uncounted = self.arranged.shares_of("fact").uncounted
+        with_missed = correct_recall_for_misses(recall, share)
+        uncounted = self.arranged.fact_shares("fact").has_uncounted_facts
         with_missed = replace(with_missed, recall=cap_recall(with_missed.recall, uncounted))
-        if not _truth(with_missed) > 0:
+        if not _estimated_true_facts(with_missed) > 0:
             return with_missed.recall
-        own, taken = self._parts(with_missed, "fact")
-        widened = self._with_variance(criterion, with_missed.recall, own, taken, with_missed)
+        own, taken = self._contributions_and_derivative(with_missed, "fact")
+        widened = self._replace_variance(criterion, with_missed.recall, own, taken, with_missed)
         # The share uses judged targets too; the model does not know its own errors.
         n = recall.totals.pool.influence.size
         by_share = (
             np.asarray(with_missed.totals.systems.value)
-            / _truth(with_missed) ** 2
+            / _estimated_true_facts(with_missed) ** 2
             * float(with_missed.unseen.value)
             / float(share.value)
         )
         moved = np.outer(share.influence[:n], by_share)
         of_share = np.einsum("t,tm,tm->m", 1 - recall.design.pi[:n], moved, moved)
         floored = replace(with_missed.recall, anticipated=widened.anticipated + of_share)
-        return totals.with_missed_floor(floored, with_missed)
+        return totals.add_missed_fact_floor(floored, with_missed)
 
     def f1(self, kind: str, criterion: str, precision: Estimate, recall: totals.Recall) -> Estimate:
         """Return the harmonic mean of precision and recall, with their joint covariance."""
-        both = totals.f1(precision, recall.recall, recall.design)
-        if not _truth(recall) > 0:
+        both = totals.f1_of_recall(precision, recall.recall, recall.design)
+        if not _estimated_true_facts(recall) > 0:
             return both
         by_precision, by_recall = f1_weights(precision, recall.recall)
-        part = by_recall / _truth(recall)
+        part = by_recall / _estimated_true_facts(recall)
         own = _Own(
-            self.arranged.data.pool, self.arranged.shares_of("fact"), part, kind, by_precision
+            self.arranged.data.pool, self.arranged.fact_shares("fact"), part, kind, by_precision
         )
-        taken = part * np.asarray(recall.totals.systems.value) / _truth(recall)
-        widened = self._with_variance(criterion, both, own, taken, recall)
-        return totals.with_missed_floor(widened, recall, by_recall)
+        taken = part * np.asarray(recall.totals.systems.value) / _estimated_true_facts(recall)
+        widened = self._replace_variance(criterion, both, own, taken, recall)
+        return totals.add_missed_fact_floor(widened, recall, by_recall)
 
-    def _parts(self, recall: totals.Recall, unit: str) -> tuple[_Own, Floats]:
+    def _contributions_and_derivative(
+        self, recall: totals.Recall, unit: str
+    ) -> tuple[_Own, Floats]:
         """Return the contribution of a right prediction to each system's recall, and the derivative
         of recall with respect to the true facts of the pool, r/(T + M), also if r is not printed.
         """
-        truth, values = _truth(recall), np.asarray(recall.totals.systems.value)
+        truth, values = _estimated_true_facts(recall), np.asarray(recall.totals.systems.value)
         by_share = np.full(values.size, 1 / truth)
-        own = _Own(self.arranged.data.pool, self.arranged.shares_of(unit), by_share)
+        own = _Own(self.arranged.data.pool, self.arranged.fact_shares(unit), by_share)
         return own, values / truth**2
 
     def _continuity_corrections(
@@ -104,29 +108,29 @@ class Floors:
         """
         arranged, weight = (
             self.arranged.for_criterion(criterion),
-            self.arranged.shares_of(unit).pool,
+            self.arranged.fact_shares(unit).pool,
         )
         base = self.arranged.for_criterion(self.arranged.data.base).verdicts[:, 0]
         steps = np.zeros(taken.size)
         rows = arranged.row[~np.isnan(base)]
-        if not few_left(weight, weight[rows]):
+        if not are_few_unjudged(weight, weight[rows]):
             return steps
         judged = np.zeros(weight.size, dtype=np.bool_)
         judged[rows] = True
-        if not judged.all() and half_step(weight, judged) == 0:
+        if not judged.all() and half_label_step(weight, judged) == 0:
             return steps
         for column in range(taken.size):
             moved = np.zeros(weight.size)
             support, u = own.of(column)
             moved[support.row] = u
             judged_there = np.zeros(weight.size, dtype=np.bool_)
-            judged_there[arranged.row[arranged.judged_of(column)]] = True
+            judged_there[arranged.row[arranged.is_judged_for_system(column)]] = True
             judged_there = judged & (judged_there | (moved == 0))
             each = np.nan_to_num(np.abs(moved - taken[column] * weight))  # no step without a number
-            steps[column] = half_step(each, judged_there)
+            steps[column] = half_label_step(each, judged_there)
         return steps
 
-    def _with_variance(
+    def _replace_variance(
         self,
         criterion: str,
         estimate: Estimate,
@@ -139,13 +143,15 @@ class Floors:
         the contribution `own` of a right prediction to each system's number, and the loss `taken`
         (m,) by a true fact of the pool.
         """
-        believed = self._belief(criterion, unit)
-        expected = believed.of_systems((own.of(column) for column in range(taken.size)), taken)
+        believed = self._cached_belief(criterion, unit)
+        expected = believed.variances_of_systems(
+            (own.of(column) for column in range(taken.size)), taken
+        )
         n_targets = recall.totals.pool.influence.size
         of_targets = combine_variances(
             expected, estimate.influence[:n_targets], recall.design.pi[:n_targets]
         )
-        of_documents = beyond_targets(estimate.influence, recall.design, n_targets)
+        of_documents = variance_beyond_targets(estimate.influence, recall.design, n_targets)
         variance = np.asarray(of_targets + of_documents)
         # Only the part of the documents is learnt from few of them (Satterthwaite).
         ratio = np.full(variance.size, np.inf)
@@ -158,28 +164,30 @@ class Floors:
             half_step=self._continuity_corrections(criterion, own, taken, unit),
         )
 
-    def _belief(self, criterion: str, unit: str) -> Belief:
-        if (criterion, unit) not in self._beliefs:
-            self._beliefs.clear()  # one at a time: each holds numbers of all that is predicted
-            self._beliefs[criterion, unit] = self._compute_belief(criterion, unit)
-        return self._beliefs[criterion, unit]
+    def _cached_belief(self, criterion: str, unit: str) -> Belief:
+        if (criterion, unit) not in self._belief_cache:
+            self._belief_cache.clear()  # one at a time: each holds numbers of all that is predicted
+            self._belief_cache[criterion, unit] = self._compute_belief(criterion, unit)
+        return self._belief_cache[criterion, unit]
 
     @cached_property
-    def _beliefs(self) -> dict[tuple[str, str], Belief]:
+    def _belief_cache(self) -> dict[tuple[str, str], Belief]:
         return {}
 
     def _compute_belief(self, criterion: str, unit: str) -> Belief:
         arranged, data = self.arranged.for_criterion(criterion), self.arranged.data
-        doubted = [(arranged.one_verdict(arranged.verdicts), data.g[criterion])]
+        doubted = [(arranged.mean_verdict_of_row(arranged.verdicts), data.g[criterion])]
         doubted.append((arranged.for_criterion(data.base).verdicts[:, 0], data.g[data.base]))
         return Belief(
             pi=arranged.pi,
             g=data.g[criterion],
             pool_g=data.g[data.base],
-            pool_weight=arranged.shares_of(unit).pool,
+            pool_weight=arranged.fact_shares(unit).pool,
             target=data.pool.target,
             correlation=data.rho[criterion],
-            overconfidence=max(overconfidence(label, g[arranged.row]) for label, g in doubted),
+            overconfidence=max(
+                overconfidence_factor(label, g[arranged.row]) for label, g in doubted
+            ),
         )
 
 
@@ -207,6 +215,6 @@ class _Own:
         return self.pool.support(column), added
 
 
-def _truth(recall: totals.Recall) -> float:
+def _estimated_true_facts(recall: totals.Recall) -> float:
     """Return T + M."""
     return float(recall.totals.pool.value) + float(recall.unseen.value)

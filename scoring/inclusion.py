@@ -27,7 +27,7 @@ def union_probability(*chances: Floats) -> Floats:
     return np.asarray(1 - none)
 
 
-def at_least_once(chance: Floats, n: int) -> Floats:
+def probability_at_least_once(chance: Floats, n: int) -> Floats:
     """Return the probability that an event happens at least once in n independent trials."""
     return np.asarray(1 - (1 - chance) ** n)
 
@@ -45,7 +45,9 @@ class Inclusion:
     released: float
     """Released share of the open batches: 1 if everything drawn is answered"""
 
-    def given_answers(self, u: Floats, threshold: Floats, known: Bools) -> tuple[Inclusion, Bools]:
+    def at_time_of_answers(
+        self, u: Floats, threshold: Floats, known: Bools
+    ) -> tuple[Inclusion, Bools]:
         """Return the inclusion given the answers up to a moment, and (t,) which targets were
         answered by then. Those are certain; the others have the probability of being drawn since.
 

@@ -42,7 +42,7 @@ Key = tuple[str, str, str]
 """(quantity, criterion, distribution)"""
 
 
-def about_inputs_like(
+def estimates_for_similar_inputs(
     data: Data, estimates: Mapping[Key, tuple[Estimate, Design]]
 ) -> dict[Key, tuple[Estimate, Design]]:
     """Return the weighted means, recalls and F1 of every system as estimates for inputs, or
@@ -56,14 +56,14 @@ def about_inputs_like(
     for key, (estimate, _) in estimates.items():
         quantity, criterion, kind = key
         if quantity == data.mean:
-            like[key] = _mean(arranged, code, key, estimate)
+            like[key] = _mean_over_inputs(arranged, code, key, estimate)
         elif quantity in RECALLS:
-            like[key] = _recall(arranged, code, criterion, RECALLS[quantity], estimate)
+            like[key] = _recall_over_inputs(arranged, code, criterion, RECALLS[quantity], estimate)
     for key, (both, _) in estimates.items():
         quantity, criterion, kind = key
         recall = like.get(("recall", criterion, data.unweighed))
         if quantity == "f1" and recall is not None:
-            made = totals.f1(like[data.mean, criterion, kind][0], *recall)
+            made = totals.f1_of_recall(like[data.mean, criterion, kind][0], *recall)
             like[key] = replace(made, anticipated=_own_variance(both), n=both.n), recall[1]
     return like
 
@@ -81,7 +81,9 @@ def _own_variance(estimate: Estimate) -> Floats:
     return np.maximum(estimate.variance, estimate.anticipated)
 
 
-def _mean(arranged: Centred, code: Ids, key: Key, these: Estimate) -> tuple[Estimate, Design]:
+def _mean_over_inputs(
+    arranged: Centred, code: Ids, key: Key, these: Estimate
+) -> tuple[Estimate, Design]:
     _, criterion, kind = key
     data, under = arranged.data, arranged.for_criterion(criterion)
     p, g, n_inputs = data.pool.p[kind], data.g[criterion], int(code.max()) + 1
@@ -104,14 +106,19 @@ def _mean(arranged: Centred, code: Ids, key: Key, these: Estimate) -> tuple[Esti
         each[np.searchsorted(rows, under.row[own])] += sampled[own, column]
         left = np.asarray(1.0 - np.bincount(code[rows], share, n_inputs), dtype=np.float64)
         if kind in MEANS_OF_PREDICATES:
-            each, left = _about_groups(each, data.pool.stratum[rows], code[rows]), np.ones(n_inputs)
+            each, left = (
+                _terms_about_group_means(each, data.pool.stratum[rows], code[rows]),
+                np.ones(n_inputs),
+            )
         of_inputs = np.bincount(code[rows], each, minlength=n_inputs)
         terms[:, column] = of_inputs / np.where(left > SAME, left, 1.0)
         n[column] = np.unique(code[rows[weights > 0]]).size
         judged[column] = np.unique(code[under.row[own]]).size
     terms *= np.sqrt(np.maximum(n - 1, 0) / np.maximum(n, 1))
     is_binary = _is_binary(under, verdict, known)
-    floor = _floor(under, kind, these, judged, _are_alike(verdict, known), is_binary)
+    floor = _least_variance(
+        under, kind, these, judged, _are_all_ratings_equal(verdict, known), is_binary
+    )
     noise = data.noise.get(criterion)
     if noise is None or noise.is_separable:  # else an upper bound, which is not of inputs
         floor = np.maximum(floor, _own_variance(these))
@@ -119,10 +126,12 @@ def _mean(arranged: Centred, code: Ids, key: Key, these: Estimate) -> tuple[Esti
     joined = bool(data.input.size) and is_binary and not is_duel
     apart = _least_difference_terms(data.pool.member, n) if joined else np.zeros((0, n.size))
     freedom = np.maximum(judged - 1.0, 0.0)
-    return _estimate(these, np.concatenate([terms, apart]), terms, floor, judged, freedom)
+    return _estimate_from_terms(
+        these, np.concatenate([terms, apart]), terms, floor, judged, freedom
+    )
 
 
-def _estimate(
+def _estimate_from_terms(
     these: Estimate, rows: Floats, terms: Floats, floor: Floats, n: Floats, freedom: Floats
 ) -> tuple[Estimate, Design]:
     influence = rows / np.sqrt(1 - HALF)
@@ -138,7 +147,7 @@ def _estimate(
     return like, Design(np.full(influence.shape[0], HALF))
 
 
-def _about_groups(each: Floats, group: Ids, code: Ids) -> Floats:
+def _terms_about_group_means(each: Floats, group: Ids, code: Ids) -> Floats:
     """Return terms relative to the mean of their own group, each divided by the share of the group
     without its input. A group within a single input has no known variance: it counts as a part of
     that input.
@@ -151,13 +160,13 @@ def _about_groups(each: Floats, group: Ids, code: Ids) -> Floats:
     return np.where(left > 0, (each - mean[group]) / np.where(left > 0, left, 1.0), each)
 
 
-def _recall(
+def _recall_over_inputs(
     arranged: Centred, code: Ids, criterion: str, unit: str, these: Estimate
 ) -> tuple[Estimate, Design]:
     data, pool = arranged.data, arranged.data.pool
     found = arranged.recall(criterion, unit=unit)
     assert found is not None and data.facts is not None
-    share, D = arranged.shares_of(unit), data.facts.n_documents
+    share, D = arranged.fact_shares(unit), data.facts.n_documents
     truth = float(found.totals.pool.value) + float(found.unseen.value)
     r = np.asarray(found.totals.systems.value) / truth
     read = _document_codes(data, np.array(data.documents.documents, dtype=np.int64))
@@ -165,7 +174,7 @@ def _recall(
     n_targets = found.totals.pool.influence.size
     of_target = np.zeros(pool.target_id.size, dtype=np.int64)
     of_target[pool.target] = code
-    drawn = _by_input(of_target[arranged.for_criterion(criterion).targets[0]], n_known)
+    drawn = _input_indicator(of_target[arranged.for_criterion(criterion).targets[0]], n_known)
     influence = found.recall.influence
     terms = drawn @ influence[:n_targets]
     guessed = np.bincount(code, share.pool * data.g[data.base], minlength=n_known)
@@ -181,16 +190,18 @@ def _recall(
     rest = np.sqrt(max(D - n_known, 0)) * unread
     terms = np.concatenate([terms + unread, rest[None, :]]) * np.sqrt(D / max(D - 1, 1))
     freedom = np.minimum(these.degrees_of_freedom, D - 1)
-    return _estimate(these, terms, terms, _own_variance(these), np.asarray(these.n), freedom)
+    return _estimate_from_terms(
+        these, terms, terms, _own_variance(these), np.asarray(these.n), freedom
+    )
 
 
-def _by_input(code: Ids, n: int) -> Matrix:
+def _input_indicator(code: Ids, n: int) -> Matrix:
     """Return (n, u): 1 if an instance belongs to an input."""
     entries = np.ones(code.size)
     return sparse.csr_array((entries, (code, np.arange(code.size))), shape=(n, code.size))
 
 
-def _are_alike(verdict: Floats, known: Bools) -> Bools:
+def _are_all_ratings_equal(verdict: Floats, known: Bools) -> Bools:
     """Return (m,) whether all ratings of a system are equal."""
     low = np.where(known, verdict, np.inf).min(axis=0, initial=np.inf)
     high = np.where(known, verdict, -np.inf).max(axis=0, initial=-np.inf)
@@ -206,7 +217,7 @@ def _is_binary(under: Centred, verdict: Floats, known: Bools) -> bool:
     return bool(whole.all() or (np.unique(value.round(9)).size <= 2 and (n == 1).all()))
 
 
-def _floor(
+def _least_variance(
     under: Centred, kind: str, these: Estimate, judged: np.ndarray, alike: Bools, is_binary: bool
 ) -> Floats:
     """Return (m,) a lower bound of the variance: for ratings with two values, the variance of such
@@ -233,14 +244,14 @@ def _least_difference_terms(member: Matrix, n: np.ndarray) -> Floats:
     return np.asarray((np.arange(n.size)[:, None] == first) * np.sqrt(0.5) / (n + 2))
 
 
-def remaining_variance(p: Floats, g: Floats, error: Floats) -> float:
+def variance_once_all_judged(p: Floats, g: Floats, error: Floats) -> float:
     """Return the expected variance of one system's mean for inputs like these when all is judged,
     from its weights, the guesses and their squared errors: Σ p² ((g − ḡ)² + v).
     """
     return float(p**2 @ ((g - p @ g / max(p.sum(), SAME)) ** 2 + error))
 
 
-def expected_variance(data: Data, key: Key, these: Estimate) -> Floats:
+def expected_variance_of_means(data: Data, key: Key, these: Estimate) -> Floats:
     """Return (m,) the variance of each system's mean that the model expects, to compare with the
     realised one: for inputs like these if the track has inputs.
     """
@@ -255,5 +266,5 @@ def expected_variance(data: Data, key: Key, these: Estimate) -> Floats:
     left = np.zeros(sampled.size)
     for column in range(left.size):
         rows, p = data.pool.of(kind, column)
-        left[column] = remaining_variance(p, g[rows], error[rows])
+        left[column] = variance_once_all_judged(p, g[rows], error[rows])
     return sampled + left

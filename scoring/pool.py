@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from estimators.sums import Support, present
+from estimators.sums import Support, occurring_codes
 from scoring.arrays import Floats, Ids, Matrix
 
 
@@ -57,7 +57,7 @@ class Pool:
     text: Matrix | None = None
     """(u, words) the weights of words in each text, if the model compares texts"""
     by_system: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    """Cached result of `arranged` for all tables; empty: computed when needed"""
+    """Cached result of `columns_as_arrays` for all tables; empty: computed when needed"""
     fixed: tuple[Any, ...] = ()
     """The state that determines all of this except the scores, its track first; empty if it may
     change
@@ -87,22 +87,22 @@ class Pool:
 
     def columns(self, kind: str) -> sparse.csc_array:
         """Return the probabilities of a distribution, system by system."""
-        if kind not in self._columns:
-            self._columns.clear()  # one at a time: each is as large as all that is predicted
-            self._columns[kind] = self._of_columns(kind)
-        return self._columns[kind]
+        if kind not in self._column_cache:
+            self._column_cache.clear()  # one at a time: each is as large as all that is predicted
+            self._column_cache[kind] = self._columns_uncached(kind)
+        return self._column_cache[kind]
 
-    def _of_columns(self, kind: str) -> sparse.csc_array:
+    def _columns_uncached(self, kind: str) -> sparse.csc_array:
         table = self.p[kind]
         if not _at_same_places(table, next(iter(self.p.values()))):
             return sparse.csc_array(table)
-        order = self._by_column
+        order = self._column_order
         return sparse.csc_array(
             (table.data[order.data], order.indices, order.indptr), shape=table.shape
         )
 
     @property
-    def is_even(self) -> bool:
+    def has_equal_supports(self) -> bool:
         """Return whether all distributions give a positive weight to the same predictions, namely
         all. Then a system's `support` is where its `columns` have entries.
         """
@@ -111,12 +111,12 @@ class Pool:
     def support(self, column: int) -> Support:
         """Return the rows that one submission predicts, and which of them share a target."""
         if column not in self._support_by_column:
-            self._support_by_column[column] = self._support(column)
+            self._support_by_column[column] = self._make_support(column)
         return self._support_by_column[column]
 
-    def _support(self, column: int) -> Support:
+    def _make_support(self, column: int) -> Support:
         if not self.by_system:
-            return Support.of(self.predicted(column), self.target)
+            return Support.from_rows(self.predicted(column), self.target)
         kept = self.by_system
         begin, end = kept["begin"][column : column + 2]
         several_begin, several_end = kept["several begin"][column : column + 2]
@@ -137,14 +137,14 @@ class Pool:
     def weight(self, kind: str, column: int) -> Floats:
         """Return (n,) the probabilities of one submission at the rows of its support."""
         rows, p = self.of(kind, column)
-        return p if self.is_even else spread(rows, p, self.support(column).row)
+        return p if self.has_equal_supports else values_at_rows(rows, p, self.support(column).row)
 
     def weighted_rows(self, kind: str, column: int) -> tuple[Support, Floats]:
         """Return the rows to which a distribution gives a weight, and their probabilities."""
         rows, p = self.of(kind, column)
-        if self.is_even:
+        if self.has_equal_supports:
             return self.support(column), p
-        return Support.of(rows[p > 0], self.target), p[p > 0]
+        return Support.from_rows(rows[p > 0], self.target), p[p > 0]
 
     @cached_property
     def stratum_of_target(self) -> Ids:
@@ -156,15 +156,15 @@ class Pool:
         )  # of a slice not every target has a row
         has_row = np.flatnonzero(first_row >= 0)
         of_them = self.stratum[first_row[has_row]]
-        code_of_target[has_row] = present(of_them, int(of_them.max(initial=-1)) + 1)[1]
+        code_of_target[has_row] = occurring_codes(of_them, int(of_them.max(initial=-1)) + 1)[1]
         return code_of_target
 
     @cached_property
-    def _columns(self) -> dict[str, sparse.csc_array]:
+    def _column_cache(self) -> dict[str, sparse.csc_array]:
         return {}
 
     @cached_property
-    def _by_column(self) -> sparse.csc_array:
+    def _column_order(self) -> sparse.csc_array:
         """Return the position of each entry of the first table, system by system."""
         table = next(iter(self.p.values()))
         places = np.arange(table.data.size, dtype=np.int32)
@@ -223,10 +223,10 @@ class Pool:
 
     def by_target(self, kind: str) -> Matrix:
         """Return (t, m): Σ_{x∈τ} p_i(x)."""
-        return sparse.csr_array(self._chooser @ self.p[kind])
+        return sparse.csr_array(self._target_indicator @ self.p[kind])
 
     @property
-    def _chooser(self) -> Matrix:
+    def _target_indicator(self) -> Matrix:
         """Return (t, u): 1 if the instance is about the target."""
         shape = (self.target_id.size, self.instance.size)
         return sparse.csr_array(
@@ -234,7 +234,7 @@ class Pool:
         )
 
 
-def spread(rows: Ids, values: Floats, wanted: Ids) -> Floats:
+def values_at_rows(rows: Ids, values: Floats, wanted: Ids) -> Floats:
     """Return the values of some ascending rows at the wanted rows; 0 at others."""
     place = np.minimum(np.searchsorted(rows, wanted), max(rows.size - 1, 0))
     return (
@@ -257,12 +257,12 @@ def _positive_entries(p: Matrix) -> Matrix:
     return positive
 
 
-def arranged(pool: Pool) -> dict[str, NDArray[Any]]:
+def columns_as_arrays(pool: Pool) -> dict[str, NDArray[Any]]:
     """Return the probabilities of a pool system by system: `p NAME` at `row` from each system's
     `begin` on; and which rows share a target, as in `Support`. Empty if distributions give a weight
     to different predictions.
     """
-    if not pool.is_even:
+    if not pool.has_equal_supports:
         return {}
     supports = [pool.support(column) for column in range(len(pool.systems))]
     arrays = {f"p {kind}": pool.columns(kind).data for kind in pool.p}

@@ -13,7 +13,7 @@ from estimators.anticipated import f1_weights
 from estimators.bootstrap import bootstrap
 from estimators.estimate import Estimate
 from estimators.joint import (
-    f1,
+    joint_f1,
     joint_precision,
     joint_recall,
     joint_terms,
@@ -32,7 +32,7 @@ RESAMPLES, SEED = 1000, 20_180_715
 """Settings of the published bootstrap; the same labels always give the same interval"""
 
 
-def precision(data: Data, draws: Draws, criterion: str, method: str) -> Estimate:
+def published_precision(data: Data, draws: Draws, criterion: str, method: str) -> Estimate:
     """Return the precision of every system under a distribution, from the draws of that
     distribution.
     """
@@ -43,7 +43,7 @@ def precision(data: Data, draws: Draws, criterion: str, method: str) -> Estimate
     return _with_variance_floor(joint_precision(draws.P, draws.owner, f, draws.overlap, ddof=1))
 
 
-def bootstrapped(
+def bootstrap_intervals(
     data: Data, draws: Draws, wanted: Sequence[tuple[str, str]]
 ) -> dict[tuple[str, str], tuple[Floats, Floats]]:
     """Return (criterion, method) -> (m,) and (m,) the ends of the published 80 % interval of every
@@ -54,7 +54,7 @@ def bootstrapped(
     m = len(data.systems)
     parts: dict[bytes, list[tuple[tuple[str, str], Floats]]] = {}
     for criterion, method in wanted:
-        labelled, terms = _terms(data, draws, criterion, method)
+        labelled, terms = _draw_terms(data, draws, criterion, method)
         parts.setdefault(labelled.tobytes(), []).append(((criterion, method), terms))
     ends = {}
     for mask, of_mask in parts.items():  # estimates from the same draws use the same resamples
@@ -72,13 +72,13 @@ def bootstrapped(
             low, high = (np.asarray(end) for end in resampled.confidence_interval(0.8))
         for number, (key, _) in enumerate(of_mask):
             mine = slice(m * number, m * (number + 1))
-            value = np.asarray(precision(data, draws, *key).value)
+            value = np.asarray(published_precision(data, draws, *key).value)
             is_told = ~np.isnan(value)
             ends[key] = np.where(is_told, low[mine], np.nan), np.where(is_told, high[mine], np.nan)
     return ends
 
 
-def _terms(data: Data, draws: Draws, criterion: str, method: str) -> tuple[Bools, Floats]:
+def _draw_terms(data: Data, draws: Draws, criterion: str, method: str) -> tuple[Bools, Floats]:
     """Return (n,) whether each draw has a label, and (k, m) the term of each labelled draw in the
     precision of every system.
     """
@@ -94,7 +94,7 @@ def _terms(data: Data, draws: Draws, criterion: str, method: str) -> tuple[Bools
     return labelled, is_own * own[labelled, None] / np.maximum(is_own.sum(axis=0), 1)
 
 
-def recall(data: Data, criterion: str) -> Estimate | None:
+def published_recall(data: Data, criterion: str) -> Estimate | None:
     """Return the recall of every system: the annotators' share of the facts in the annotated
     documents, times the system's share of the true facts among all draws. None without two
     annotated documents.
@@ -102,7 +102,7 @@ def recall(data: Data, criterion: str) -> Estimate | None:
     All draws of all distributions are used, each with its own probability: every (distribution,
     system) is a source. NaN for systems that have not entered.
     """
-    read = read_uniformly(data)
+    read = facts_of_uniform_documents(data)
     if read is None or not data.draws:
         return None
     facts, uniform, n_annotated = read
@@ -145,10 +145,10 @@ def has_entered(data: Data) -> Bools:
     share.
     """
     assert data.facts is not None
-    return ~Shares.of_facts(data.pool, data.facts, once=True).uncounted
+    return ~Shares.of_facts(data.pool, data.facts, once=True).has_uncounted_facts
 
 
-def read_uniformly(data: Data) -> tuple[Facts, Bools, int] | None:
+def facts_of_uniform_documents(data: Data) -> tuple[Facts, Bools, int] | None:
     """Return the facts, which of them were found in uniformly drawn documents, as published (the
     first of two stages), and the number of these documents; None with fewer than two.
     """
@@ -170,7 +170,7 @@ def simple_recall(data: Data, criterion: str) -> Estimate | None:
 
     NaN if a mention's verdict is still open.
     """
-    read = read_uniformly(data)
+    read = facts_of_uniform_documents(data)
     if read is None:
         return None
     facts, uniform, n_annotated = read
@@ -224,18 +224,18 @@ def _predictions_of_facts(
     return np.asarray(by_code[np.where(is_there, row, codes.size)]), decided
 
 
-def simple_f1(precision: Estimate, recall: Estimate) -> Estimate:
+def simple_f1_estimate(precision: Estimate, recall: Estimate) -> Estimate:
     """Return F1 of simple precision and simple recall, which are based on different samples: draws,
     and documents.
     """
     nothing = np.zeros_like(np.asarray(recall.value))
     a = np.vstack([np.sqrt(precision.variance), nothing])
     b = np.vstack([nothing, np.sqrt(recall.variance)])
-    both = f1(replace(precision, influence=a), replace(recall, influence=b))
-    return with_floors(both, precision, recall)
+    both = joint_f1(replace(precision, influence=a), replace(recall, influence=b))
+    return f1_with_floors(both, precision, recall)
 
 
-def with_floors(both: Estimate, precision: Estimate, recall: Estimate) -> Estimate:
+def f1_with_floors(both: Estimate, precision: Estimate, recall: Estimate) -> Estimate:
     """Return F1 with the additions of the variance floors of precision and recall."""
     by_precision, by_recall = f1_weights(precision, recall)
     floor = by_precision**2 * np.maximum(precision.anticipated - precision.variance, 0.0)

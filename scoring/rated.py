@@ -12,7 +12,12 @@ import numpy as np
 
 from estimators.design import Design
 from estimators.estimate import Estimate
-from estimators.ratings import judge_effect, rating_design, with_judges, with_rating_noise
+from estimators.ratings import (
+    add_judge_effect,
+    estimate_with_rating_noise,
+    judge_effect,
+    rating_design,
+)
 from scoring.data import Data
 from scoring.default import Centred
 
@@ -34,20 +39,20 @@ def add_rating_noise(
     if noise is None:
         return estimate, under.design
     p = arranged.data.pool.p[kind][under.row].toarray()
-    count = noise.per_mean(under.at)
+    count = noise.ratings_per_mean(under.at)
     member = arranged.data.pool.member[arranged.data.judged].toarray() > 0
-    variance = noise.variances(member, arranged.data.f[criterion])[under.at]
+    variance = noise.rating_variances(member, arranged.data.f[criterion])[under.at]
     target, design = under.targets[1], under.design
     sign = np.broadcast_to(noise.sign(under.at), p.shape)
 
-    widened = with_rating_noise(
+    widened = estimate_with_rating_noise(
         estimate,
         p,
         under.row_pi,
         count,
         variance,
         sign=sign,
-        freedom=noise.freedom,
+        freedom=noise.degrees_of_freedom,
         target=target,
         design=design,
     )
@@ -61,8 +66,8 @@ def add_judge_effects(
     second cluster in their variance.
 
     People who rate many outputs have different mean levels, so the ratings of one person are
-    correlated (`estimators.ratings.with_judges`). For unknown people nothing is added. Influences
-    are unchanged: in a difference of systems with the same judges their levels cancel.
+    correlated (`estimators.ratings.add_judge_effect`). For unknown people nothing is added.
+    Influences are unchanged: in a difference of systems with the same judges their levels cancel.
     """
     arranged = Centred(data)
     crossed_of: dict[tuple[str, str, str], Estimate] = {}
@@ -80,7 +85,7 @@ def add_judge_effects(
         effect = judge_effect(residual, judge, row)
         if effect.n_judges < FEWEST_JUDGES:
             continue  # the number holds for these judges only
-        crossed_of[quantity, criterion, kind] = with_judges(
+        crossed_of[quantity, criterion, kind] = add_judge_effect(
             estimate, p, under.row_pi, judge, row, effect, count=noise.count[under.at]
         ).estimate
     return crossed_of

@@ -53,25 +53,25 @@ class BadRelease(Exception):
 
 def with_checksum(row: Mapping[str, Any]) -> Row:
     """Return the row with its checksum."""
-    return {**row, CHECK: _check(row)}
+    return {**row, CHECK: _row_checksum(row)}
 
 
 def is_altered(row: Mapping[str, Any]) -> bool:
     """Return whether a row's checksum does not match its content."""
-    return row.get(CHECK) != _check({name: row[name] for name in row if name != CHECK})
+    return row.get(CHECK) != _row_checksum({name: row[name] for name in row if name != CHECK})
 
 
-def _check(row: Mapping[str, Any]) -> str:
+def _row_checksum(row: Mapping[str, Any]) -> str:
     text = json.dumps(row, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _number(value: float) -> float | None:
+def _number_or_null(value: float) -> float | None:
     """Return a number for JSON; an unknown one is null."""
     return None if math.isnan(value) else float(value)
 
 
-def _float(value: float | None) -> float:
+def _float_or_nan(value: float | None) -> float:
     return math.nan if value is None else value
 
 
@@ -89,7 +89,7 @@ def release_metadata(data: Data, checks: Checks | None) -> Row:
         "mean": data.mean,
         "correlation": data.rho,
         "unaided_correlation": {name: guesses.rho for name, guesses in data.unaided.items()},
-        "noise": {name: _number(noise.variance) for name, noise in data.noise.items()},
+        "noise": {name: _number_or_null(noise.variance) for name, noise in data.noise.items()},
         "scorers": data.pool.scorers,
         "released": data.inclusion.released,
         "closed_documents": data.closed_documents,
@@ -110,23 +110,23 @@ def data_tables(data: Data, checks: Checks | None = None) -> dict[str, Iterable[
     replacement, which are part of the history of all draws.
     """
     return {
-        "targets": _targets(data),
-        "instances": _instances(data),
-        "predictions": _predictions(data.pool),
-        "labels": _labels(data),
-        "ratings": _ratings(data),
-        "metrics": _metrics(data.pool),
+        "targets": _target_rows(data),
+        "instances": _instance_rows(data),
+        "predictions": _prediction_rows(data.pool),
+        "labels": _label_rows(data),
+        "ratings": _rating_rows(data),
+        "metrics": _metric_rows(data.pool),
         "documents": _document_rows(data),
-        "facts": _facts(data.facts),
-        "checks": _checks(data, checks),
-        "checked": _checked(data, checks),
+        "facts": _fact_rows(data.facts),
+        "checks": _check_rows(data, checks),
+        "checked": _expert_answer_rows(data, checks),
     }
 
 
-def _targets(data: Data) -> Iterator[Row]:
+def _target_rows(data: Data) -> Iterator[Row]:
     now = data.inclusion
     columns = {
-        "u": rounded(data),
+        "u": rounded_random_numbers(data),
         "asked": now.asked,
         "threshold": now.threshold,
         "drawn": now.drawn,
@@ -136,7 +136,7 @@ def _targets(data: Data) -> Iterator[Row]:
         yield {"target": target, **_row_from_columns(columns, place)}
 
 
-def rounded(data: Data) -> Floats:
+def rounded_random_numbers(data: Data) -> Floats:
     """Return (t,) a substitute for the random number of each target that lies on the same side of
     its threshold.
 
@@ -151,7 +151,7 @@ def _row_from_columns(columns: Mapping[str, NDArray[Any]], place: int) -> Row:
     return {name: column[place].item() for name, column in columns.items()}
 
 
-def _instances(data: Data) -> Iterator[Row]:
+def _instance_rows(data: Data) -> Iterator[Row]:
     pool, facts = data.pool, data.facts
     columns: dict[str, NDArray[Any]] = {"stratum": pool.stratum}
     columns |= {INPUT: data.input} if data.input.size else {}
@@ -180,7 +180,7 @@ def _instances(data: Data) -> Iterator[Row]:
         yield row
 
 
-def _predictions(pool: Pool) -> Iterator[Row]:
+def _prediction_rows(pool: Pool) -> Iterator[Row]:
     stored = sparse.csr_array(pool.confidence)
     tables_ = {f"p_{kind}": sparse.csr_array(p) for kind, p in pool.p.items()}
     pattern = sum(
@@ -201,15 +201,15 @@ def _stored_indicator(table: Matrix) -> Matrix:
     return indicator
 
 
-def _labels(data: Data) -> Iterator[Row]:
+def _label_rows(data: Data) -> Iterator[Row]:
     for number, row in enumerate(data.judged.tolist()):
         label: Row = {"instance": int(data.pool.instance[row])}
         for criterion, verdicts in data.f.items():
-            label[criterion] = _verdict(verdicts[number], data.systems)
+            label[criterion] = _common_or_by_system(verdicts[number], data.systems)
         for criterion, noise in data.noise.items():
             label[f"ratings_{criterion}"] = int(noise.count[number])
             if noise.within is not None:
-                label[f"within_{criterion}"] = _number(noise.within[number])
+                label[f"within_{criterion}"] = _number_or_null(noise.within[number])
             if noise.lowers is not None:
                 label[LOWERS] = [
                     data.systems[column] for column in np.flatnonzero(noise.lowers[number])
@@ -217,14 +217,18 @@ def _labels(data: Data) -> Iterator[Row]:
         yield label
 
 
-def _verdict(verdicts: Floats, systems: list[int]) -> float | dict[str, float | None] | None:
+def _common_or_by_system(
+    verdicts: Floats, systems: list[int]
+) -> float | dict[str, float | None] | None:
     """Return one number if it is the same for all systems; otherwise one for each system."""
     if np.isnan(verdicts).all() or (verdicts == verdicts[0]).all():
-        return _number(verdicts[0])
-    return {str(system): _number(value) for system, value in zip(systems, verdicts, strict=True)}
+        return _number_or_null(verdicts[0])
+    return {
+        str(system): _number_or_null(value) for system, value in zip(systems, verdicts, strict=True)
+    }
 
 
-def _ratings(data: Data) -> Iterator[Row]:
+def _rating_rows(data: Data) -> Iterator[Row]:
     for criterion, noise in data.noise.items():
         single = noise.single
         for judged_row, judge, value in zip(
@@ -234,7 +238,7 @@ def _ratings(data: Data) -> Iterator[Row]:
             yield {"criterion": criterion, "instance": instance, "judge": judge, "value": value}
 
 
-def _metrics(pool: Pool) -> Iterator[Row]:
+def _metric_rows(pool: Pool) -> Iterator[Row]:
     for column, scorer in enumerate(pool.scorers):
         for row in np.flatnonzero(~np.isnan(pool.scores[:, column])).tolist():
             score = float(pool.scores[row, column])
@@ -253,7 +257,7 @@ def _document_rows(data: Data) -> Iterator[Row]:
         }
 
 
-def _facts(facts: Facts | None) -> Iterator[Row]:
+def _fact_rows(facts: Facts | None) -> Iterator[Row]:
     if facts is None:
         return
     for place in range(facts.found.size):
@@ -267,7 +271,7 @@ def _facts(facts: Facts | None) -> Iterator[Row]:
         }
 
 
-def _checks(data: Data, checks: Checks | None) -> Iterator[Row]:
+def _check_rows(data: Data, checks: Checks | None) -> Iterator[Row]:
     """Yield each judged target with the rounds that could draw it, and their probabilities."""
     if checks is None:
         return
@@ -282,7 +286,7 @@ def _checks(data: Data, checks: Checks | None) -> Iterator[Row]:
         }
 
 
-def _checked(data: Data, checks: Checks | None) -> Iterator[Row]:
+def _expert_answer_rows(data: Data, checks: Checks | None) -> Iterator[Row]:
     """Yield the experts' answers about the judgments that they checked."""
     if checks is None:
         return
@@ -290,7 +294,7 @@ def _checked(data: Data, checks: Checks | None) -> Iterator[Row]:
     for judged_row in np.flatnonzero(asked).tolist():
         row: Row = {"instance": int(data.pool.instance[data.judged[judged_row]])}
         for criterion, verdicts in checks.f.items():
-            row[criterion] = _verdict(verdicts[judged_row], data.systems)
+            row[criterion] = _common_or_by_system(verdicts[judged_row], data.systems)
         yield row
 
 
@@ -423,8 +427,8 @@ class _Reader:
         self.column = {system: column for column, system in enumerate(self.systems)}
         self.instances = release.columns("instances")
         self.targets = release.columns("targets")
-        self.instance = _ids(self.instances["instance"])
-        self.target_id = _ids(self.targets["target"])
+        self.instance = _as_ids(self.instances["instance"])
+        self.target_id = _as_ids(self.targets["target"])
 
     def data(self) -> Data:
         metadata, pool = self.told, self.pool()
@@ -433,14 +437,14 @@ class _Reader:
         shown = [row["takes_part"] for _, row in self.release.lines("systems")]
         return Data(
             pool=pool,
-            shown=_bools(shown),
+            shown=_as_bools(shown),
             judged=judged,
             f=f,
             draws=self.draws(pool),
             inclusion=Inclusion(
-                asked=_floats(self.targets["asked"]),
-                drawn=_bools(self.targets["drawn"]),
-                threshold=_floats(self.targets["threshold"]),
+                asked=_as_floats(self.targets["asked"]),
+                drawn=_as_bools(self.targets["drawn"]),
+                threshold=_as_floats(self.targets["threshold"]),
                 released=metadata["released"],
             ),
             g=self.by_criterion("g_"),
@@ -450,12 +454,12 @@ class _Reader:
             facts=self.facts(missed),
             documents=documents,
             closed_documents=metadata["closed_documents"],
-            mark=_floats(self.targets["mark"]),
+            mark=_as_floats(self.targets["mark"]),
             noise=noise,
             found_also=metadata["found_also"],
             mean=metadata["mean"],
             error=self.by_criterion("error_"),
-            input=_ids(self.instances.get(INPUT, [])),
+            input=_as_ids(self.instances.get(INPUT, [])),
             population=metadata.get("population", LIKE if INPUT in self.instances else ""),
             unaided=self.unaided(),
         )
@@ -464,14 +468,14 @@ class _Reader:
         """Return the rows of instances in the pool. Raises KeyError for an instance that is not in
         it.
         """
-        return _positions(self.instance, instances, "instance")
+        return _positions_among(self.instance, instances, "instance")
 
     def positions_of_targets(self, targets: Iterable[int]) -> Ids:
-        return _positions(self.target_id, targets, "target")
+        return _positions_among(self.target_id, targets, "target")
 
     def by_criterion(self, prefix: str) -> dict[str, Floats]:
         return {
-            name.removeprefix(prefix): _floats(values)
+            name.removeprefix(prefix): _as_floats(values)
             for name, values in self.instances.items()
             if name.startswith(prefix)
         }
@@ -479,11 +483,11 @@ class _Reader:
     def pool(self) -> Pool:
         predictions = self.release.columns("predictions")
         row = self.rows_of(predictions["instance"])
-        column = _ids([self.column[system] for system in predictions["system"]])
+        column = _as_ids([self.column[system] for system in predictions["system"]])
         shape = (self.instance.size, len(self.systems))
 
-        def table(name: str) -> Matrix:
-            return sparse.csr_array((_floats(predictions[name]), (row, column)), shape=shape)
+        def probability_table(name: str) -> Matrix:
+            return sparse.csr_array((_as_floats(predictions[name]), (row, column)), shape=shape)
 
         nothing = np.zeros(self.instance.size, dtype=np.int64)
         return Pool(
@@ -492,14 +496,14 @@ class _Reader:
             instance=self.instance,
             target=self.positions_of_targets(self.instances["target"]),
             target_id=self.target_id,
-            u=_floats(self.targets["u"]),
-            document=_ids(self.instances.get("document", nothing)),
-            stratum=_ids(self.instances["stratum"]),
+            u=_as_floats(self.targets["u"]),
+            document=_as_ids(self.instances.get("document", nothing)),
+            stratum=_as_ids(self.instances["stratum"]),
             types=np.full(self.instance.size, ""),
             subject=nothing,
             object=nothing,
-            p={kind: table(f"p_{kind}") for kind in self.told["distributions"]},
-            confidence=table("confidence"),
+            p={kind: probability_table(f"p_{kind}") for kind in self.told["distributions"]},
+            confidence=probability_table("confidence"),
             scorers=self.told["scorers"],
             scores=self.metric_scores(),
         )
@@ -519,8 +523,8 @@ class _Reader:
         judged = self.rows_of(stored.get("instance", []))
         noise = {
             criterion: Noise(
-                _ids(stored.get(f"ratings_{criterion}", [])),
-                _float(variance),
+                _as_ids(stored.get(f"ratings_{criterion}", [])),
+                _float_or_nan(variance),
                 self.single_ratings(criterion, judged),
                 self.read_second_texts(stored),
                 self.within(criterion, stored),
@@ -534,7 +538,7 @@ class _Reader:
         without it.
         """
         told = stored.get(f"within_{criterion}")
-        return None if told is None else _floats(told)
+        return None if told is None else _as_floats(told)
 
     def read_second_texts(self, stored: Mapping[str, list[Any]]) -> Bools | None:
         """Return (n, m) the part of `Noise` about labels of two texts; None if each label is about
@@ -553,16 +557,16 @@ class _Reader:
             for row, verdict in enumerate(column):
                 if isinstance(verdict, dict):
                     verdicts_of[criterion][row] = [
-                        _float(verdict[str(system)]) for system in self.systems
+                        _float_or_nan(verdict[str(system)]) for system in self.systems
                     ]
                 else:
-                    verdicts_of[criterion][row] = _float(verdict)
+                    verdicts_of[criterion][row] = _float_or_nan(verdict)
         return verdicts_of
 
     def checks(self, data: Data) -> Checks:
         once, stored = self.told["checks"], self.release.columns("checks")
         answered = self.release.columns("checked")
-        judged_rows = _positions(
+        judged_rows = _positions_among(
             data.judged, self.rows_of(answered.get("instance", [])), "judged row"
         )
         f = {}
@@ -571,12 +575,12 @@ class _Reader:
             f[criterion][judged_rows] = verdicts
         return Checks(
             target=self.positions_of_targets(stored["target"]),
-            rounds=_ids(once["rounds"]),
+            rounds=_as_ids(once["rounds"]),
             pi=np.array(stored["pi"], dtype=np.float64).T,
             e=np.array(stored["chance"], dtype=np.float64).T,
-            checked=_bools(stored["checked"]),
-            by_crowd=_bools(stored["by_crowd"]),
-            imported=_bools(stored.get("imported", [False] * len(stored["target"]))),
+            checked=_as_bools(stored["checked"]),
+            by_crowd=_as_bools(stored["by_crowd"]),
+            imported=_as_bools(stored.get("imported", [False] * len(stored["target"]))),
             f=f,
             since=np.isin(self.systems, once["judged_before_the_last"]),
         )
@@ -585,14 +589,14 @@ class _Reader:
         ratings = [row for _, row in self.release.lines("ratings") if row["criterion"] == criterion]
         place = {row: place for place, row in enumerate(judged.tolist())}
         return SingleRatings(
-            _ids(
+            _as_ids(
                 [
                     place[row]
                     for row in self.rows_of(rating["instance"] for rating in ratings).tolist()
                 ]
             ),
-            _ids([row["judge"] for row in ratings]),
-            _floats([row["value"] for row in ratings]),
+            _as_ids([row["judge"] for row in ratings]),
+            _as_floats([row["value"] for row in ratings]),
         )
 
     def draws(self, pool: Pool) -> dict[str, Draws]:
@@ -602,9 +606,9 @@ class _Reader:
         for kind, p in pool.p.items():
             mine = [row for row in drawn if row["distribution"] == kind]
             if mine:
-                times = _ids([row["times"] for row in mine])
+                times = _as_ids([row["times"] for row in mine])
                 row = np.repeat(self.rows_of(draw["instance"] for draw in mine), times)
-                owner = np.repeat(_ids([self.column[draw["system"]] for draw in mine]), times)
+                owner = np.repeat(_as_ids([self.column[draw["system"]] for draw in mine]), times)
                 overlap = np.asarray((p.T @ p).toarray())
                 draws_of[kind] = Draws(kind, row, owner, p[row].toarray(), overlap)
         return draws_of
@@ -617,9 +621,9 @@ class _Reader:
             Annotated(
                 [row["document"] for row in records],
                 [row["document"] for row in records if row["first"]],
-                None if uniform else _floats(chance),
+                None if uniform else _as_floats(chance),
             ),
-            _ids([row["missed"] for row in records]),
+            _as_ids([row["missed"] for row in records]),
         )
 
     def facts(self, missed: Ids) -> Facts | None:
@@ -634,18 +638,18 @@ class _Reader:
             zip(stored.get("subject_link", []), stored.get("object_link", []), strict=True)
         )
         return Facts(
-            fact=_ids(instances["fact"]),
-            in_scope=_bools(instances["in_scope"]),
-            pool_weight=_floats(instances["pool_weight"]),
+            fact=_as_ids(instances["fact"]),
+            in_scope=_as_bools(instances["in_scope"]),
+            pool_weight=_as_floats(instances["pool_weight"]),
             predicted=predicted,
-            document=_ids(stored.get("document", [])),
-            stratum=_ids(stored.get("predicate", [])),
-            found=_bools(stored.get("found", [])),
+            document=_as_ids(stored.get("document", [])),
+            stratum=_as_ids(stored.get("predicate", [])),
+            found=_as_bools(stored.get("found", [])),
             n_annotated=once["n_annotated"],
             n_documents=once["n_documents"],
-            inside=_ids(instances["inside"]),
-            marked=_bools(instances["marked"]),
-            code=_ids(stored.get("fact", [])),
+            inside=_as_ids(instances["inside"]),
+            marked=_as_bools(instances["marked"]),
+            code=_as_ids(stored.get("fact", [])),
             links=np.array(links, dtype=np.str_).reshape(-1, 2),
             missed=missed,
         )
@@ -658,23 +662,23 @@ class _Reader:
         }
 
 
-def _ids(values: Iterable[Any]) -> Ids:
+def _as_ids(values: Iterable[Any]) -> Ids:
     return np.array(list(values), dtype=np.int64)
 
 
-def _floats(values: Iterable[Any]) -> Floats:
-    return np.array([_float(value) for value in values], dtype=np.float64)
+def _as_floats(values: Iterable[Any]) -> Floats:
+    return np.array([_float_or_nan(value) for value in values], dtype=np.float64)
 
 
-def _bools(values: Iterable[Any]) -> Bools:
+def _as_bools(values: Iterable[Any]) -> Bools:
     return np.array(list(values), dtype=np.bool_)
 
 
-def _positions(ascending: Ids, wanted: Iterable[int], kind: str) -> Ids:
+def _positions_among(ascending: Ids, wanted: Iterable[int], kind: str) -> Ids:
     """Return the position of each number among ascending ones. Raises KeyError for a
     missing one.
     """
-    numbers = _ids(wanted)
+    numbers = _as_ids(wanted)
     place = np.searchsorted(ascending, numbers)
     is_there = place < ascending.size
     is_there[is_there] = ascending[place[is_there]] == numbers[is_there]

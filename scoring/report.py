@@ -2,8 +2,9 @@
 its contents and compute nothing.
 
 It has two parts, stored separately: `Report` for the board, `Details` for the page of one run and
-the comparison of two. Both are plain data: `as_dict` and `load` are exact inverses, and JSON
-preserves every bit, since a float is written as by Python's `repr`, a covariance as bytes.
+the comparison of two. Both are plain data: `report_as_dict` and `load_dataclass` are exact
+inverses, and JSON preserves every bit, since a float is written as by Python's `repr`, a covariance
+as bytes.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ class Figure:
         low, high = (self.low95, self.high95) if level == 95 else (self.low80, self.high80)
         return None if low is None or high is None else (high - low) / 2
 
-    def cells(self) -> list[float | None]:
+    def csv_cells(self) -> list[float | None]:
         """Return the fields of the figure in a CSV file."""
         return [getattr(self, name) for name in ENDS]
 
@@ -222,7 +223,7 @@ class Judges:
     in_interval: bool = False
     """Whether single ratings count and annotator noise is part of every interval"""
 
-    def rounded(self) -> Judges:
+    def round_for_print(self) -> Judges:
         """Return the values that may be printed while the test part is hidden: shares to 1 %,
         counts to 10.
         """
@@ -416,7 +417,7 @@ class Report:
             if key.submission == submission
         }
 
-    def has(self, quantity: str, criterion: str, distribution: str) -> bool:
+    def has_quantity(self, quantity: str, criterion: str, distribution: str) -> bool:
         """Return whether any system has a number with this key."""
         return any(
             key[1:4] == (quantity, criterion, distribution) and figure.value is not None
@@ -490,7 +491,7 @@ class Details:
 FIGURE = tuple(one.name for one in fields(Figure))
 
 
-def as_dict(value: Any) -> Any:
+def report_as_dict(value: Any) -> Any:
     """Return a dataclass of this module as plain data for JSON; non-finite numbers become None."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
@@ -499,53 +500,57 @@ def as_dict(value: Any) -> Any:
         for one in fields(value):
             part = getattr(value, one.name)
             if one.name == "figures":
-                told[one.name] = _rows(part)
+                told[one.name] = _figures_as_rows(part)
             else:
-                told[one.name] = _bytes(part) if one.name == "covariance" else as_dict(part)
+                told[one.name] = (
+                    _matrix_as_text(part) if one.name == "covariance" else report_as_dict(part)
+                )
         return told
     if isinstance(value, Mapping):
-        return {_key_text(key): as_dict(part) for key, part in value.items()}
+        return {_key_text(key): report_as_dict(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [as_dict(part) for part in value]
+        return [report_as_dict(part) for part in value]
     return value
 
 
-def load(kind: type[T], told: Any) -> T:
-    """Return a dataclass of this kind from its `as_dict`."""
-    loaded: T = _load(kind, told)
+def load_dataclass(kind: type[T], told: Any) -> T:
+    """Return a dataclass of this kind from its `report_as_dict`."""
+    loaded: T = _load_value(kind, told)
     return loaded
 
 
-def pack(value: Any) -> bytes:
+def pack_report(value: Any) -> bytes:
     """Return a report or its details as compressed JSON."""
-    text = json.dumps(as_dict(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(
+        report_as_dict(value), ensure_ascii=False, allow_nan=False, separators=(",", ":")
+    )
     return zlib.compress(text.encode(), 6)
 
 
-def unpack(kind: type[T], packed: bytes | memoryview) -> T:
+def unpack_report(kind: type[T], packed: bytes | memoryview) -> T:
     """Return a packed report or packed details; empty ones for no bytes."""
-    return load(kind, json.loads(zlib.decompress(packed)) if packed else {})
+    return load_dataclass(kind, json.loads(zlib.decompress(packed)) if packed else {})
 
 
-def _rows(figures: Mapping[Key, Figure]) -> list[list[Any]]:
+def _figures_as_rows(figures: Mapping[Key, Figure]) -> list[list[Any]]:
     return [
-        [*key, *(as_dict(getattr(figure, name)) for name in FIGURE)]
+        [*key, *(report_as_dict(getattr(figure, name)) for name in FIGURE)]
         for key, figure in figures.items()
     ]
 
 
-def _figures(rows: Iterable[list[Any]]) -> dict[Key, Figure]:
+def _figures_from_rows(rows: Iterable[list[Any]]) -> dict[Key, Figure]:
     return {Key(*row[:6]): Figure(*row[6:]) for row in rows}
 
 
-def _bytes(matrix: list[list[float]] | None) -> str | None:
+def _matrix_as_text(matrix: list[list[float]] | None) -> str | None:
     """Return a square matrix as its doubles in base 64, which is read fifty times as fast."""
     if matrix is None:
         return None
     return b64encode(np.array(matrix, dtype="<f8").tobytes()).decode()
 
 
-def _matrix(text: str) -> list[list[float]]:
+def _matrix_from_text(text: str) -> list[list[float]]:
     values = np.frombuffer(b64decode(text), dtype="<f8")
     n = math.isqrt(values.size)
     matrix: list[list[float]] = values.reshape(n, n).tolist()
@@ -556,7 +561,7 @@ def _key_text(key: Any) -> str:
     return "|".join(map(str, key)) if isinstance(key, tuple) else str(key)
 
 
-def _key(kind: Any, text: str) -> Any:
+def _key_from_text(kind: Any, text: str) -> Any:
     if get_origin(kind) is not tuple:
         return kind(text)
     inner = get_args(kind)
@@ -564,27 +569,29 @@ def _key(kind: Any, text: str) -> Any:
 
 
 @cache
-def _hints(kind: type) -> dict[str, Any]:
+def _type_hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
-def _load(kind: Any, told: Any) -> Any:
+def _load_value(kind: Any, told: Any) -> Any:
     origin = get_origin(kind)
     if isinstance(told, str) and kind == list[list[float]]:
-        return _matrix(told)
+        return _matrix_from_text(told)
     if told is None or kind is Any or origin is list or (origin is None and not is_dataclass(kind)):
         return told
     if origin in (Union, UnionType):
-        return _load(next(one for one in get_args(kind) if one is not type(None)), told)
+        return _load_value(next(one for one in get_args(kind) if one is not type(None)), told)
     if origin is dict:
         of_key, of_value = get_args(kind)
         if of_value is Figure:
-            return _figures(told)
-        return {_key(of_key, key): _load(of_value, part) for key, part in told.items()}
+            return _figures_from_rows(told)
+        return {
+            _key_from_text(of_key, key): _load_value(of_value, part) for key, part in told.items()
+        }
     if origin is tuple:
         inner = get_args(kind)
         if inner[-1] is Ellipsis:
-            return tuple(_load(inner[0], part) for part in told)
-        return tuple(_load(one, part) for one, part in zip(inner, told, strict=True))
-    hints = _hints(kind)
-    return kind(**{name: _load(hints[name], part) for name, part in told.items()})
+            return tuple(_load_value(inner[0], part) for part in told)
+        return tuple(_load_value(one, part) for one, part in zip(inner, told, strict=True))
+    hints = _type_hints(kind)
+    return kind(**{name: _load_value(hints[name], part) for name, part in told.items()})

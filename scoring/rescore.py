@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from scoring.build import COUNTS, REALS, Computed, figures, slice_figures
+from scoring.build import COUNTS, REALS, Computed, make_figures, make_slice_figures
 from scoring.corrected import METHOD as EXPERT
 from scoring.data import ENDINGS
 from scoring.release import (
@@ -87,13 +87,13 @@ class Rescored:
         return not self.altered and not self.differences
 
 
-def rescore(release: Release) -> Rescored:
+def rescore_release(release: Release) -> Rescored:
     """Recompute the board of a release, and return the comparison with the published one. Raises
     BadRelease if it cannot be computed, listing altered files, which may be the cause.
     """
     changes = list(altered_files(release))
     try:
-        return _rescored(release, changes)
+        return _compare_with_published(release, changes)
     except BadRelease as bad:
         raise BadRelease("\n".join([*changes, str(bad)])) from bad
     except SENSELESS as error:
@@ -101,9 +101,9 @@ def rescore(release: Release) -> Rescored:
         raise BadRelease("\n".join([*changes, why])) from error
 
 
-def _rescored(release: Release, changes: list[str]) -> Rescored:
+def _compare_with_published(release: Release, changes: list[str]) -> Rescored:
     rescored = Rescored(str(release.metadata["track"]["name"]), changes)
-    names = _names(release)
+    names = _system_names(release)
     computed = recompute_figures(release)
     printed: set[Key] = set()
     left_out: Counter[str] = Counter()
@@ -112,7 +112,7 @@ def _rescored(release: Release, changes: list[str]) -> Rescored:
     if "checks" not in release.metadata["rows"]:  # made before experts' answers were part of it
         methods -= {EXPERT}
     estimates = list(release.lines("estimates"))
-    names_of_figures = figures_of(row for _, row in estimates)
+    names_of_figures = figure_columns(row for _, row in estimates)
     for line, row in estimates:
         key = Key(row["system"], *(row[name] for name in OF))
         if row["slice"] and not with_slices:
@@ -125,7 +125,9 @@ def _rescored(release: Release, changes: list[str]) -> Rescored:
             for name in names_of_figures:
                 if name not in row:
                     raise BadRelease(f"estimates.jsonl, line {line} has no {name}.")
-            rescored.differences += _compare(key, names, row, computed.get(key), names_of_figures)
+            rescored.differences += _compare_row(
+                key, names, row, computed.get(key), names_of_figures
+            )
     has_later = release.metadata["board"].get("simple_has_recall", False)
     has_later = has_later or any((key.quantity, key.method) in LATER for key in printed)
     for key, figure in computed.items():
@@ -139,7 +141,7 @@ def _rescored(release: Release, changes: list[str]) -> Rescored:
     return rescored
 
 
-def _names(release: Release) -> dict[Any, str]:
+def _system_names(release: Release) -> dict[Any, str]:
     """Return number of each system -> its team and name, or a note that it was withdrawn."""
     return {
         row.get("system"): " ".join(str(row[key]) for key in ("team", "name") if row.get(key))
@@ -151,19 +153,21 @@ def altered_files(release: Release) -> Iterator[str]:
     """Yield the differences from the published release: each altered row, otherwise the file.
     Raises BadRelease.
     """
-    names = _names(release)
+    names = _system_names(release)
     for text in release.bytes(SUMS).decode("utf-8", "replace").splitlines():
         digest, _, name = text.partition("  ")
         if not name:
             raise BadRelease(f"{SUMS} has a line that is no checksum: {text[:80]!r}.")
         is_same = hashlib.sha256(release.bytes(name)).hexdigest() == digest
-        named = list(_altered_rows(release, name, names)) if name.endswith(".jsonl") else []
+        named = (
+            list(_altered_rows_of_table(release, name, names)) if name.endswith(".jsonl") else []
+        )
         yield from named
         if not is_same and not named:
             yield f"{name} is not the file that was published: its checksum differs."
 
 
-def _altered_rows(release: Release, name: str, names: Mapping[Any, str]) -> Iterator[str]:
+def _altered_rows_of_table(release: Release, name: str, names: Mapping[Any, str]) -> Iterator[str]:
     for line, row in release.lines(name.removesuffix(".jsonl")):
         if is_altered(row):
             keys = [f"{key} {row[key]}" for key in ("system", "instance", "target") if key in row]
@@ -178,22 +182,24 @@ def recompute_figures(release: Release) -> dict[Key, Figure]:
     criteria, recall_criteria = tuple(board["criteria"]), tuple(board["recall_criteria"])
     data = read_data(release)
     checks, published = read_checks(release, data), tuple(board["published"])
-    computed = Computed.of(data, checks, criteria, recall_criteria, published)
-    found = figures(data, computed.scores, data.systems)
+    computed = Computed.from_data(data, checks, criteria, recall_criteria, published)
+    found = make_figures(data, computed.scores, data.systems)
     cuts = read_cuts(release)
     if cuts:
         ordered, with_recall = board["slice_criteria"], board["slices_have_recall"]
-        found |= slice_figures(data, score_cuts(data, cuts, ordered, with_recall), data.systems)
+        found |= make_slice_figures(
+            data, score_cuts(data, cuts, ordered, with_recall), data.systems
+        )
     return found
 
 
-def figures_of(rows: Iterable[dict[str, Any]]) -> tuple[str, ...]:
+def figure_columns(rows: Iterable[dict[str, Any]]) -> tuple[str, ...]:
     """Return the figures of a report's rows; older releases lack the counts of expert checks."""
     has_checked = any("n_checked" in row for row in rows)
     return tuple(name for name in (*REALS, *COUNTS) if name != "n_checked" or has_checked)
 
 
-def _compare(
+def _compare_row(
     key: Key,
     names: dict[int, str],
     row: dict[str, Any],

@@ -18,9 +18,9 @@ from estimators.estimate import Estimate
 from scoring.arrays import Floats
 from scoring.data import Data
 from scoring.default import Centred
-from scoring.inputs import about_inputs_like
+from scoring.inputs import estimates_for_similar_inputs
 from scoring.rated import add_rating_noise
-from scoring.score import Key, Score, of_populations, rows
+from scoring.score import Key, Score, scores_of_populations, scores_of_systems
 
 UNAIDED = "unaided"
 """The method of the estimates without metrics and judges"""
@@ -39,15 +39,17 @@ MOST = 4
 """Number of metrics and judges whose savings are printed individually"""
 
 
-def unaided(data: Data, criteria: tuple[str, ...]) -> dict[Key, tuple[Estimate, Design]]:
+def means_without_scorers(
+    data: Data, criteria: tuple[str, ...]
+) -> dict[Key, tuple[Estimate, Design]]:
     """Return the weighted means of every system without metrics and judges; empty if none helps."""
-    bare = data.without_aid()
+    bare = data.without_scorers()
     if bare is None or not data.judged.size:
         return {}
-    return _means(bare, criteria)
+    return _weighted_means(bare, criteria)
 
 
-def _means(data: Data, criteria: Collection[str]) -> dict[Key, tuple[Estimate, Design]]:
+def _weighted_means(data: Data, criteria: Collection[str]) -> dict[Key, tuple[Estimate, Design]]:
     arranged = Centred(data)
     return {
         (data.mean, criterion, kind): add_rating_noise(
@@ -63,16 +65,20 @@ def alternative_estimates(data: Data, alone: dict[Key, tuple[Estimate, Design]])
     late judges (`Data.later`), and, for single ratings, the published estimator.
     """
     if data.later is not None:
-        means = _means(data.later, data.later.g)
-        yield from of_populations(data.later, means, about_inputs_like(data.later, means), LATER)
-    bare = data.without_aid()
+        means = _weighted_means(data.later, data.later.g)
+        yield from scores_of_populations(
+            data.later, means, estimates_for_similar_inputs(data.later, means), LATER
+        )
+    bare = data.without_scorers()
     if bare is not None:
-        yield from of_populations(bare, alone, about_inputs_like(bare, alone), UNAIDED)
+        yield from scores_of_populations(
+            bare, alone, estimates_for_similar_inputs(bare, alone), UNAIDED
+        )
     for key in alone:
         _, criterion, distribution = key
         for best in best_metrics(data, criterion)[:1] if data.noise else ():
-            published = algorithm_1(data, criterion, distribution, best)
-            yield from rows(data, published, *key, ALGORITHM_1, own=True)
+            published = algorithm_1_estimate(data, criterion, distribution, best)
+            yield from scores_of_systems(data, published, *key, ALGORITHM_1, own=True)
 
 
 def savings_by_run(
@@ -80,7 +86,8 @@ def savings_by_run(
 ) -> dict[tuple[str, str], dict[int, float]]:
     """Return (criterion, distribution) -> submission -> the share of judgments that are saved."""
     return {
-        key[1:]: _shares(data, key, aided[key][0], estimate) for key, (estimate, _) in alone.items()
+        key[1:]: _saved_shares(data, key, aided[key][0], estimate)
+        for key, (estimate, _) in alone.items()
     }
 
 
@@ -96,9 +103,11 @@ def savings_by_scorer(
         _, criterion, distribution = key
         # Algorithm 1 is for independent draws, and so is what it is held against: `estimate` knows
         # that what is judged of few outputs leaves little open.
-        plain = algorithm_1(data, criterion, distribution, None)
+        plain = algorithm_1_estimate(data, criterion, distribution, None)
         for metric in best_metrics(data, criterion)[:MOST] if data.noise else ():
-            shares = _shares(data, key, algorithm_1(data, criterion, distribution, metric), plain)
+            shares = _saved_shares(
+                data, key, algorithm_1_estimate(data, criterion, distribution, metric), plain
+            )
             if shares:
                 saved_by.setdefault(key[1:], {})[data.pool.scorers[metric]] = shares
     return saved_by
@@ -110,12 +119,12 @@ def count_unjudged(
     """Return (criterion, distribution) -> how many targets of all systems have no judgment yet."""
     missing: dict[tuple[str, str], int] = {}
     for key in alone:
-        rows_missing = _missing(data, key).any(axis=1)
+        rows_missing = _is_unjudged(data, key).any(axis=1)
         missing[key[1:]] = int(np.unique(data.pool.target[rows_missing]).size)
     return missing
 
 
-def _missing(data: Data, key: Key) -> np.ndarray:
+def _is_unjudged(data: Data, key: Key) -> np.ndarray:
     """Return (u, m) whether each instance is in a system's sample frame and has no verdict."""
     _, criterion, distribution = key
     missing: np.ndarray = (data.pool.p[distribution] > 0).toarray()
@@ -124,18 +133,18 @@ def _missing(data: Data, key: Key) -> np.ndarray:
     return missing
 
 
-def _shares(data: Data, key: Key, aided: Estimate, alone: Estimate) -> dict[int, float]:
+def _saved_shares(data: Data, key: Key, aided: Estimate, alone: Estimate) -> dict[int, float]:
     """Return submission -> 1 − V/V′, if both are known; at most the unjudged share."""
     shape = np.shape(alone.value)
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = 1 - _variance(aided, shape) / _variance(alone, shape)
+        share = 1 - _interval_variance(aided, shape) / _interval_variance(alone, shape)
         frame = (data.pool.p[key[2]] > 0).sum(axis=0)
-        share = np.minimum(share, _missing(data, key).sum(axis=0) / np.asarray(frame).ravel())
+        share = np.minimum(share, _is_unjudged(data, key).sum(axis=0) / np.asarray(frame).ravel())
     defined = data.shown & np.isfinite(share) & ~np.isnan(np.asarray(alone.value))
     return {data.systems[column]: float(share[column]) for column in np.flatnonzero(defined)}
 
 
-def _variance(estimate: Estimate, shape: tuple[int, ...]) -> Floats:
+def _interval_variance(estimate: Estimate, shape: tuple[int, ...]) -> Floats:
     """Return the variance that the confidence intervals use: the estimated or the anticipated one,
     whichever is larger.
     """
@@ -175,7 +184,7 @@ def _correlation_within_systems(rating: Floats, score: Floats, owner: np.ndarray
     return float(left @ right) / size if size > 0 else 0.0
 
 
-def algorithm_1(data: Data, criterion: str, kind: str, metric: int | None) -> Estimate:
+def algorithm_1_estimate(data: Data, criterion: str, kind: str, metric: int | None) -> Estimate:
     """Return the means by Algorithm 1 of Chaganty, Mussmann and Liang (2018), as published, with
     one metric; without a metric the plain means of the same ratings.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from estimators.design import Design
 from estimators.estimate import Estimate
-from estimators.joint import f1
+from estimators.joint import joint_f1
 from scoring import published
 from scoring.arrays import Bools, Ids
 from scoring.data import LIKE, Data, method_suffix
@@ -55,7 +55,7 @@ Key = tuple[str, str, str]
 """(quantity, criterion, distribution)"""
 
 
-def scores(
+def iterate_scores(
     data: Data,
     estimates: dict[Key, tuple[Estimate, Design]],
     like: dict[Key, tuple[Estimate, Design]],
@@ -68,12 +68,12 @@ def scores(
     kind.
     """
     if data.judged.size:
-        yield from of_populations(data, estimates, like, DEFAULT)
+        yield from scores_of_populations(data, estimates, like, DEFAULT)
         if published:
             yield from published_scores(data, criteria, recall_criteria, published)
 
 
-def of_populations(
+def scores_of_populations(
     data: Data,
     estimates: dict[Key, tuple[Estimate, Design]],
     like: dict[Key, tuple[Estimate, Design]],
@@ -87,7 +87,7 @@ def of_populations(
     for name, about in ((method, printed), (f"{method}{method_suffix(data)}", beside)):
         crossed = add_judge_effects(data, about)
         for key, (estimate, _) in about.items():
-            yield from rows(data, crossed.get(key, estimate), *key, name)
+            yield from scores_of_systems(data, crossed.get(key, estimate), *key, name)
 
 
 def default_estimates(
@@ -125,9 +125,9 @@ def default_estimates(
             each = floors.recall(criterion, unit="mention")
             if each is not None:
                 estimates[OF_INSTANCES, criterion, data.unweighed] = each.recall, each.design
-            share = arranged.found_share(recall)
+            share = arranged.marked_share(recall)
             if share is not None and share.n >= ENOUGH_TRUE:
-                repaired = floors.corrected(criterion, recall, share)
+                repaired = floors.recall_with_misses(criterion, recall, share)
                 defined = ~np.isnan(np.asarray(recall.recall.value))
                 estimates[CORRECTED, criterion, data.unweighed] = (
                     blank_unjudged(repaired, defined),
@@ -136,13 +136,13 @@ def default_estimates(
     return estimates
 
 
-def found_share(data: Data) -> Estimate | None:
+def marked_share(data: Data) -> Estimate | None:
     """Return the share of directly verified true predictions in annotated documents that their
     annotation had found.
     """
     arranged = Centred(data)
     recall = arranged.recall(data.base) if data.judged.size else None
-    return arranged.found_share(recall) if recall is not None else None
+    return arranged.marked_share(recall) if recall is not None else None
 
 
 def published_scores(
@@ -163,27 +163,31 @@ def published_scores(
     recalls = {
         criterion: blank_unjudged(published_recall, judged[criterion])
         for criterion in recall_criteria
-        if (published_recall := published.recall(data, criterion)) is not None
+        if (published_recall := published.published_recall(data, criterion)) is not None
     }
     alone = _simple_recalls(data, recall_criteria, judged)
     for kind, draws in data.draws.items():
         for criterion in criteria:
             for method in methods:
                 precision = blank_unjudged(
-                    published.precision(data, draws, criterion, method), judged[criterion]
+                    published.published_precision(data, draws, criterion, method), judged[criterion]
                 )
-                yield from rows(data, precision, data.mean, criterion, kind, method, own=True)
+                yield from scores_of_systems(
+                    data, precision, data.mean, criterion, kind, method, own=True
+                )
                 if criterion in recalls and method == "joint":
                     recall = recalls[criterion]
-                    both = f1(published.align_influence(data, precision, draws, recall), recall)
-                    both = published.with_floors(both, precision, recall)
-                    yield from rows(data, both, "f1", criterion, kind, method)
+                    both = joint_f1(
+                        published.align_influence(data, precision, draws, recall), recall
+                    )
+                    both = published.f1_with_floors(both, precision, recall)
+                    yield from scores_of_systems(data, both, "f1", criterion, kind, method)
                 if criterion in alone and method == "simple":
-                    both = published.simple_f1(precision, alone[criterion])
-                    yield from rows(data, both, "f1", criterion, kind, method)
+                    both = published.simple_f1_estimate(precision, alone[criterion])
+                    yield from scores_of_systems(data, both, "f1", criterion, kind, method)
     for method, of_method in (("joint", recalls), ("simple", alone)):
         for criterion, recall in of_method.items():
-            yield from rows(data, recall, "recall", criterion, data.unweighed, method)
+            yield from scores_of_systems(data, recall, "recall", criterion, data.unweighed, method)
 
 
 def _simple_recalls(
@@ -198,7 +202,7 @@ def _simple_recalls(
     }
 
 
-def rows(
+def scores_of_systems(
     data: Data,
     estimate: Estimate,
     quantity: str,
@@ -245,11 +249,11 @@ def count_targets(data: Data, criterion: str) -> tuple[Ids, Ids]:
     drawn for any system but have none.
     """
     if criterion not in data.counted:
-        data.counted[criterion] = _counts(data, criterion)
+        data.counted[criterion] = _count_targets_uncached(data, criterion)
     return data.counted[criterion]
 
 
-def _counts(data: Data, criterion: str) -> tuple[Ids, Ids]:
+def _count_targets_uncached(data: Data, criterion: str) -> tuple[Ids, Ids]:
     has_verdict = ~np.isnan(data.f[criterion])
     member = data.pool.member[data.judged].toarray() > 0
     codes, code = np.unique(data.pool.target[data.judged], return_inverse=True)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from scoring.arrays import Bools, Floats, Ids
 from scoring.documents import Facts
-from scoring.pool import Pool, spread
+from scoring.pool import Pool, values_at_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,10 +42,10 @@ class Shares:
         counted = self.facts.counted
         if not self.once:
             return counted.astype(np.float64)
-        return np.where(counted, 1 / np.maximum(self._size(counted), 1), 0.0)
+        return np.where(counted, 1 / np.maximum(self._count_statements_of_fact(counted), 1), 0.0)
 
     @cached_property
-    def uncounted(self) -> Bools:
+    def has_uncounted_facts(self) -> Bools:
         """Return (m,) whether a system has not entered and predicts facts outside the
         pool's share.
         """
@@ -56,14 +56,14 @@ class Shares:
             dtype=np.bool_,
         )
 
-    def _size(self, counted: Bools) -> Ids:
+    def _count_statements_of_fact(self, counted: Bools) -> Ids:
         """Return (u,) the number of counted instances that state the same fact as each instance."""
         fact = self.facts.fact
         return np.bincount(fact[counted], minlength=int(fact.max(initial=-1)) + 1)[fact]
 
     def of(self, column: int) -> Floats:
         """Return (n,) the share of a fact of its system, at the rows of a submission's support."""
-        n = self._counted(column)
+        n = self._cached_count(column)
         share: Floats = np.divide(1.0, n, out=np.zeros(n.size), where=n > 0)
         return share
 
@@ -72,7 +72,7 @@ class Shares:
         shares = np.zeros((rows.size, len(self.predictions.systems)))
         for column in range(shares.shape[1]):
             row = self.predictions.support(column).row
-            shares[:, column] = spread(row, self.of(column), rows)
+            shares[:, column] = values_at_rows(row, self.of(column), rows)
         return shares
 
     def total(self, values: Floats) -> Floats:
@@ -83,20 +83,20 @@ class Shares:
             [self.of(column) @ values[row] for column, row in zip(columns, supports, strict=True)]
         )
 
-    def _counted(self, column: int) -> NDArray[np.unsignedinteger]:
+    def _cached_count(self, column: int) -> NDArray[np.unsignedinteger]:
         """Return (n,) the number of a submission's rows in scope that state the same fact as each
         of its rows; 0 for rows out of scope.
         """
-        if column not in self._counts:
-            self._counts[column] = self._count(column)
-        return self._counts[column]
+        if column not in self._count_cache:
+            self._count_cache[column] = self._count_equal_facts(column)
+        return self._count_cache[column]
 
-    def _count(self, column: int) -> NDArray[np.unsignedinteger]:
+    def _count_equal_facts(self, column: int) -> NDArray[np.unsignedinteger]:
         row = self.predictions.support(column).row
         if not self.once:
             return self.facts.in_scope[row].astype(np.uint8)
         # Most facts are predicted once; of the others it is counted how often.
-        repeated = np.flatnonzero(self._repeated[row])
+        repeated = np.flatnonzero(self._is_fact_repeated[row])
         _, code, n = np.unique(
             self.facts.fact[row[repeated]], return_inverse=True, return_counts=True
         )
@@ -105,11 +105,11 @@ class Shares:
         return count
 
     @cached_property
-    def _repeated(self) -> NDArray[np.bool_]:
+    def _is_fact_repeated(self) -> NDArray[np.bool_]:
         """Return (u,) whether the row is in scope and another row in scope states an equal fact."""
         inside = self.facts.in_scope
-        return (self._size(inside) > 1) & inside
+        return (self._count_statements_of_fact(inside) > 1) & inside
 
     @cached_property
-    def _counts(self) -> dict[int, NDArray[np.unsignedinteger]]:
+    def _count_cache(self) -> dict[int, NDArray[np.unsignedinteger]]:
         return {}

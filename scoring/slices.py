@@ -22,9 +22,9 @@ from scoring.data import LIKE, Data
 from scoring.default import Centred
 from scoring.documents import Facts
 from scoring.floors import Floors
-from scoring.inputs import about_inputs_like
+from scoring.inputs import estimates_for_similar_inputs
 from scoring.rated import add_rating_noise
-from scoring.score import DEFAULT, Score, rows
+from scoring.score import DEFAULT, Score, scores_of_systems
 
 
 @dataclass(frozen=True)
@@ -75,14 +75,14 @@ def score_cuts(
     if not data.judged.size:
         return
     for cut in cuts:
-        part = restrict_data(data, cut, with_facts=with_recall and cut.stratum is not None)
+        part = restrict_data_to_slice(data, cut, with_facts=with_recall and cut.stratum is not None)
         size = part.pool.n_targets
-        for score in _scores(part, cut, criteria, with_recall, keep):
+        for score in _scores_of_slice(part, cut, criteria, with_recall, keep):
             if size[score.column]:
                 yield SliceScore(cut.key, int(size[score.column]), score)
 
 
-def restrict_data(data: Data, cut: Cut, *, with_facts: bool = True) -> Data:
+def restrict_data_to_slice(data: Data, cut: Cut, *, with_facts: bool = True) -> Data:
     """Return the data restricted to a slice: its instances, their labels and, for recall, facts,
     and its normalised distribution.
     """
@@ -91,11 +91,11 @@ def restrict_data(data: Data, cut: Cut, *, with_facts: bool = True) -> Data:
     p.eliminate_zeros()
     totals = np.asarray(p.sum(axis=0)).ravel()
     p.data *= (1 / np.where(totals > 0, totals, 1.0))[p.indices]
-    facts = _facts(data.facts, inside, cut.stratum) if data.facts and with_facts else None
+    facts = _facts_of_slice(data.facts, inside, cut.stratum) if data.facts and with_facts else None
     return replace(data.restrict_to_rows(inside, {cut.kind: p}), facts=facts)
 
 
-def _facts(facts: Facts, inside: Ids, stratum: int | None) -> Facts:
+def _facts_of_slice(facts: Facts, inside: Ids, stratum: int | None) -> Facts:
     """Return the facts of a slice: those predicted by the instances `inside`, and of the true facts
     found by annotation those of `stratum`. If `stratum` is None, no true facts are kept.
     """
@@ -120,7 +120,7 @@ def _facts(facts: Facts, inside: Ids, stratum: int | None) -> Facts:
     )
 
 
-def _scores(
+def _scores_of_slice(
     part: Data, cut: Cut, criteria: Sequence[str], with_recall: bool, keep: Keep
 ) -> Iterator[Score]:
     """Yield the numbers of a slice, under the guaranteed criterion and then under the others. A
@@ -129,7 +129,7 @@ def _scores(
     guaranteed = criteria[0]
     if not part.judged.size:
         for column in range(len(part.systems)):
-            yield _unknown(
+            yield _without_value(
                 Score(column, part.mean, guaranteed, cut.kind, DEFAULT, 0, 0, 0, 0, 0, 0, 0, 0, 0)
             )
         return
@@ -139,20 +139,22 @@ def _scores(
         precision, design = add_rating_noise(arranged, cut.kind, criterion, precision)
         key = (part.mean, criterion, cut.kind)
         if part.population == LIKE:
-            like = about_inputs_like(part, {key: (precision, design)})
+            like = estimates_for_similar_inputs(part, {key: (precision, design)})
             precision, design = like.get(key, (precision, design))
         if criterion == guaranteed:
             keep(cut, precision, design)
-        for score in rows(part, precision, part.mean, criterion, cut.kind, DEFAULT):
-            yield score if score.n_labels else _unknown(score)
+        for score in scores_of_systems(part, precision, part.mean, criterion, cut.kind, DEFAULT):
+            yield score if score.n_labels else _without_value(score)
     recall = None
     if with_recall and cut.stratum is not None:
         recall = Floors(arranged).recall(guaranteed)
     if recall is not None:
-        recall_rows = rows(part, recall.recall, "recall", guaranteed, cut.kind, DEFAULT)
+        recall_rows = scores_of_systems(
+            part, recall.recall, "recall", guaranteed, cut.kind, DEFAULT
+        )
         yield from (score for score in recall_rows if not math.isnan(score.value))
 
 
-def _unknown(score: Score) -> Score:
+def _without_value(score: Score) -> Score:
     nan = math.nan
     return replace(score, value=nan, variance=nan, low80=nan, high80=nan, low95=nan, high95=nan)

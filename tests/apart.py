@@ -29,4 +29,4 @@ else:
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure() -> None:
     """Stops the servers of this process: nobody else knows of them."""
-    embedded.stop()
+    embedded.stop_server()

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from travel import Travel
 
-from kbpo.tracks.kbp.judge import Clusters, JudgedRow, Span, judge
+from kbpo.tracks.kbp.judge import Clusters, JudgedRow, Span, verdicts_of_rows
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -178,7 +178,7 @@ def _verdicts(
                 clusters[row[3]],
             )
         )
-    found = judge(rows)
+    found = verdicts_of_rows(rows)
     f = {criterion: np.full((instance.size, len(systems)), np.nan) for criterion in CRITERIA}
     for criterion in CRITERIA:
         for row, verdict in zip(predictions, found[criterion], strict=True):

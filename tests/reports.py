@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from kbpo.evaluation.models import Evaluation, Headline
-from kbpo.evaluation.store import headlines_of
+from kbpo.evaluation.store import headline_rows
 from kbpo.submissions.models import Submission
 from scoring.report import Comparison, Figure, Key
 
@@ -23,7 +23,7 @@ def keep(evaluation: Evaluation, figures: dict[Key, Figure] | None = None, **tol
         evaluation.take(report)
     evaluation.save()
     evaluation.headlines.all().delete()
-    Headline.objects.bulk_create(headlines_of(evaluation))
+    Headline.objects.bulk_create(headline_rows(evaluation))
 
 
 def figures_of(evaluation: Evaluation, **of: Any) -> dict[Key, Figure]:

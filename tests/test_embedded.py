@@ -29,7 +29,7 @@ def var(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setenv("KBPO_EMBEDDED_FSYNC", "false")
         embedded.database_url()
         yield place
-        embedded.wipe()
+        embedded.delete_server_data()
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def running(var: Path) -> str:
 
 def ask(question: str) -> object:
     """The first value of the answer to an SQL question."""
-    settings = environment.database(embedded.database_url())
+    settings = environment.database_settings(embedded.database_url())
     connection = psycopg2.connect(
         host=settings["HOST"],
         port=settings["PORT"],
@@ -86,7 +86,7 @@ def start_elsewhere() -> subprocess.Popen[bytes]:
 def test_the_server_answers_at_its_address(running: str) -> None:
     assert ask("SELECT current_database()") == "kbpo"
     assert ask("SHOW server_encoding") == "UTF8"
-    assert embedded.status() == {"postgres": True}
+    assert embedded.server_status() == {"postgres": True}
 
 
 def test_money_is_safe_by_default(running: str) -> None:
@@ -133,7 +133,7 @@ def test_everything_comes_back_after_everything_is_killed(running: str, var: Pat
 
 
 def test_processes_that_ask_at_once_get_one_server(running: str, var: Path) -> None:
-    embedded.stop()
+    embedded.stop_server()
     assert processes(var) == []
     starters = [start_elsewhere() for _ in range(3)]
     assert [starter.wait(180) for starter in starters] == [0, 0, 0]
@@ -180,10 +180,10 @@ def test_a_starter_killed_while_it_makes_the_cluster_is_followed_by_a_whole_one(
         assert not embedded.Postgres(var).data.exists()
         embedded.database_url()
         assert ask("SELECT 1") == 1
-        assert embedded.status() == {"postgres": True}
+        assert embedded.server_status() == {"postgres": True}
         assert len(str(embedded.Postgres(var).sockets)) < SOCKET_LIMIT < len(str(var))
     finally:
-        embedded.wipe()
+        embedded.delete_server_data()
     assert not embedded.Postgres(var).sockets.exists()
     assert not embedded.Postgres(var).home.exists()
 
@@ -215,7 +215,7 @@ def test_stop_ends_what_a_killed_demo_left_behind(
         parent.kill()
     has_other_worker = psutil.Process().create_time() - 1
     (tmp_path / "processes" / "worker").write_text(f"{os.getpid()} {has_other_worker}")
-    embedded.stop()
+    embedded.stop_server()
     wait_for(lambda: not any(is_alive(process) for process in started), "them to end")
     assert not list((tmp_path / "processes").iterdir())
 

@@ -18,10 +18,10 @@ from processes import Service, wait_for
 from travel import Travel, make_travel
 
 from estimators.design import Design
-from estimators.horvitz_thompson import centred, inclusion_iid
+from estimators.horvitz_thompson import centred_difference_estimate, iid_inclusion_probabilities
 from estimators.joint import joint_precision, joint_recall, simple_precision
 from kbpo.evaluation.data import load_data
-from kbpo.evaluation.due import state_of
+from kbpo.evaluation.due import scoring_state
 from kbpo.evaluation.models import Rescoring
 from kbpo.instances.models import STAGED
 from kbpo.tracks.models import Track
@@ -56,7 +56,7 @@ def _settled(travel: Travel) -> bool:
     """Whether the scores have seen everything that there is."""
     with travel.service.speaking():
         row = Rescoring.objects.select_related("track").get(track__slug=travel.track)
-        return bool(row.state.items() >= state_of(row.track).items())
+        return bool(row.state.items() >= scoring_state(row.track).items())
 
 
 @pytest.fixture(scope="module")
@@ -242,7 +242,7 @@ def test_precision_is_what_the_estimators_give(
     for kind in KINDS:
         for criterion in CRITERIA:
             p, g = exported.p[kind], data.g[criterion]
-            found = centred(
+            found = centred_difference_estimate(
                 p[rows],
                 pi[rows],
                 np.where(p[rows] > 0, exported.f[criterion][rows], 0.0),
@@ -329,7 +329,9 @@ def _inclusion(exported: Export) -> Floats:
     missed = 1 - exported.threshold
     for kind, draws in exported.draws.items():
         n = np.bincount(draws.owner, minlength=len(exported.systems))
-        missed = missed * (1 - inclusion_iid(exported.p[kind], n, target=exported.target))
+        missed = missed * (
+            1 - iid_inclusion_probabilities(exported.p[kind], n, target=exported.target)
+        )
     return np.asarray(1 - missed)
 
 

@@ -24,8 +24,8 @@ from processes import DATABASE, Service, wait_for
 from travel import Travel, make_travel
 
 from kbpo.instances.models import Target
-from kbpo.sampling.designs.base import seed_of
-from kbpo.sampling.designs.iid import draws_of
+from kbpo.sampling.designs.base import batch_seed
+from kbpo.sampling.designs.iid import recomputed_draws
 from kbpo.sampling.models import SampleBatch
 
 RUN = "Harbor_1"
@@ -181,8 +181,10 @@ def check_columns(batches: list[SampleBatch]) -> None:
         batches[0].submission.track.distributions
     )
     for batch in batches:
-        assert batch.seed == seed_of(batch.submission, batch.distribution.kind)
-        expected = {tuple(getattr(row, name) for name in COLUMNS) for row in draws_of(batch)}
+        assert batch.seed == batch_seed(batch.submission, batch.distribution.kind)
+        expected = {
+            tuple(getattr(row, name) for name in COLUMNS) for row in recomputed_draws(batch)
+        }
         rows = list(batch.samples.values_list(*COLUMNS))
         assert len(rows) == len(expected) and set(rows) == expected
         assert sum(row[2] for row in rows) == batch.size

@@ -10,7 +10,7 @@ import pytest
 from django.db import transaction
 
 from kbpo.celery import app
-from kbpo.queue import nudge
+from kbpo.queue import wake_step
 
 
 @pytest.fixture
@@ -40,11 +40,11 @@ def test_a_step_is_asked_for_once_its_transaction_is_through(
     asked: Callable[[], list[str]],
 ) -> None:
     with transaction.atomic():
-        nudge("plan")
+        wake_step("plan")
         assert asked() == []
     assert asked() == ["plan"]
     with pytest.raises(ZeroDivisionError), transaction.atomic():
-        nudge("plan")
+        wake_step("plan")
         raise ZeroDivisionError
     assert asked() == []
 
@@ -54,5 +54,5 @@ def test_without_nudges_a_step_waits_for_the_clock(
     asked: Callable[[], list[str]], settings: Any
 ) -> None:
     settings.NUDGES = False
-    nudge("plan")
+    wake_step("plan")
     assert asked() == []

@@ -178,7 +178,7 @@ def test_a_wait_for_a_lock_is_no_attempt_of_a_row(toy: Any, impatient: None, oth
     lock(other, "corpus_document")
     for _ in range(queue.MAX_ATTEMPTS + 3):
         Submission.objects.update(next_try_at="2020-01-01T00:00Z")
-        assert queue.work(Submission, "received", reads_documents) == 0
+        assert queue.handle_rows(Submission, "received", reads_documents) == 0
     row.refresh_from_db()
     assert (row.status, row.attempts, row.reason) == ("received", 0, "")
 

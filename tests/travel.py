@@ -23,7 +23,7 @@ from django.contrib.auth.hashers import MD5PasswordHasher
 from django.utils.text import slugify
 from processes import PATIENCE, Service, wait_for
 
-from annotation.quality.warn import set_exclude_for
+from annotation.quality.warn import set_excluding_signals
 from kbpo.accounts.models import Team, Token, User
 from kbpo.corpus.load import find_schema, load_corpus
 from kbpo.corpus.models import Corpus
@@ -217,7 +217,7 @@ def make_travel(
 
     Its draws are those of every other run: they follow from its secrets and from primary keys.
     """
-    files.write(directory, documents=documents, with_dev=is_shared)
+    files.write_files(directory, documents=documents, with_dev=is_shared)
     with service.speaking():
         number_from(
             crc32(name.encode()) % 1_000 * 10_000
@@ -225,7 +225,7 @@ def make_travel(
         corpus = load_corpus(name, directory / "corpus.jsonl", find_schema("tac_kbp"))
         Corpus.objects.filter(pk=corpus.pk).update(hash_key=f"corpus {name}")
         corpus.refresh_from_db()
-        systems = files.systems(directory)
+        systems = files.read_systems(directory)
         owner = None
         if is_shared:
             names = {system["team"] for system in systems}
@@ -246,7 +246,7 @@ def make_travel(
         )
         track.secret = f"track {name}"
         track.save(update_fields=["secret"])
-        set_exclude_for(track, ["majority", "gold"], None, "Programs need no time to read")
+        set_excluding_signals(track, ["majority", "gold"], None, "Programs need no time to read")
         if read_in_full:
             drawn = draw_documents(track, read_in_full, seed)
             import_annotations(
@@ -263,7 +263,7 @@ def _team(name: str) -> tuple[Team, str]:
     researcher = _person(slugify(f"{name} team"), is_researcher=True)
     team = Team.objects.create(name=name, slug=slugify(name))
     team.members.add(researcher)
-    return team, Token.issue(researcher, "travel")[1]
+    return team, Token.create_with_secret(researcher, "travel")[1]
 
 
 def _person(name: str, **roles: bool) -> User:

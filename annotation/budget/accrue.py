@@ -15,26 +15,34 @@ from django.db.models import Sum
 from annotation.interfaces.base import Judgment
 from annotation.interfaces.registry import interface_of
 from annotation.models import HIT, Assignment, Bonus, Payment, Question, Response
-from annotation.platforms.registry import local_names, platform_of
+from annotation.platforms.registry import local_platform_names, platform_of
 from kbpo import clock
 from kbpo.money.models import Ledger, Purpose
-from kbpo.money.spend import ZERO, Bill, OverBudget, release, reserve, spend, spend_all
+from kbpo.money.spend import (
+    ZERO,
+    Bill,
+    OverBudget,
+    release_money,
+    reserve_money,
+    spend_bill_groups,
+    spend_money,
+)
 from kbpo.tracks.models import Track
 
 PATIENCE = timedelta(minutes=10)
 WHY = "An answer that came too late to count"
 
 
-def approve(assignments: Sequence[Assignment]) -> None:
+def spend_and_owe(assignments: Sequence[Assignment]) -> None:
     """Spend the prices of answers and record what their workers are owed. The caller holds the
     locks of the assignments.
     """
-    Assignment.objects.filter(pk__in=[assignment.pk for assignment in accrue(assignments)]).move(
-        "approved"
-    )
+    Assignment.objects.filter(
+        pk__in=[assignment.pk for assignment in record_earned_pay(assignments)]
+    ).move("approved")
 
 
-def accrue(assignments: Sequence[Assignment]) -> list[Assignment]:
+def record_earned_pay(assignments: Sequence[Assignment]) -> list[Assignment]:
     """Record that workers are owed the reward of these answers, and return the answers that their
     reservations could pay. The others are retried, since all work is paid in the end. Locks tracks
     in primary-key order.
@@ -50,13 +58,13 @@ def accrue(assignments: Sequence[Assignment]) -> list[Assignment]:
     for track, of_track in sorted(by_track.items()):
         groups = []
         for answer in of_track:
-            bills = _charges(answer, hits[answer.hit_id], questions[answer.hit_id])
+            bills = _ledger_charges(answer, hits[answer.hit_id], questions[answer.hit_id])
             for question, bonus in bonuses.get(answer.pk, ()):  # at most the promised amount
                 cost = min(bonus.amount + bonus.fee, question.extra_price)
                 why = f"{question}: {bonus.why}"
                 bills.append(Bill(question.payer, cost, bonus.token, why))
             groups.append(bills)
-        for answer, refusal in zip(of_track, spend_all(tracks[track], groups), strict=True):
+        for answer, refusal in zip(of_track, spend_bill_groups(tracks[track], groups), strict=True):
             if refusal:
                 answer.attempts = 0
                 answer.reason = f"Not enough is reserved: {refusal}"
@@ -82,7 +90,7 @@ def _new_payment(assignment: Assignment, hit: HIT) -> Payment:
     """Return the payment of an answer, at the endpoint where its worker worked. On our own pages it
     includes the extra; elsewhere the extra is a bonus.
     """
-    extra = assignment.extra if hit.platform in local_names() else ZERO
+    extra = assignment.extra if hit.platform in local_platform_names() else ZERO
     return Payment(
         status="owed",
         assignment=assignment,
@@ -104,7 +112,7 @@ def _new_bonuses(
     earned = [
         assignment
         for assignment in assignments
-        if assignment.extra and hits[assignment.hit_id].platform not in local_names()
+        if assignment.extra and hits[assignment.hit_id].platform not in local_platform_names()
     ]
     judgments: dict[tuple[int, int], list[Response]] = defaultdict(list)
     for response in Response.objects.filter(assignment__in=earned):
@@ -113,7 +121,7 @@ def _new_bonuses(
     for answer in earned:
         hit = hits[answer.hit_id]
         for question in questions[hit.pk]:
-            extra = extra_of(question, judgments[answer.pk, question.pk])
+            extra = extra_pay(question, judgments[answer.pk, question.pk])
             if not extra:
                 continue
             bonus = Bonus(
@@ -141,7 +149,7 @@ def _questions_by_hit(hits: Mapping[int, HIT]) -> dict[int, list[Question]]:
     return questions
 
 
-def _charges(assignment: Assignment, hit: HIT, questions: Sequence[Question]) -> list[Bill]:
+def _ledger_charges(assignment: Assignment, hit: HIT, questions: Sequence[Question]) -> list[Bill]:
     """Return one ledger movement for each question of an assignment; most have one question."""
     key = f"assignment:{assignment.pk}"
     shares = _costs_by_question(assignment, hit, questions)
@@ -160,7 +168,7 @@ def _costs_by_question(
     that fee is assigned to the first of them. On our own pages a HIT is one question, and an extra
     that was earned is paid with the reward.
     """
-    if hit.platform in local_names():
+    if hit.platform in local_platform_names():
         return [
             question.price - (ZERO if assignment.extra else question.extra_price)
             for question in questions
@@ -179,29 +187,29 @@ def total_owed() -> Decimal:
     return owed or ZERO
 
 
-def extra_of(question: Question, judgments: Sequence[Judgment]) -> Decimal:
+def extra_pay(question: Question, judgments: Sequence[Judgment]) -> Decimal:
     """Return the additional pay of an answer to a question; 0 if it earns none."""
     if question.extra and interface_of(question.interface).earns_extra(judgments):
         return question.extra
     return ZERO
 
 
-def extras_of(answers: Iterable[tuple[Question, Sequence[Judgment]]]) -> Decimal:
+def total_extra_pay(answers: Iterable[tuple[Question, Sequence[Judgment]]]) -> Decimal:
     """Return the additional pay of an answer to all questions of a HIT."""
-    return sum((extra_of(question, judgments) for question, judgments in answers), ZERO)
+    return sum((extra_pay(question, judgments) for question, judgments in answers), ZERO)
 
 
-def pay_late(assignment: Assignment, extra: Decimal) -> bool:
+def record_late_pay(assignment: Assignment, extra: Decimal) -> bool:
     """Record once that the worker of a late answer is owed its reward and extra; return False if
     the track has too little money left. The caller holds the assignment.
     """
     purpose, track = Purpose("late", assignment.pk), assignment.hit.track
     amount = assignment.hit.reward + extra
     try:
-        reserve(track, None, purpose, amount, key=f"{purpose}/reserve", why=WHY)
+        reserve_money(track, None, purpose, amount, key=f"{purpose}/reserve", why=WHY)
     except OverBudget:
         return False
-    spend(track, purpose, amount, key=str(purpose), why=WHY)
+    spend_money(track, purpose, amount, key=str(purpose), why=WHY)
     Payment.objects.get_or_create(
         token=str(purpose),
         defaults={
@@ -214,10 +222,10 @@ def pay_late(assignment: Assignment, extra: Decimal) -> bool:
     return True
 
 
-def give_up_late(payment: Payment) -> None:
+def return_waived_money(payment: Payment) -> None:
     """Return the money of a late answer to the track, after its worker waived the pay. The caller
     has already undone the spending.
     """
     spent = Ledger.objects.filter(key=payment.token, purpose_kind="late").first()
     if spent is not None:
-        release(spent.track, spent.purpose, key=f"{spent.purpose}/waived", why="Given up")
+        release_money(spent.track, spent.purpose, key=f"{spent.purpose}/waived", why="Given up")

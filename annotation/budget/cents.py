@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from kbpo.corpus.sql import fetch
+from kbpo.corpus.sql import fetch_rows
 from kbpo.money.models import Purpose
 
 SET_ASIDE, GIVEN_BACK, FEE, SPENT = "set aside", "given back", "fee", "spent"
@@ -81,5 +81,5 @@ def money_by_state(track: int | None = None) -> list[Cents]:
     """
     return [
         Cents(number, name, Purpose(kind, payer_number), *parts)
-        for number, name, kind, payer_number, *parts in fetch(CENTS, {"track": track})
+        for number, name, kind, payer_number, *parts in fetch_rows(CENTS, {"track": track})
     ]

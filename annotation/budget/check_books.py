@@ -15,9 +15,9 @@ from django.db import DatabaseError, connection, transaction
 
 from kbpo import clock
 from kbpo.accounts.models import User
-from kbpo.corpus.sql import fetch
+from kbpo.corpus.sql import fetch_rows
 from kbpo.money.models import BooksCheck
-from kbpo.queue import nudge
+from kbpo.queue import wake_step
 
 log = logging.getLogger(__name__)
 
@@ -168,20 +168,20 @@ class LastCheck:
     queued: bool
 
     @property
-    def age(self) -> timedelta | None:
+    def time_since_check(self) -> timedelta | None:
         return clock.now() - self.row.finished_at if self.row and self.row.finished_at else None
 
     @property
     def is_overdue(self) -> bool:
         """Return whether the next regular check is long overdue."""
-        return self.age is not None and self.age > 3 * EVERY
+        return self.time_since_check is not None and self.time_since_check > 3 * EVERY
 
 
 def check_books() -> list[Finding]:
     """Return all disagreements, at most fifty of a kind."""
     findings = []
     for name, sql in CHECKS.items():
-        sentences = [sentence for (sentence,) in fetch(f"{sql} LIMIT {MOST + 1}", {})]
+        sentences = [sentence for (sentence,) in fetch_rows(f"{sql} LIMIT {MOST + 1}", {})]
         findings += [Finding(name, sentence) for sentence in sentences[:MOST]]
         if len(sentences) > MOST:
             findings.append(Finding(name, f"There are more than {MOST} like this."))
@@ -190,7 +190,7 @@ def check_books() -> list[Finding]:
 
 def tick() -> int:
     """Check the books if somebody asked for it or a check is due. Return 1 if they were checked."""
-    if not _is_due():
+    if not _is_check_due():
         return 0
     with transaction.atomic():
         with connection.cursor() as cursor:
@@ -198,17 +198,17 @@ def tick() -> int:
                 "SELECT pg_try_advisory_xact_lock(hashtext('annotation.budget.check_books'))"
             )
             [is_ours] = cursor.fetchone()
-        return _check() if is_ours and _is_due() else 0
+        return _run_queued_check() if is_ours and _is_check_due() else 0
 
 
-def ask_to_check(who: User | None) -> bool:
+def queue_check(who: User | None) -> bool:
     """Queue a check, and return whether none was queued before."""
     _, made = BooksCheck.objects.get_or_create(finished_at=None, defaults={"who": who})
-    nudge("books")
+    wake_step("books")
     return made
 
 
-def last_check() -> LastCheck:
+def last_check_result() -> LastCheck:
     """Return the result of the last check, and whether the next one is queued."""
     asked = BooksCheck.objects.filter(finished_at=None).exists()
     return LastCheck(
@@ -216,13 +216,13 @@ def last_check() -> LastCheck:
     )
 
 
-def _is_due() -> bool:
+def _is_check_due() -> bool:
     if BooksCheck.objects.filter(finished_at=None).exists():
         return True
     return not BooksCheck.objects.filter(finished_at__gt=clock.now() - EVERY).exists()
 
 
-def _check() -> int:
+def _run_queued_check() -> int:
     """Run a queued check and store its result. A check that is killed stays queued."""
     begin = clock.now()
     disagreements: list[Finding] = []

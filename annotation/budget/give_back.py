@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import transaction
 
 from annotation.budget.promises import committed_money, lock_payer
-from kbpo.money.spend import balance, close, open_purposes, release
+from kbpo.money.spend import balance, close_reservations, purposes_with_open_money, release_money
 from kbpo.submissions.models import Submission
 
 ENDED = ("scored", "withdrawn", "failed")
@@ -16,13 +16,13 @@ def tick() -> int:
     Submissions with closed reservations are skipped.
     """
     ended = Submission.objects.filter(
-        pk__in=open_purposes("submission"), status__in=ENDED
+        pk__in=purposes_with_open_money("submission"), status__in=ENDED
     ).select_related("track")
-    return sum(give_back(submission) for submission in ended)
+    return sum(release_unneeded_money(submission) for submission in ended)
 
 
 @transaction.atomic
-def give_back(submission: Submission) -> bool:
+def release_unneeded_money(submission: Submission) -> bool:
     """Release what an ended submission does not need, and return whether anything was released. A
     repeat releases nothing more. Locks the submission, so that a reservation that is made at the
     same moment is kept.
@@ -39,8 +39,8 @@ def give_back(submission: Submission) -> bool:
     keep = committed_money(purpose)
     if sums.open <= keep:
         if not sums.open and not keep:
-            close(purpose)
+            close_reservations(purpose)
         return False
     why = "Judging has ended; unused money is returned"
     key = f"release:{submission.pk}:{sums.released}:{sums.spent}"
-    return release(submission.track, purpose, key=key, keep=keep, why=why) is not None
+    return release_money(submission.track, purpose, key=key, keep=keep, why=why) is not None

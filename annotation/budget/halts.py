@@ -9,47 +9,51 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from annotation.models import HIT, Halt, Question
 from kbpo import clock
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import write_audit_entry
 from kbpo.accounts.models import User
 from kbpo.money.models import Purpose
-from kbpo.queue import nudge
+from kbpo.queue import wake_step
 from kbpo.tracks.models import Track
 
 log = logging.getLogger(__name__)
 
 
-def pause(track: Track | None, who: User | None, why: str, *, payer: Purpose | None = None) -> Halt:
+def pause_work(
+    track: Track | None, who: User | None, why: str, *, payer: Purpose | None = None
+) -> Halt:
     """Stop all work on a track (None: on all tracks), or on one payer's batch, and return the stop.
     Nothing is offered any more; started work may be finished and is paid. Raises ValueError.
     """
     if payer is not None and Halt.objects.filter(lifted_at=None, **payer.at("payer")).exists():
         raise ValueError("This batch is paused already.")
-    return _halt(track, Halt.Scope.ALL, who, why, payer)
+    return _store_halt(track, Halt.Scope.ALL, who, why, payer)
 
 
 def stop_publishing(track: Track | None, who: User | None, why: str) -> Halt:
     """Stop the publishing of new questions; published ones stay open. Return the stop."""
-    return _halt(track, Halt.Scope.PUBLISHING, who, why)
+    return _store_halt(track, Halt.Scope.PUBLISHING, who, why)
 
 
 @transaction.atomic
-def _halt(
+def _store_halt(
     track: Track | None, scope: str, who: User | None, why: str, payer: Purpose | None = None
 ) -> Halt:
     if not why.strip():
         raise ValueError("Say why; whoever waits will read it.")
     log.warning("%s stopped %s of %s: %s", who, scope, payer or track or "all tracks", why)
     what = "stop publishing" if scope == Halt.Scope.PUBLISHING else "pause"
-    note(what, _subject(track, payer), who=who, why=why, track=track.slug if track else "")
-    nudge("reconcile")  # other platforms are told at once
-    nudge("pay_out")
+    write_audit_entry(
+        what, _halted_subject(track, payer), who=who, why=why, track=track.slug if track else ""
+    )
+    wake_step("reconcile")  # other platforms are told at once
+    wake_step("pay_out")
     stop = Halt(track=track, scope=scope, who=who, why=why.strip())
     stop.payer = payer
     stop.save()
     return stop
 
 
-def _subject(track: Track | None, payer: Purpose | None) -> Purpose | str:
+def _halted_subject(track: Track | None, payer: Purpose | None) -> Purpose | str:
     """Return what was stopped, for the log: a payer, a track or “every track”."""
     return payer or (f"track:{track.slug}" if track else "every track")
 
@@ -71,12 +75,14 @@ def lift_halts(
     log.warning("%s lifted %s stops of %s: %s", who, lifted, payer or track or "all tracks", why)
     if lifted:
         slug = track.slug if track else ""
-        note("go on", _subject(track, payer), who=who, why=why.strip(), track=slug)
-    nudge("publish")
+        write_audit_entry(
+            "go on", _halted_subject(track, payer), who=who, why=why.strip(), track=slug
+        )
+    wake_step("publish")
     return lifted
 
 
-def current_halt(questions: QuerySet[Question], payer: Purpose) -> Halt | None:
+def halt_of_payer(questions: QuerySet[Question], payer: Purpose) -> Halt | None:
     """Return the stop that applies to a payer's questions or to their track; None without one."""
     tracks = Track.objects.filter(questions__in=questions)
     held = Halt.objects.filter(Q(payer_kind=None) | Q(**payer.at("payer")), lifted_at=None)

@@ -8,7 +8,7 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from annotation.models import Question
-from annotation.platforms.registry import local_names
+from annotation.platforms.registry import local_platform_names
 from kbpo.money.models import Budget, Purpose
 from kbpo.money.spend import amount_over_cap, balance
 from kbpo.tracks.models import Track
@@ -44,7 +44,7 @@ places as the HIT has; on our own pages it costs what is currently leased."""
 OF_PAYER = "q.payer_kind = %s AND q.payer_number = %s"
 
 
-def payers_of(questions: QuerySet[Question]) -> list[Purpose]:
+def payers_in_lock_order(questions: QuerySet[Question]) -> list[Purpose]:
     """Return the payers of these questions in the order in which they are locked."""
     payers = questions.order_by().values_list("payer_kind", "payer_number").distinct()
     return sorted(Purpose(kind, number) for kind, number in payers)
@@ -55,7 +55,7 @@ def committed_money(payer: Purpose) -> Decimal:
     this sum.
     """
     with connection.cursor() as cursor:
-        cursor.execute(COMMITTED.format(which=OF_PAYER), [*payer, local_names(), *payer])
+        cursor.execute(COMMITTED.format(which=OF_PAYER), [*payer, local_platform_names(), *payer])
         return Decimal(cursor.fetchone()[0])
 
 
@@ -73,7 +73,7 @@ def money_left_to_publish(track: Track) -> Decimal | None:
         return None
     with connection.cursor() as cursor:
         cursor.execute(
-            COMMITTED.format(which="q.track_id = %s"), [track.pk, local_names(), track.pk]
+            COMMITTED.format(which="q.track_id = %s"), [track.pk, local_platform_names(), track.pk]
         )
         return Decimal(cap.cap - balance(track=track).spent - Decimal(cursor.fetchone()[0]))
 

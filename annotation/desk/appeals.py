@@ -7,7 +7,7 @@ from django.db import transaction
 from annotation.labels import exclude, reject
 from annotation.labels.reject import CannotReject
 from annotation.models import WorkerIdentity
-from annotation.platforms.registry import local_names
+from annotation.platforms.registry import local_platform_names
 from annotation.workers.models import Appeal, Message
 from annotation.workers.speak import (
     ANSWERED,
@@ -19,10 +19,10 @@ from annotation.workers.speak import (
     CannotSay,
     clean_text,
     current_rejections,
-    tell_decision,
+    send_decision,
 )
 from kbpo import clock
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import write_audit_entry
 from kbpo.accounts.models import User
 
 DECIDED = 300
@@ -48,11 +48,11 @@ def answer_appeal(appeal_pk: int, who: User, text: str, *, reinstate: bool) -> A
                 )
         except CannotReject as cannot:
             raise CannotSay(str(cannot)) from cannot
-    return _note_answer(appeal_pk, who, answer, reinstate=reinstate)
+    return _store_appeal_answer(appeal_pk, who, answer, reinstate=reinstate)
 
 
 @transaction.atomic
-def _note_answer(appeal_pk: int, who: User, answer: str, *, reinstate: bool) -> Appeal:
+def _store_appeal_answer(appeal_pk: int, who: User, answer: str, *, reinstate: bool) -> Appeal:
     appeals = Appeal.objects.select_for_update(of=("self",)).select_related("worker")
     row = appeals.filter(pk=appeal_pk).first()
     if row is None:
@@ -63,16 +63,16 @@ def _note_answer(appeal_pk: int, who: User, answer: str, *, reinstate: bool) -> 
     row.answered_at, row.answered_by = clock.now(), who
     row.save(update_fields=["answer", "reinstated", "answered_at", "answered_by"])
     if reinstate and not row.about_pay:
-        exclude.reinstate(row.worker, who, f"Appeal: {answer}", is_answer=True)
+        exclude.reinstate_worker(row.worker, who, f"Appeal: {answer}", is_answer=True)
     elif not reinstate:
         action = "uphold rejection" if row.about_pay else "uphold exclusion"
         about, why = f"worker:{row.worker.handle}", f"Appeal: {answer}"
-        note(action, about, who=who, before=row.excluded_reason, why=why)
-    is_local = row.worker.platform in local_names()
+        write_audit_entry(action, about, who=who, before=row.excluded_reason, why=why)
+    is_local = row.worker.platform in local_platform_names()
     if not is_local and WorkerIdentity.objects.filter(worker=row.worker).exists():
         text = answer[:LONGEST_OUT]
         Message.objects.create(worker=row.worker, subject=ANSWERED, text=text, by=who)
     else:
         granted = IS_PAID if row.about_pay else COUNTS_AGAIN
-        tell_decision(row.worker, ANSWERED, f"{answer}\n\n{granted if reinstate else STAYS}")
+        send_decision(row.worker, ANSWERED, f"{answer}\n\n{granted if reinstate else STAYS}")
     return row

@@ -22,23 +22,23 @@ from django.db.models import Q, QuerySet
 
 from annotation.interfaces.base import parts_by_target as held_by
 from annotation.interfaces.registry import document_interfaces, interface_of
-from annotation.interfaces.shared.payload import mentions_beside, sentences
+from annotation.interfaces.shared.payload import mentions_of_pair, sentences_by_predicate
 from annotation.models import Question, Response
-from annotation.quality.describe import title_of
-from kbpo.accounts.audit import note as log
+from annotation.quality.describe import question_title
+from kbpo.accounts.audit import write_audit_entry as log
 from kbpo.accounts.models import User
 from kbpo.accounts.notices import notify
 from kbpo.experts.draw import end_if_done
-from kbpo.experts.queue import Outcome, check_permission, lock_check, store_answer
+from kbpo.experts.queue import Outcome, answer_permission, lock_check, store_answer
 from kbpo.instances.merge import RATINGS, merged_value, parts_that_hold
 from kbpo.instances.models import Label
-from kbpo.queue import nudge, one_at_a_time
+from kbpo.queue import take_transaction_lock, wake_step
 from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.measures import Criterion
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import RELATION, recall_of
+from kbpo.tracks.recall import RELATION, kind_with_recall_or_none
 from kbpo.tracks.registry import kind_of
 
 DROP = "drop from queue"
@@ -66,7 +66,7 @@ def store_dispute(submission: Submission, target: int, who: User, note: str) -> 
     note = note.replace("\x00", "").strip()
     if len(note) < LEAST_NOTE:
         raise CannotAsk(f"Say what is wrong with the judgment, in {LEAST_NOTE} characters or more.")
-    one_at_a_time("annotation.dispute", submission.track_id)
+    take_transaction_lock("annotation.dispute", submission.track_id)
     mine = ExpertCheck.objects.filter(
         kind="dispute", status="open", submission__team=submission.team_id
     )
@@ -122,7 +122,7 @@ def question_about_target(target: int) -> Question | None:
     return questions.exclude(interface__in=document_interfaces()).order_by("-pk").first()
 
 
-def question_of(check: ExpertCheck) -> Question:
+def question_from_check(check: ExpertCheck) -> Question:
     """Return an unsaved question with the contents of a check."""
     return Question(
         track_id=check.track_id,
@@ -135,7 +135,7 @@ def question_of(check: ExpertCheck) -> Question:
     )
 
 
-def judged_by(expert: User) -> Q:
+def judged_by_filter(expert: User) -> Q:
     """Return the condition that an expert judged a target as an annotator, in a question about the
     target or about its document.
     """
@@ -146,7 +146,7 @@ def judged_by(expert: User) -> Q:
 
 def parse_and_store_answer(row: ExpertCheck, raw: dict[str, Any], expert: User) -> Outcome:
     """Parse and store an expert's answer, and return the outcome. Raises BadAnswer."""
-    return store_expert_answer(row, expert, raw, answers_of_expert(question_of(row), raw))
+    return store_expert_answer(row, expert, raw, answers_of_expert(question_from_check(row), raw))
 
 
 @transaction.atomic
@@ -157,15 +157,15 @@ def store_expert_answer(
     be answered. Open disputes about the same target are closed too, and the last answer of a round
     ends the round.
     """
-    one_at_a_time("draw checks", row.track_id)
+    take_transaction_lock("draw checks", row.track_id)
     mine = lock_check(row)
-    outcome = check_permission(mine, expert, judged_by(expert))
+    outcome = answer_permission(mine, expert, judged_by_filter(expert))
     if mine is None or outcome is not Outcome.STORED:
         return outcome
     disputes_too = ExpertCheck.objects.select_for_update(of=("self",)).filter(
         track=row.track, target=row.target_id, kind="dispute", status="open"
     )
-    agreed = agrees_with_labels(question_of(mine), values)
+    agreed = agrees_with_labels(question_from_check(mine), values)
     for entry in [mine, *disputes_too.exclude(pk=row.pk)]:
         store_answer(entry, raw, values, expert, agrees=agreed)
         _notify_disputant(entry)
@@ -173,7 +173,7 @@ def store_expert_answer(
     log("adjudicate", about, who=expert, track=row.track.slug, after=after)
     if mine.round is not None:
         end_if_done(mine.round)
-        nudge("estimate")
+        wake_step("estimate")
     return outcome
 
 
@@ -190,7 +190,7 @@ def _notify_disputant(row: ExpertCheck) -> None:
     if row.status == "dropped":
         subject = f"A dispute about {run} was dismissed"
         became = f"It was dismissed, and no expert judges it: {row.remark}"
-    page = f"{settings.SITE_URL}{page_of(row)}"
+    page = f"{settings.SITE_URL}{dispute_result_path(row)}"
     notify(
         [disputant],
         "dispute",
@@ -202,7 +202,7 @@ def _notify_disputant(row: ExpertCheck) -> None:
     )
 
 
-def page_of(row: ExpertCheck) -> str:
+def dispute_result_path(row: ExpertCheck) -> str:
     """Return the path of the page on which the team reads the result of a dispute: the page of the
     first prediction that the judgment is about, or else of the document.
     """
@@ -213,7 +213,7 @@ def page_of(row: ExpertCheck) -> str:
     prediction = predicted.order_by("pk").values_list("pk", flat=True).first()
     if prediction is not None:
         return f"{address}?p={prediction}"
-    return f"{address}?{urlencode({'document': row.target.its_document.key})}"
+    return f"{address}?{urlencode({'document': row.target.document_or_error.key})}"
 
 
 def answers_of_expert(question: Question, raw: dict[str, Any]) -> dict[int, Any]:
@@ -237,15 +237,17 @@ def agrees_with_labels(question: Question, values: Mapping[int, Mapping[str, Any
         return False  # the expert flagged what others answered
     kind, marked = kind_of(question.track), question_about_target(question.target_id) is None
     for target, value in values.items():
-        now = merged_value(Label.objects.filter(target=target), kind.merge)
-        if any(abs(ours - mine) > NEAR for ours, mine in paired_ratings(now, value).values()):
+        now = merged_value(Label.objects.filter(target=target), kind.merge_statements)
+        if any(
+            abs(ours - mine) > NEAR for ours, mine in crowd_and_expert_ratings(now, value).values()
+        ):
             return False
         if not kind.agrees(question.target, dict(value), now, marked=marked):
             return False
     return True
 
 
-def paired_ratings(
+def crowd_and_expert_ratings(
     now: Mapping[str, Any], value: Mapping[str, Any]
 ) -> dict[str, tuple[float, float]]:
     """Return criterion -> the mean rating of the crowd and the rating of the expert, where both
@@ -282,7 +284,7 @@ def drop_dispute(row: ExpertCheck, who: User, why: str) -> bool:
     return bool(done)
 
 
-def disputes_closed_with(row: ExpertCheck) -> QuerySet[ExpertCheck]:
+def other_disputes_closed_by(row: ExpertCheck) -> QuerySet[ExpertCheck]:
     """Return the disputes of other teams that the answer to an entry closed."""
     same = ExpertCheck.objects.filter(track=row.track, target=row.target_id, kind="dispute")
     answered = same.filter(status="answered", expert=row.expert, raw=row.raw)
@@ -293,7 +295,7 @@ def store_remark(row: ExpertCheck, who: User, text: str) -> None:
     """Store an expert's remark made after seeing the votes, for all who may see the judgment."""
     remark_text = text.replace("\x00", "").strip()[:MOST_NOTE]
     ExpertCheck.objects.filter(pk=row.pk, status="answered").update(remark=remark_text)
-    disputes_closed_with(row).update(remark=remark_text)
+    other_disputes_closed_by(row).update(remark=remark_text)
     log("remark", f"target:{row.target_id}", who=who, why=text, track=row.track.slug)
 
 
@@ -305,7 +307,7 @@ def expert_answers(track: Track, limit: int = 100) -> list[ExpertCheck]:
     return list(adjudications.order_by("-answered_at", "-pk")[:limit])
 
 
-def disputes(track: Track) -> list[ExpertCheck]:
+def open_disputes(track: Track) -> list[ExpertCheck]:
     """Return the open disputes, the oldest first."""
     adjudications = ExpertCheck.objects.filter(track=track, status="open", kind="dispute")
     return list(
@@ -313,7 +315,7 @@ def disputes(track: Track) -> list[ExpertCheck]:
     )
 
 
-def disputes_of(submission: Submission) -> dict[int, ExpertCheck]:
+def latest_disputes_by_target(submission: Submission) -> dict[int, ExpertCheck]:
     """Return target -> the latest dispute of a submission's team about it."""
     adjudications = ExpertCheck.objects.filter(kind="dispute", submission=submission).order_by("pk")
     return {row.target_id: row for row in adjudications}
@@ -332,7 +334,7 @@ class Ratings:
     near: bool
 
     @classmethod
-    def of(
+    def on_criterion_scale(
         cls, criterion: Criterion, said: Sequence[float], both: tuple[float, float] | None
     ) -> Ratings:
         """Convert ratings between 0 and 1 to the scale of the criterion."""
@@ -371,7 +373,7 @@ class Trail:
         return [(self.sentences.get(part, part), n, now, says) for part, n, now, says in self.parts]
 
 
-def trail_of(track: Track, pk: int) -> Trail | None:
+def load_trail(track: Track, pk: int) -> Trail | None:
     """Return the trail of an expert check (votes, answer, disputes); None if there is no such check
     or it is open.
     """
@@ -381,14 +383,14 @@ def trail_of(track: Track, pk: int) -> Trail | None:
     if entry is None:
         return None
     asked = question_about_target(entry.target_id)
-    votes, voters = _votes(entry, asked)
+    votes, voters = _votes_by_part(entry, asked)
     kind = kind_of(track)
-    value = merged_value(Label.objects.filter(target=entry.target_id), kind.merge)
+    value = merged_value(Label.objects.filter(target=entry.target_id), kind.merge_statements)
     expert = (entry.value or {}).get(str(entry.target_id), {})
     now, says = parts_that_hold(value), parts_that_hold(expert)
-    people, both = value.get(RATINGS, {}), paired_ratings(value, expert)
+    people, both = value.get(RATINGS, {}), crowd_and_expert_ratings(value, expert)
     ratings = [
-        Ratings.of(criterion, people[criterion.name], both.get(criterion.name))
+        Ratings.on_criterion_scale(criterion, people[criterion.name], both.get(criterion.name))
         for criterion in kind.measures.criteria
         if people.get(criterion.name)
     ]
@@ -398,23 +400,23 @@ def trail_of(track: Track, pk: int) -> Trail | None:
             parts.append((part, votes[part], now.get(part), says.get(part, False)))
     return Trail(
         entry,
-        list(disputes_closed_with(entry).select_related("raised_by", "submission__team")),
-        title_of(question_of(entry)),
+        list(other_disputes_closed_by(entry).select_related("raised_by", "submission__team")),
+        question_title(question_from_check(entry)),
         asked.pk if asked else None,
         parts,
         voters,
         entry.status == "answered" and not expert,
-        sentences(entry.payload),
-        _links(entry),
+        sentences_by_predicate(entry.payload),
+        _compared_referents(entry),
         ratings,
     )
 
 
-def _votes(row: ExpertCheck, asked: Question | None) -> tuple[Counter[str], int]:
+def _votes_by_part(row: ExpertCheck, asked: Question | None) -> tuple[Counter[str], int]:
     """Return part -> number of people who affirmed it, and the number of people asked; empty for
     texts.
     """
-    if recall_of(row.track) is None:
+    if kind_with_recall_or_none(row.track) is None:
         return Counter(), 0  # people rated a text, whatever its questions are called
     # Questions about all relations of the target's document, if it was not asked about alone
     readings = Question.objects.filter(
@@ -439,13 +441,13 @@ def _votes(row: ExpertCheck, asked: Question | None) -> tuple[Counter[str], int]
     return Counter(read.value.get("votes", {})), read.n or 0
 
 
-def _links(row: ExpertCheck) -> list[tuple[str, str, str, bool]]:
+def _compared_referents(row: ExpertCheck) -> list[tuple[str, str, str, bool]]:
     """Return the referents of both mentions by the current labels and by the expert, where both
     exist.
     """
     kind, links = kind_of(row.track), []
-    for target, words in mentions_beside(row.payload).items():
-        now = merged_value(Label.objects.filter(target=target), kind.merge)
+    for target, words in mentions_of_pair(row.payload).items():
+        now = merged_value(Label.objects.filter(target=target), kind.merge_statements)
         says = (row.value or {}).get(str(target), {})
         if (referred := kind.compare_references(row.target, now, says)) is not None:
             links.append((words, *referred))

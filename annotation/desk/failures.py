@@ -9,7 +9,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from annotation.budget.promises import lock_payer, payers_of, unpromised_money
+from annotation.budget.promises import lock_payer, payers_in_lock_order, unpromised_money
 from annotation.hits.batch import batch_names
 from annotation.marketplace.compensations import spend_bonus_again
 from annotation.models import (
@@ -21,11 +21,11 @@ from annotation.models import (
     WorkerIdentity,
 )
 from kbpo import clock
-from kbpo.accounts.audit import DISMISS, note, was_dismissed
+from kbpo.accounts.audit import DISMISS, dismissed_condition, write_audit_entry
 from kbpo.accounts.models import Delivery, User
 from kbpo.money.models import Purpose
 from kbpo.money.spend import OverBudget
-from kbpo.queue import nudge
+from kbpo.queue import wake_step
 
 AGAIN = {
     # what         status      -> status it is tried again in
@@ -74,7 +74,7 @@ class CannotDismiss(Exception):
 
 
 @transaction.atomic
-def dismiss(kind: str, pk: int, who: User, why: str) -> None:
+def dismiss_failed_row(kind: str, pk: int, who: User, why: str) -> None:
     """Hide a failed row until it fails again. Raises CannotDismiss."""
     row = None
     if kind in MODELS:
@@ -83,7 +83,7 @@ def dismiss(kind: str, pk: int, who: User, why: str) -> None:
     if row is None:
         raise CannotDismiss(f"There is no {kind} {pk}.")
     check_dismissal(kind, row.status, why)
-    note(DISMISS, f"{kind}:{pk}", who=who, before=row.status, why=why.strip())
+    write_audit_entry(DISMISS, f"{kind}:{pk}", who=who, before=row.status, why=why.strip())
 
 
 def check_dismissal(kind: str, status: str, why: str) -> None:
@@ -99,14 +99,14 @@ class CannotRetry(Exception):
 
 
 @transaction.atomic
-def retry(kind: str, pk: int, who: User | None = None, why: str = "") -> str:
+def retry_failed_row(kind: str, pk: int, who: User | None = None, why: str = "") -> str:
     """Retry a row at once and return its new status. A question that ended without enough answers
     is settled if it has any, else published again. Raises CannotRetry.
     """
     if kind == "hit":
         # Locks: payers, then questions, then the HIT (annotation/README.md).
         asked = Question.objects.filter(hits=pk)
-        for payer in payers_of(asked):
+        for payer in payers_in_lock_order(asked):
             lock_payer(payer)
         list(asked.select_for_update(of=("self",)).order_by("pk").values_list("pk"))
     row = MODELS[kind]._default_manager.select_for_update(of=("self",)).filter(pk=pk).first()
@@ -120,26 +120,28 @@ def retry(kind: str, pk: int, who: User | None = None, why: str = "") -> str:
     if status is None:
         raise CannotRetry(f"This {kind} is {row.status}; there is nothing to retry.")
     if isinstance(row, HIT) and row.status == "failed":
-        _republish(row)
+        _republish_refused_hit(row)
     if isinstance(row, Bonus):
         _reset_bonus(row)
-    why = retry_reason(why, row.reason)
-    note("retry", f"{kind}:{pk}", who=who, before=row.status, after=str(status), why=why)
+    why = retry_log_text(why, row.reason)
+    write_audit_entry(
+        "retry", f"{kind}:{pk}", who=who, before=row.status, after=str(status), why=why
+    )
     row.move(status, **({"ended_by": ""} if isinstance(row, Question) else {}))
-    nudge("publish")
-    nudge("settle")
-    nudge("pay_out")
-    nudge("mail")
+    wake_step("publish")
+    wake_step("settle")
+    wake_step("pay_out")
+    wake_step("mail")
     return str(status)
 
 
-def retry_reason(why: str, reason: str) -> str:
+def retry_log_text(why: str, reason: str) -> str:
     """Return a sentence with the reason of a retry and the reason of the failure."""
     went_wrong = f"It had stopped because: {reason}" if reason else "No reason had been noted."
     return f"{why or 'Tried again from the desk.'} {went_wrong}"
 
 
-def _republish(hit: HIT) -> None:
+def _republish_refused_hit(hit: HIT) -> None:
     """Publish the questions of a refused HIT again. Raises CannotRetry if they were published in
     another HIT.
     """
@@ -149,7 +151,7 @@ def _republish(hit: HIT) -> None:
             "Its questions have gone out in another HIT since, or are done; it is not"
             " needed any more."
         )
-    payers = payers_of(hit.questions.all())  # locked by the caller
+    payers = payers_in_lock_order(hit.questions.all())  # locked by the caller
     asked.update(
         status="published",
         status_since=clock.now(),
@@ -214,18 +216,18 @@ def crowd_failures(limit: int = 100) -> list[Failure]:
     assignments = Assignment.objects.filter(stuck)
     payments, bonuses = (model.objects.filter(status="failed") for model in (Payment, Bonus))
     waiting = [
-        *_failures("question", unanswered.defer("payload"), limit),
-        *_failures("hit", HIT.objects.filter(hits).select_related("track"), limit),
-        *_failures("assignment", assignments.select_related("hit__track", "worker"), limit),
-        *_failures("payment", payments.select_related("worker"), limit),
-        *_failures("bonus", bonuses.select_related("worker"), limit),
+        *_failures_of_kind("question", unanswered.defer("payload"), limit),
+        *_failures_of_kind("hit", HIT.objects.filter(hits).select_related("track"), limit),
+        *_failures_of_kind("assignment", assignments.select_related("hit__track", "worker"), limit),
+        *_failures_of_kind("payment", payments.select_related("worker"), limit),
+        *_failures_of_kind("bonus", bonuses.select_related("worker"), limit),
     ]
     waiting.sort(key=lambda failure: (failure.is_money, failure.since), reverse=True)
     return waiting[:limit]
 
 
-def _failures(kind: str, failed: QuerySet[Any], limit: int) -> list[Failure]:
-    newest = list(failed.exclude(was_dismissed(kind)).order_by("-status_since")[:limit])
+def _failures_of_kind(kind: str, failed: QuerySet[Any], limit: int) -> list[Failure]:
+    newest = list(failed.exclude(dismissed_condition(kind)).order_by("-status_since")[:limit])
     names = batch_names({row.payer for row in newest if isinstance(row, Question)})
     failures = []
     for row in newest:
@@ -233,7 +235,7 @@ def _failures(kind: str, failed: QuerySet[Any], limit: int) -> list[Failure]:
         failure = Failure(
             kind=kind,
             pk=row.pk,
-            name=f"{NAMES[kind]} {row.pk}: {_subject(row, names)}",
+            name=f"{NAMES[kind]} {row.pk}: {_failure_subject(row, names)}",
             state=row.status,
             given_up=given_up,
             reason=row.reason,
@@ -246,7 +248,7 @@ def _failures(kind: str, failed: QuerySet[Any], limit: int) -> list[Failure]:
     return failures
 
 
-def _subject(row: Any, names: dict[Purpose, str]) -> str:
+def _failure_subject(row: Any, names: dict[Purpose, str]) -> str:
     if isinstance(row, Question):
         return names[row.payer]
     if isinstance(row, HIT):

@@ -24,7 +24,7 @@ from annotation.models import (
     Question,
 )
 from annotation.platforms.base import endpoint_of
-from annotation.platforms.registry import local_names, other_names, platform_of
+from annotation.platforms.registry import local_platform_names, marketplace_names, platform_of
 from annotation.questions.order import missing_money
 from kbpo import clock
 from kbpo.sampling.models import DocumentSample
@@ -61,20 +61,22 @@ class Stage:
 def crowd_stages() -> list[Stage]:
     """Return the stages from pending questions to paid answers, in this order."""
     stages = [_reading_stage(), _underfunded_stage()]
-    for name, step, queued, column, limit in _queues():
+    for name, step, queued, column, limit in _stage_queues():
         waiting = queued.aggregate(n=Count("pk"), oldest=Min(column))
         stages.append(Stage(name, step, waiting["n"], waiting["oldest"], limit))
     return stages
 
 
-def _queues() -> Iterator[tuple[str, str, QuerySet[Any], str, timedelta | None]]:
+def _stage_queues() -> Iterator[tuple[str, str, QuerySet[Any], str, timedelta | None]]:
     """Yield the name, step, rows, column of the waiting time and limit of each stage. Payments wait
     since they were created, since an attempt to pay resets `status_since`; leases are late once
     they have run out.
     """
-    local, since = local_names(), "status_since"
+    local, since = local_platform_names(), "status_since"
     # A HIT that expires is offered once more.
-    twice_up = 2 * max(platform_of(name).capabilities.offered_for for name in other_names()) + HOUR
+    twice_up = (
+        2 * max(platform_of(name).capabilities.offered_for for name in marketplace_names()) + HOUR
+    )
     published = Question.objects.filter(status="published")
     leased = Assignment.objects.filter(status="leased")
     owed, bonuses = Payment.objects.filter(status="owed"), Bonus.objects.filter(status="owed")
@@ -103,7 +105,7 @@ def _queues() -> Iterator[tuple[str, str, QuerySet[Any], str, timedelta | None]]
     refusals = refusals.exclude(hit__platform__in=local)
     yield "Tell refusals", "pay_out", refusals, since, HOUR
     untold = Qualification.objects.filter(Qualification.UNTOLD, worker__identity__isnull=False)
-    untold = untold.filter(worker__platform__in=other_names())
+    untold = untold.filter(worker__platform__in=marketplace_names())
     yield "Tell qualifications", "pay_out", untold, "wanted_at", HOUR
     ended = HIT.objects.filter(status__in=["closed", "expired"], called_at__isnull=False)
     ended = ended.exclude(platform__in=local).exclude(platform_status="gone")
@@ -173,7 +175,7 @@ def book_disagreements() -> list[BookDisagreement]:
     current endpoint.
     """
     at_set_endpoint = Q()
-    for name in other_names():
+    for name in marketplace_names():
         at_set_endpoint |= Q(platform=name, endpoint=endpoint_of(platform_of(name)))
     disagreements = []
     for row in PlatformBooks.objects.filter(at_set_endpoint).order_by("platform"):

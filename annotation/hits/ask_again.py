@@ -15,17 +15,17 @@ from django.db.models import F, QuerySet
 
 from annotation.budget.promises import lock_payer, unpromised_money
 from annotation.models import ANSWERED, HIT, Assignment, Question, Response
-from annotation.platforms.registry import local_names
+from annotation.platforms.registry import local_platform_names
 from annotation.questions.limits import (
     MOST_IF_UNSURE,
     has_other_worker,
     max_answers,
-    max_people_asked,
+    max_people,
     promised_answers,
 )
 from kbpo import clock
 from kbpo.money.models import Purpose
-from kbpo.queue import nudge
+from kbpo.queue import wake_step
 from kbpo.tracks.models import Track
 
 
@@ -40,7 +40,7 @@ def ask_again(questions: Sequence[Question], left: Mapping[int, Sequence[Respons
         if question.payer not in money:
             money[question.payer] = unpromised_money(question.payer)
         counting = len({response.assignment_id for response in left.get(question.pk, ())})
-        places = _missing_answers(question, counting, answers_of[question.pk], least=1)
+        places = _count_missing_answers(question, counting, answers_of[question.pk], least=1)
         if question.price:
             places = min(places, int(money[question.payer] / question.price))
         if places:
@@ -48,7 +48,7 @@ def ask_again(questions: Sequence[Question], left: Mapping[int, Sequence[Respons
             money[question.payer] -= question.price * places
     if offered:
         _publish_again(offered, answers_of)
-        nudge("publish")
+        wake_step("publish")
     return len(offered)
 
 
@@ -65,8 +65,8 @@ def ask_one_more(question: Question, free: dict[Purpose, Decimal]) -> bool:
     lock of the question; `free` caches the free money of each payer within a transaction. Raises
     LockHeld.
     """
-    if question.answers_most == question.answers_wanted:
-        if question.answers_wanted >= max_people_asked(question) or not has_other_worker(question):
+    if question.max_paid_answers == question.answers_wanted:
+        if question.answers_wanted >= max_people(question) or not has_other_worker(question):
             return False
         if question.payer not in free:
             if not lock_payer(question.payer, wait=False):
@@ -80,11 +80,11 @@ def ask_one_more(question: Question, free: dict[Purpose, Decimal]) -> bool:
     question.answers_wanted += 1
     question.save(update_fields=["answers_wanted"])
     question.move("published", "People are divided: one more is asked.", asked_again=False)
-    nudge("publish")
+    wake_step("publish")
     return True
 
 
-def count_unreplaceable(worker: int) -> int:
+def count_questions_left_short(worker: int) -> int:
     """Return how many questions would have fewer answers than their track promises, for lack of
     money to replace them, if a worker's answers did not count.
     """
@@ -99,7 +99,7 @@ def count_unreplaceable(worker: int) -> int:
     money: dict[Purpose, Decimal] = {}
     lacking = 0
     for question in questions:
-        wanted = _missing_answers(question, left[question.pk], answers_of[question.pk])
+        wanted = _count_missing_answers(question, left[question.pk], answers_of[question.pk])
         if question.payer not in money:
             money[question.payer] = unpromised_money(question.payer)
         if question.price * wanted > money[question.payer]:
@@ -125,7 +125,7 @@ def initial_places(questions: Collection[Question]) -> dict[int, int]:
     return dict(pairs.values_list("question", "hit__max_assignments"))
 
 
-def _missing_answers(question: Question, left: int, n_answers: int, *, least: int = 0) -> int:
+def _count_missing_answers(question: Question, left: int, n_answers: int, *, least: int = 0) -> int:
     """Return how many answers a question lacks; 0 for whole documents, on closed tracks and beyond
     the limits.
     """
@@ -144,7 +144,7 @@ def _publish_again(offered: Mapping[Question, int], answers_of: Mapping[int, int
     Free places of their old HITs stay closed.
     """
     old = HIT.objects.filter(
-        questions__in=list(offered), status="closed", platform__in=local_names()
+        questions__in=list(offered), status="closed", platform__in=local_platform_names()
     )
     HIT.objects.filter(pk__in=lock_hits(old)).update(status="expired")
     _add_hits(offered)
@@ -194,7 +194,7 @@ def lower_answers_wanted(questions: Collection[Question], hit: HIT) -> None:
     )
 
 
-def stop_asking(questions: Collection[Question]) -> int:
+def close_surplus_places(questions: Collection[Question]) -> int:
     """Close the places of those locked questions whose answers count again, so that they are
     settled next, and return their number. Questions that are leased stay open.
     """
@@ -218,7 +218,7 @@ def stop_asking(questions: Collection[Question]) -> int:
     return Question.objects.filter(pk__in=[question.pk for question in free]).move("answered")
 
 
-def settle_given_up(questions: Collection[Question]) -> int:
+def make_given_up_questions_due(questions: Collection[Question]) -> int:
     """Make those locked questions due that ended unanswered and now have answers that count. Return
     their number.
     """

@@ -14,11 +14,11 @@ from django.db.models import Count, Max, Min, QuerySet, Sum
 from annotation.budget.promises import lock_payer
 from annotation.models import ANSWERABLE, ANSWERED, Assignment, Halt, Question
 from kbpo import clock
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import write_audit_entry
 from kbpo.accounts.models import User
 from kbpo.money.models import Purpose
 from kbpo.money.spend import NOTHING, balances
-from kbpo.queue import nudge
+from kbpo.queue import wake_step
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
@@ -112,12 +112,12 @@ class Progress(QuestionCounts):
     seconds_left: float | None
 
 
-def batches(limit: int = 20) -> list[Batch]:
+def unfinished_batches(limit: int = 20) -> list[Batch]:
     """Return the batches with unfinished questions, newest first."""
     return _read_batches(None, limit)
 
 
-def batch(payer: Purpose) -> Batch | None:
+def load_batch(payer: Purpose) -> Batch | None:
     """Return the batch of a payer; None if nothing was ever asked for it."""
     return next(iter(_read_batches(payer, 1)), None)
 
@@ -189,8 +189,8 @@ def stop_batch(payer: Purpose, who: User, why: str) -> int:
         lifted_at=clock.now(), lifted_by=who
     )
     after = f"{len(questions)} questions ended"
-    note("stop", payer, who=who, why=why, after=after, track=first.track.slug)
-    nudge("settle")
+    write_audit_entry("stop", payer, who=who, why=why, after=after, track=first.track.slug)
+    wake_step("settle")
     return len(questions)
 
 
@@ -200,10 +200,10 @@ def questions_progress(*, payer: Purpose | None = None, track: Track | None = No
     """
     questions = Question.objects.filter(**_questions_filter(track, payer, "")).filter(gold=None)
     counts = dict(questions.values_list("status").annotate(Count("pk")).order_by())
-    sent = _answers(track, payer)
+    sent = _answered_assignments(track, payer)
     times = sent.aggregate(n=Count("pk"), first=Min("submitted_at"), last=Max("submitted_at"))
     wanted = questions.exclude(status="cancelled").aggregate(sum=Sum("answers_wanted"))["sum"] or 0
-    rate = _rate(sent)
+    rate = _answers_per_hour(sent)
     live = questions.filter(status__in=ANSWERABLE)
     live_wanted = live.aggregate(sum=Sum("answers_wanted"))["sum"] or 0
     live_answers = Assignment.objects.filter(hit__questions__in=live, status__in=ANSWERED).count()
@@ -227,12 +227,12 @@ def questions_progress(*, payer: Purpose | None = None, track: Track | None = No
 
 def answers_per_hour(track: Track) -> float:
     """Return the rate of answers on a track, from the last hour."""
-    return _rate(_answers(track, None))
+    return _answers_per_hour(_answered_assignments(track, None))
 
 
-def last_answer(track: Track) -> datetime | None:
+def last_answer_time(track: Track) -> datetime | None:
     """Return the time of the last answer on a track; None without one in the last hour."""
-    recent = _answers(track, None).filter(submitted_at__gte=clock.now() - WINDOW)
+    recent = _answered_assignments(track, None).filter(submitted_at__gte=clock.now() - WINDOW)
     last: datetime | None = recent.aggregate(last=Max("submitted_at"))["last"]
     return last
 
@@ -244,7 +244,7 @@ def is_idle(first: datetime, last: datetime, n: int) -> bool:
     return clock.now() - last > max(IDLE, GAPS * (last - first) / max(1, n - 1))
 
 
-def _answers(track: Track | None, payer: Purpose | None) -> QuerySet[Assignment]:
+def _answered_assignments(track: Track | None, payer: Purpose | None) -> QuerySet[Assignment]:
     """Return the assignments with answers to questions, without gold."""
     return Assignment.objects.filter(
         status__in=ANSWERED,
@@ -262,7 +262,7 @@ def _questions_filter(track: Track | None, payer: Purpose | None, prefix: str) -
     return where
 
 
-def _rate(sent: QuerySet[Assignment]) -> float:
+def _answers_per_hour(sent: QuerySet[Assignment]) -> float:
     """Return the answers per hour over the last hour, or since the first answer if that is later; 0
     with too few answers, or if work has stopped.
     """

@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.db import connection, transaction
 
 from annotation.models import Assignment
-from annotation.platforms.registry import local_names
-from kbpo.clock.served import beat
+from annotation.platforms.registry import local_platform_names
+from kbpo.clock.served import record_beat
 
 REOPEN = """
     UPDATE annotation_hit h SET status = 'open', status_since = now()
@@ -38,13 +38,17 @@ HIT that holds nothing else; on a marketplace gold ends with the other questions
 
 def tick() -> int:
     """End expired leases and open or close HITs; return how many assignments and HITs changed."""
-    return _end_leases() + _run(REOPEN, local_names()) + _run(CLOSE, local_names())
+    return (
+        _end_leases()
+        + _execute_update(REOPEN, local_platform_names())
+        + _execute_update(CLOSE, local_platform_names())
+    )
 
 
 @transaction.atomic
 def _end_leases() -> int:
     """End expired leases, and return their number. Their drafts are kept for the same worker."""
-    now = beat()
+    now = record_beat()
     lost = Assignment.objects.filter(status="leased", leased_until__lte=now).select_for_update(
         skip_locked=True
     )
@@ -54,7 +58,7 @@ def _end_leases() -> int:
     )
 
 
-def _run(sql: str, *parameters: list[str]) -> int:
+def _execute_update(sql: str, *parameters: list[str]) -> int:
     with connection.cursor() as cursor:
         cursor.execute(sql, list(parameters))
         return int(cursor.rowcount)

@@ -76,7 +76,7 @@ class HeldAssignment:
     """Whether its worker belongs or belonged to a team"""
 
 
-def held_assignment(token: str) -> HeldAssignment | None:
+def assignment_by_token(token: str) -> HeldAssignment | None:
     """Return the assignment with this token; None if there is none."""
     joined = HELD.rows(token=token, shipped=SHIPPED[-1])
     if not joined:
@@ -86,12 +86,12 @@ def held_assignment(token: str) -> HeldAssignment | None:
     return HeldAssignment(ASSIGNMENT.row(of_assignment), questions, consented, in_team)
 
 
-def questions_of(hit: int) -> list[Question]:
+def questions_of_hit(hit: int) -> list[Question]:
     """Return the questions of a HIT."""
     return [QUESTION.row(row) for row in OF_HIT.rows(hit=hit)]
 
 
-def has_stake(worker: int | None, hit: int) -> bool:
+def has_conflict_of_interest(worker: int | None, hit: int) -> bool:
     """Return whether a current or former team of a worker has a run on the track of a HIT."""
     teams = [team for (team,) in TEAMS.rows(worker=worker)]
     return bool(teams) and ASKED.rows(teams=teams, hit=hit) == [(True,)]
@@ -105,7 +105,7 @@ class AnswersToday:
     earned: Decimal
 
 
-def answers_today(worker: Worker) -> AnswersToday:
+def count_answers_today(worker: Worker) -> AnswersToday:
     """Return how many answers a worker sent today, and their pay."""
     midnight = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     [(n, earned)] = TODAY.rows(worker=worker.pk, since=midnight, answered=list(ANSWERED))

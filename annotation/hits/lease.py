@@ -19,13 +19,13 @@ from django.conf import settings
 from django.db import transaction
 
 from annotation.budget.halts import halted_hits
-from annotation.hits.held import ASSIGNMENT, STAKE, has_stake
+from annotation.hits.held import ASSIGNMENT, STAKE, has_conflict_of_interest
 from annotation.interfaces.registry import interface_names, interface_of
 from annotation.models import COUNTED, HIT, Assignment, Halt, Question, Worker
-from annotation.platforms.registry import local_names
+from annotation.platforms.registry import local_platform_names
 from annotation.quality.gold import pick_gold_hit
 from annotation.workers.standing import WorkerStanding, standing_of
-from annotation.workers.teach import learnable_interfaces, taught_interfaces
+from annotation.workers.teach import interfaces_worker_may_answer, learnable_interfaces
 from kbpo import clock
 from kbpo.prepared import Prepared
 
@@ -210,13 +210,13 @@ def lease_next(worker: Worker) -> Assignment | None:
     """Return the worker's current assignment, or lease the next question of the kind that they
     chose; None if nothing is open to them.
     """
-    turn = _attempt(worker, skip_locked=True, resume=True)
+    turn = _try_lease(worker, skip_locked=True, resume=True)
     for pk in turn.begun:
-        if (left := _resume(worker, pk)) is not None:
+        if (left := _resume_assignment(worker, pk)) is not None:
             return left
     turns = 0
     while turn.again and turns < 20:  # one attempt for each time that another worker was faster
-        turn = _attempt(worker, skip_locked=bool(turn.begun))
+        turn = _try_lease(worker, skip_locked=bool(turn.begun))
         turns += 1
     return turn.assignment
 
@@ -231,7 +231,7 @@ def choose_interface(worker: Worker, interface: str) -> None:
         return
     held = Assignment.objects.filter(worker=worker, status="leased")
     for assignment in held.exclude(hit__questions__interface=interface):
-        return_for_now(assignment)
+        return_temporarily(assignment)
 
 
 class _Attempt(NamedTuple):
@@ -243,7 +243,7 @@ class _Attempt(NamedTuple):
 
 
 @transaction.atomic
-def _attempt(worker: Worker, *, skip_locked: bool, resume: bool = False) -> _Attempt:
+def _try_lease(worker: Worker, *, skip_locked: bool, resume: bool = False) -> _Attempt:
     """Try once to lease a question. The first attempt skips HITs that others are leasing. If the
     worker left an assignment with a draft, nothing is leased: that assignment is resumed in another
     transaction, so that only one lock of a kind is held.
@@ -261,13 +261,15 @@ def _attempt(worker: Worker, *, skip_locked: bool, resume: bool = False) -> _Att
         return _Attempt(True, begun=standing.begun)
     wanted = [worker.wants] if worker.wants in standing.taught else standing.taught
     how = "SKIP LOCKED" if skip_locked else ""
-    offer = _prepared(NEXT, _conditions(standing), how).first(**_query_values(standing, wanted))
+    offer = _prepared_lease_statement(NEXT, _hit_conditions(standing), how).first(
+        **_lease_query_values(standing, wanted)
+    )
     if offer is None:
         return _Attempt(skip_locked and _count_open(standing, most=1, interfaces=wanted) > 0)
     hit, track, interfaces, rate = offer
     dealt: int = hit
     gold = pick_gold_hit(worker, dealt, track, rate)
-    if gold is not None and not (standing.teams and has_stake(worker.pk, gold.pk)):
+    if gold is not None and not (standing.teams and has_conflict_of_interest(worker.pk, gold.pk)):
         of_gold = list(gold.questions.values_list("interface", flat=True))
         if set(of_gold) <= set(standing.taught):
             dealt, interfaces = gold.pk, of_gold
@@ -284,12 +286,12 @@ def _attempt(worker: Worker, *, skip_locked: bool, resume: bool = False) -> _Att
 
 
 @lru_cache
-def _prepared(sql: str, conditions: str, how: str = "") -> Prepared:
+def _prepared_lease_statement(sql: str, conditions: str, how: str = "") -> Prepared:
     """Return the prepared statement with these conditions."""
     return Prepared(sql.format(conditions=conditions, how=how))
 
 
-def _conditions(standing: WorkerStanding) -> str:
+def _hit_conditions(standing: WorkerStanding) -> str:
     """Return the conditions on HITs that depend on the worker."""
     return (
         (NOT_READ if standing.may_have_read else "")
@@ -301,7 +303,7 @@ def _conditions(standing: WorkerStanding) -> str:
 
 
 @transaction.atomic
-def _resume(worker: Worker, pk: int) -> Assignment | None:
+def _resume_assignment(worker: Worker, pk: int) -> Assignment | None:
     """Lease an assignment to its worker again, and return it. If the worker holds another
     assignment, return that one instead. Return None if the worker may not be asked, the HIT is
     stopped, or its places are taken.
@@ -316,7 +318,7 @@ def _resume(worker: Worker, pk: int) -> Assignment | None:
     begun = Assignment.objects.get(pk=pk)
     if halted_hits(Halt.Scope.ALL).filter(pk=begun.hit_id).exists():
         return None
-    return begun if revive(begun) else None
+    return begun if revive_expired_lease(begun) else None
 
 
 def lease_time(interfaces: Iterable[str] = ()) -> timedelta:
@@ -344,9 +346,11 @@ def offers_by_interface(
     nothing = Offer(0, Decimal("0.00"), 0)
     if standing.excluded:
         return dict.fromkeys(interfaces, nothing)
-    statement = _prepared(EARNS, _conditions(standing))
+    statement = _prepared_lease_statement(EARNS, _hit_conditions(standing))
     return {
-        interface: Offer(*statement.rows(**_query_values(standing, [interface]), most=most)[0])
+        interface: Offer(
+            *statement.rows(**_lease_query_values(standing, [interface]), most=most)[0]
+        )
         for interface in interfaces
     }
 
@@ -354,8 +358,8 @@ def offers_by_interface(
 def _count_open(standing: WorkerStanding, most: int, interfaces: list[str] | None = None) -> int:
     if standing.excluded:
         return 0
-    statement = _prepared(HOW_MANY, _conditions(standing))
-    [(n,)] = statement.rows(**_query_values(standing, interfaces), most=most)
+    statement = _prepared_lease_statement(HOW_MANY, _hit_conditions(standing))
+    [(n,)] = statement.rows(**_lease_query_values(standing, interfaces), most=most)
     return int(n)
 
 
@@ -363,28 +367,30 @@ def tutorial_to_learn(worker: Worker) -> str:
     """Return an interface with open questions whose tutorial the worker may still pass, preferring
     the one they chose; empty if there is none.
     """
-    passed, can = taught_interfaces(worker), learnable_interfaces(worker)
+    passed, can = interfaces_worker_may_answer(worker), learnable_interfaces(worker)
     for name in sorted(interface_names(), key=lambda name: name != worker.wants):
         if name in can and count_open_hits(worker, 1, [*passed, name]):
             return name
     return ""
 
 
-def _query_values(standing: WorkerStanding, interfaces: list[str] | None = None) -> dict[str, Any]:
+def _lease_query_values(
+    standing: WorkerStanding, interfaces: list[str] | None = None
+) -> dict[str, Any]:
     return {
         "interfaces": standing.taught if interfaces is None else interfaces,
         "tracks": standing.tracks,
         "teams": standing.teams,
         "filled": [run for run, _ in standing.filled],
         "others": [other for _, other in standing.filled],
-        "platforms": local_names(),
+        "platforms": local_platform_names(),
         "counted": list(COUNTED),
         "worker": standing.worker,
         "given_back": Assignment.ReturnedBy.WORKER,
     }
 
 
-def renew(
+def renew_lease(
     assignment: Assignment,
     draft: dict[str, object] | None = None,
     *,
@@ -403,13 +409,17 @@ def renew(
 
 
 @transaction.atomic
-def revive(assignment: Assignment) -> bool:
-    """Renew an expired lease if its place is still free (`is_free`) and the worker has no conflict
-    of interest. Return whether the lease is valid now.
+def revive_expired_lease(assignment: Assignment) -> bool:
+    """Renew an expired lease if its place is still free (`is_place_free`) and the worker has no
+    conflict of interest. Return whether the lease is valid now.
     """
     row = Assignment.objects.select_for_update(of=("self",)).get(pk=assignment.pk)
     hit = HIT.objects.select_for_update(of=("self",)).get(pk=row.hit_id)
-    if row.status != "returned" or not is_free(hit, row) or has_stake(row.worker_id, hit.pk):
+    if (
+        row.status != "returned"
+        or not is_place_free(hit, row)
+        or has_conflict_of_interest(row.worker_id, hit.pk)
+    ):
         return False
     now = clock.now()
     interfaces = hit.questions.values_list("interface", flat=True)
@@ -424,7 +434,7 @@ def revive(assignment: Assignment) -> bool:
     return True
 
 
-def is_free(hit: HIT, assignment: Assignment) -> bool:
+def is_place_free(hit: HIT, assignment: Assignment) -> bool:
     """Return whether a returned assignment may take its place again: the HIT is open and has room,
     and its worker neither gave it back nor has another assignment of it.
     """
@@ -441,7 +451,9 @@ def return_if_conflicted(assignment: Assignment) -> bool:
     """Give a question back if the team of its worker now has a run on its track. Return whether
     that was so.
     """
-    return has_stake(assignment.worker_id, assignment.hit_id) and return_to_queue(assignment)
+    return has_conflict_of_interest(assignment.worker_id, assignment.hit_id) and return_to_queue(
+        assignment
+    )
 
 
 def return_to_queue(assignment: Assignment) -> bool:
@@ -451,7 +463,7 @@ def return_to_queue(assignment: Assignment) -> bool:
     return _return_lease(assignment, returned_by=Assignment.ReturnedBy.WORKER)
 
 
-def return_for_now(assignment: Assignment, draft: dict[str, object] | None = None) -> bool:
+def return_temporarily(assignment: Assignment, draft: dict[str, object] | None = None) -> bool:
     """Give a leased question back because its worker stops for now. It is offered to them first,
     with their draft, unless another worker takes it. Return whether it was leased.
     """

@@ -12,9 +12,9 @@ from django.db.models import F, Q
 
 from annotation.hits.lease import count_open_hits
 from annotation.models import Worker
-from annotation.workers.teach import learnable_interfaces, taught_interfaces
+from annotation.workers.teach import interfaces_worker_may_answer, learnable_interfaces
 from kbpo import clock
-from kbpo.accounts.mail import send
+from kbpo.accounts.mail import queue_mail
 
 MOST_OFTEN = timedelta(days=1)
 AWAY = timedelta(hours=1)
@@ -34,15 +34,17 @@ def tick() -> int:
     has_come_since = Q(mailed_at__lt=F("last_seen_at"), last_seen_at__isnull=False)
     may_be_written = Q(mailed_at=None) | Q(mailed_at__lt=now - MOST_OFTEN) & has_come_since
     due = workers.filter(is_away, may_be_written).select_related("user")
-    return sum(map(_write, due.order_by(F("mailed_at").asc(nulls_first=True))[:MOST]))
+    return sum(map(_mail_worker, due.order_by(F("mailed_at").asc(nulls_first=True))[:MOST]))
 
 
-def _write(worker: Worker) -> bool:
+def _mail_worker(worker: Worker) -> bool:
     """Mail a worker if there is work, and return whether there was any. The row is claimed first,
     so that nobody gets two mails.
     """
     # Questions behind tutorials that the worker may do are counted too.
-    n = count_open_hits(worker, MANY, [*taught_interfaces(worker), *learnable_interfaces(worker)])
+    n = count_open_hits(
+        worker, MANY, [*interfaces_worker_may_answer(worker), *learnable_interfaces(worker)]
+    )
     if not n or worker.user is None:
         return False
     here = settings.SITE_URL.rstrip("/")
@@ -56,11 +58,11 @@ def _write(worker: Worker) -> bool:
         claimed = Worker.objects.filter(pk=worker.pk, mailed_at=worker.mailed_at)
         if not claimed.update(mailed_at=clock.now()):
             return False
-        send(worker.user.email, SUBJECT, text, user=worker.user)
+        queue_mail(worker.user.email, SUBJECT, text, user=worker.user)
     return True
 
 
-def ask_for_mail(worker: Worker, *, wanted: bool) -> bool:
+def set_mail_wanted(worker: Worker, *, wanted: bool) -> bool:
     """Switch mails about work on or off for a worker, and return whether they are on. They need a
     mail address.
     """

@@ -13,7 +13,7 @@ from annotation.interfaces.base import BadAnswer, Judgment
 from annotation.interfaces.registry import interface_of
 from annotation.interfaces.shared.statements import SideBySide, side_by_side
 from annotation.models import Assignment, Gold, Question, Response
-from annotation.quality.gold import expected_of, questions_shown
+from annotation.quality.gold import questions_in_shown_order, right_answer
 
 NOW = "now"
 """Field of a draft that names the question in progress: it may look complete but is not finished.
@@ -90,7 +90,7 @@ def _remove_unencodable(text: str) -> str:
     return text.encode(errors="ignore").decode().replace("\0", "")
 
 
-def read_answer(assignment: Assignment) -> list[SideBySide]:
+def answer_statements(assignment: Assignment) -> list[SideBySide]:
     """Return the statements of an answer to each question, for its worker; answers of others are
     not included.
     """
@@ -101,7 +101,7 @@ def read_answer(assignment: Assignment) -> list[SideBySide]:
     ]
 
 
-def compare_answer(assignment: Assignment) -> list[SideBySide]:
+def compare_with_others(assignment: Assignment) -> list[SideBySide]:
     """Return the statements of an answer next to those of the right answer, if known, and of other
     answers that count; for admins.
     """
@@ -112,7 +112,7 @@ def compare_answer(assignment: Assignment) -> list[SideBySide]:
     pages = []
     for question, judgments in own:
         gold = golds.get(question.pk)
-        right = None if gold is None else expected_of(gold)
+        right = None if gold is None else right_answer(gold)
         of_others: dict[int, list[Judgment]] = defaultdict(list)
         responses = Response.objects.filter(question=question, counts=True)
         for response in responses.exclude(assignment=assignment).order_by("pk"):
@@ -131,7 +131,7 @@ def _judgments_by_question(assignment: Assignment) -> list[tuple[Question, Seque
     for response in assignment.responses.order_by("pk"):
         stored[response.question_id].append(response)
     answers: list[tuple[Question, Sequence[Judgment]]] = []
-    for question in questions_shown(assignment.hit, assignment.worker):
+    for question in questions_in_shown_order(assignment.hit, assignment.worker):
         judgments: Sequence[Judgment] = stored[question.pk]
         if not judgments:
             try:

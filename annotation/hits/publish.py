@@ -15,19 +15,24 @@ from django.db import connection, transaction
 from django.db.models import F, QuerySet, Sum, Value
 from django.db.models.functions import Least
 
-from annotation.budget.halts import current_halt, halted_hits
-from annotation.budget.promises import committed_money, lock_payer, money_left_to_publish, payers_of
+from annotation.budget.halts import halt_of_payer, halted_hits
+from annotation.budget.promises import (
+    committed_money,
+    lock_payer,
+    money_left_to_publish,
+    payers_in_lock_order,
+)
 from annotation.interfaces.registry import interface_of
 from annotation.models import HIT, MOST_PRICE, Question
 from annotation.platforms.base import Advert, PlatformDown, Refused, UnknownOutcome, usable_account
-from annotation.platforms.registry import local_names, platform_of
+from annotation.platforms.registry import local_platform_names, platform_of
 from annotation.quality.gold import pick_gold_question
-from annotation.workers.intake import tutorial_reward_on
+from annotation.workers.intake import tutorial_reward
 from annotation.workers.teach import tutorial_notice, tutorials
 from kbpo import clock
 from kbpo.money.models import Purpose
 from kbpo.money.spend import ZERO, balance
-from kbpo.queue import BACKOFF, MAX_ATTEMPTS, nudge
+from kbpo.queue import BACKOFF, MAX_ATTEMPTS, wake_step
 
 log = logging.getLogger(__name__)
 
@@ -67,22 +72,22 @@ def tick() -> int:
         cancelled = int(cursor.rowcount)
     made = 0
     waiting = Question.objects.filter(status="waiting", next_try_at__lte=clock.now())
-    for payer in payers_of(waiting):
-        while batch := _make_batch(payer):
+    for payer in payers_in_lock_order(waiting):
+        while batch := _store_next_intents(payer):
             made += batch
-    return cancelled + made + _put_up()
+    return cancelled + made + _publish_intents()
 
 
 @transaction.atomic
-def _make_batch(payer: Purpose) -> int:
+def _store_next_intents(payer: Purpose) -> int:
     """Commit intents for the payer's next questions in order, and return their number."""
     if not lock_payer(payer, wait=False):
         return 0
     due = Question.objects.filter(
         status="waiting", next_try_at__lte=clock.now(), **payer.at("payer")
     )
-    if (halt := current_halt(due, payer)) is not None:
-        _postpone(payer, f"Publishing is stopped: {halt.why}")
+    if (halt := halt_of_payer(due, payer)) is not None:
+        _postpone_payer(payer, f"Publishing is stopped: {halt.why}")
         return 0
     if (foremost := due.order_by("order", "pk").select_related("track").first()) is None:
         return 0
@@ -93,13 +98,13 @@ def _make_batch(payer: Purpose) -> int:
     usual = Least(MOST_PRICE, F("price") * Value(foremost.track.workers_per_question))
     spare = left - (due.aggregate(sum=Sum(usual))["sum"] or ZERO)
     chosen: list[Question] = []
-    for question in _lock_next(due):
+    for question in _lock_next_questions(due):
         spare -= _cost_of_extra_people(question, spare)
         question.asked_again = False  # as the first time, with money for a third person
-        cost = question.price * question.answers_most
+        cost = question.price * question.max_paid_answers
         if room is not None and cost > room:
             why = f"${max(room, ZERO)} is left under the track's cap, which was lowered."
-            _postpone(payer, why)
+            _postpone_payer(payer, why)
             break
         if cost > left:
             why = f"${max(left, ZERO)} of the reservation is left; the next question needs ${cost}."
@@ -107,9 +112,9 @@ def _make_batch(payer: Purpose) -> int:
                 # Otherwise the submission would wait for ever, as its reservation is closed.
                 for unpayable in due.select_for_update(of=("self",)).order_by("pk"):
                     unpayable.move("unanswered", why)
-                nudge("settle")
+                wake_step("settle")
                 return 0
-            _postpone(payer, why)
+            _postpone_payer(payer, why)
             break
         left -= cost
         room = room - cost if room is not None else None
@@ -132,14 +137,14 @@ def _cost_of_extra_people(question: Question, spare: Decimal) -> Decimal:
     return ZERO
 
 
-def _lock_next(due: QuerySet[Question]) -> list[Question]:
+def _lock_next_questions(due: QuerySet[Question]) -> list[Question]:
     """Return the next of these questions in order, locked in primary-key order."""
     foremost = list(due.order_by("order", "pk").values_list("pk", flat=True)[:BATCH])
     locked = due.filter(pk__in=foremost).select_for_update(of=("self",)).order_by("pk")
     return sorted(locked.select_related("track", "target"), key=lambda row: (row.order, row.pk))
 
 
-def _postpone(payer: Purpose, reason: str) -> None:
+def _postpone_payer(payer: Purpose, reason: str) -> None:
     waiting = Question.objects.filter(status="waiting", **payer.at("payer"))
     waiting.exclude(reason=reason).update(reason=reason)
 
@@ -161,7 +166,7 @@ def _store_intents(questions: list[Question]) -> None:
     for hit, group in made:
         # On our own pages gold is leased by itself; a marketplace gets it among the others.
         gold = None
-        if hit.platform not in local_names():
+        if hit.platform not in local_platform_names():
             gold = pick_gold_question(group, hit.max_assignments)
         if gold is not None:
             hit.questions.add(gold)
@@ -233,22 +238,22 @@ def _build_hits(group: list[Question]) -> list[HIT]:
     return hits
 
 
-def _put_up() -> int:
+def _publish_intents() -> int:
     """Publish intents, and return their number. On our own pages all are published at once,
     elsewhere with one call each.
     """
     up = 0
     for name in HIT.objects.filter(status="intent").values_list("platform", flat=True).distinct():
-        if name in local_names():
+        if name in local_platform_names():
             up += HIT.objects.filter(status="intent", platform=name).update(
                 status="open", status_since=clock.now()
             )
         else:
-            up += _put_up_elsewhere(name)
+            up += _publish_on_marketplace(name)
     return up
 
 
-def _put_up_elsewhere(name: str) -> int:
+def _publish_on_marketplace(name: str) -> int:
     platform, up = platform_of(name), 0
     try:
         endpoint = usable_account(platform.account()).endpoint
@@ -263,14 +268,14 @@ def _put_up_elsewhere(name: str) -> int:
         except (PlatformDown, UnknownOutcome) as error:  # the token makes a repeat of publish safe
             HIT.objects.filter(pk=hit.pk).update(reason=str(error) or type(error).__name__)
         except Refused as no:
-            _note_refusal(hit, str(no))
+            _give_up_refused_hit(hit, str(no))
         except Exception as error:
             log.exception("HIT %s could not be put up on %s", hit.pk, name)
             HIT.objects.filter(pk=hit.pk).update(
                 reason=f"An internal error ({type(error).__name__}). It is logged."
             )
         else:
-            up += _note_published(hit, external_id)
+            up += _store_published_id(hit, external_id)
     return up
 
 
@@ -301,12 +306,12 @@ def hit_notice(hit: HIT, questions: Sequence[Question]) -> str:
     capabilities = platform_of(hit.platform).capabilities
     if not (capabilities.teaches_in_frame or capabilities.admits):
         return hourly
-    tutorial = tutorial_notice(questions[0].interface, tutorial_reward_on(hit.track))
+    tutorial = tutorial_notice(questions[0].interface, tutorial_reward(hit.track))
     return f"{hourly} {tutorial}".strip()
 
 
 @transaction.atomic
-def _note_published(hit: HIT, external_id: str) -> int:
+def _store_published_id(hit: HIT, external_id: str) -> int:
     """Store the id of a published HIT, and return 1 if the HIT is open now. A HIT that is no longer
     wanted keeps the id, so that it can be taken down.
     """
@@ -339,7 +344,7 @@ def _claim_hit(platform: str, endpoint: str) -> HIT | None:
 
 
 @transaction.atomic
-def _note_refusal(hit: HIT, sentence: str) -> None:
+def _give_up_refused_hit(hit: HIT, sentence: str) -> None:
     """End a HIT that its platform refused, and make its questions pending again. Only a refusal
     ends a HIT: while the outcome is unknown the HIT stays an intent, since a second one might
     publish the questions twice. Questions in another HIT stay published.
@@ -362,7 +367,7 @@ def _note_refusal(hit: HIT, sentence: str) -> None:
             continue
         if question.responses.filter(counts=True).exists():
             question.move("answered")
-            nudge("settle")
+            wake_step("settle")
         else:
             question.move("waiting", sentence)
             Question.objects.filter(pk=question.pk).update(next_try_at=later)

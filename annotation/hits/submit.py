@@ -9,9 +9,9 @@ from typing import Any
 
 from django.db import transaction
 
-from annotation.budget.accrue import extras_of, pay_late
-from annotation.hits.held import OF_A_TEAM, has_stake
-from annotation.hits.lease import is_free, return_to_queue
+from annotation.budget.accrue import record_late_pay, total_extra_pay
+from annotation.hits.held import OF_A_TEAM, has_conflict_of_interest
+from annotation.hits.lease import is_place_free, return_to_queue
 from annotation.interfaces.registry import interface_of
 from annotation.models import ANSWERED, Assignment, Question
 from kbpo import clock
@@ -51,7 +51,7 @@ class Outcome(Enum):
 
 
 @transaction.atomic
-def submit(
+def submit_answer(
     assignment: Assignment, raw: dict[str, Any], questions: Iterable[Question] = ()
 ) -> Outcome:
     """Store an answer and return the outcome. Raises BadAnswer, with a sentence for the worker, for
@@ -67,23 +67,23 @@ def submit(
         return Outcome.ALREADY
     if status == "returned" and was_sent:
         return Outcome.LATE
-    if in_team and has_stake(assignment.worker_id, assignment.hit_id):
+    if in_team and has_conflict_of_interest(assignment.worker_id, assignment.hit_id):
         return_to_queue(assignment)
         return Outcome.LOST
     late: Assignment | None = None
     if status == "returned":
         row = Assignment.objects.select_related("hit__track").get(pk=assignment.pk)
-        late = None if is_free(row.hit, row) else row
+        late = None if is_place_free(row.hit, row) else row
     if late is not None and returned_by != Assignment.ReturnedBy.LEASE:
         return Outcome.LOST
-    extra = extras_of(
+    extra = total_extra_pay(
         (question, interface_of(question.interface).parse(question, raw))
         for question in questions or assignment.hit.questions.all()
     )
     now = clock.now()
     seconds = (now - accepted_at).total_seconds()
     if late is not None:
-        if not pay_late(late, extra):
+        if not record_late_pay(late, extra):
             return Outcome.LOST
         Assignment.objects.filter(pk=late.pk).update(
             raw=raw,

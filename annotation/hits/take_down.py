@@ -9,10 +9,10 @@ from __future__ import annotations
 from django.db import transaction
 from django.db.models import QuerySet
 
-from annotation.budget.halts import halted_hits, pause
-from annotation.budget.promises import lock_payer, payers_of, unpromised_money
+from annotation.budget.halts import halted_hits, pause_work
+from annotation.budget.promises import lock_payer, payers_in_lock_order, unpromised_money
 from annotation.models import HIT, Halt, Question
-from annotation.platforms.registry import local_names
+from annotation.platforms.registry import local_platform_names
 from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.money.models import Purpose
@@ -22,13 +22,15 @@ GONE = "It was taken down, and its money was returned before it could be publish
 
 
 @transaction.atomic
-def take_down(track: Track | None, who: User | None, why: str) -> int:
+def take_down_open_hits(track: Track | None, who: User | None, why: str) -> int:
     """Expire the open HITs of a track (None: of all tracks) until the stop is lifted, and return
     their number.
     """
-    pause(track, who, why)
+    pause_work(track, who, why)
     hits = HIT.objects.filter(
-        platform__in=local_names(), status__in=["intent", "open"], questions__status="published"
+        platform__in=local_platform_names(),
+        status__in=["intent", "open"],
+        questions__status="published",
     )
     if track is not None:
         hits = hits.filter(track=track)
@@ -43,14 +45,16 @@ def take_down(track: Track | None, who: User | None, why: str) -> int:
 
 def tick() -> int:
     """Reopen HITs whose stop was lifted, and return their number."""
-    down = _expire_hits().exclude(pk__in=halted_hits(Halt.Scope.ALL))
-    payers = payers_of(Question.objects.filter(status="published", hits__in=down.values("pk")))
+    down = _open_halted_hits().exclude(pk__in=halted_hits(Halt.Scope.ALL))
+    payers = payers_in_lock_order(
+        Question.objects.filter(status="published", hits__in=down.values("pk"))
+    )
     return sum(_reopen_hits(payer) for payer in payers)
 
 
-def _expire_hits() -> QuerySet[HIT]:
+def _open_halted_hits() -> QuerySet[HIT]:
     return HIT.objects.filter(
-        platform__in=local_names(),
+        platform__in=local_platform_names(),
         status="expired",
         taken_down_at__isnull=False,
         questions__status="published",
@@ -63,7 +67,7 @@ def _reopen_hits(payer: Purpose) -> int:
     the payer's reservation does not cover expire.
     """
     lock_payer(payer)
-    taken_down = _expire_hits().filter(**payer.at("questions__payer")).order_by("order", "pk")
+    taken_down = _open_halted_hits().filter(**payer.at("questions__payer")).order_by("order", "pk")
     put_back = 0
     asked = Question.objects.filter(pk__in=taken_down.values("questions"))
     list(

@@ -22,7 +22,7 @@ INTERFACES = {
 
 def interface_names() -> list[str]:
     """Return the names of all interfaces, those of declared forms last."""
-    return [*INTERFACES, *declared.classes()]
+    return [*INTERFACES, *declared.declared_track_classes()]
 
 
 def document_interfaces(*what: str) -> list[str]:
@@ -45,7 +45,7 @@ def rating_interfaces() -> list[str]:
     ]
 
 
-def may_be_staged(name: str) -> bool:
+def can_ask_third_after_disagreement(name: str) -> bool:
     """Return whether a third person can be asked only after a disagreement between two
     (`Interface.is_split`).
     """

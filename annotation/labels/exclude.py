@@ -17,14 +17,14 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import QuerySet
 
-from annotation.hits.ask_again import count_unreplaceable
+from annotation.hits.ask_again import count_questions_left_short
 from annotation.labels.recount import RecountResult, set_counting
 from annotation.models import Assignment, Response, Signal, Worker
-from annotation.quality.signals import Flag, doubtful_workers, due_for_review, flags_of
-from annotation.quality.warn import warn, warned_and_continued
-from annotation.workers.speak import COUNTS_AGAIN, EXCLUDED, OFFERED_AGAIN, tell_decision
+from annotation.quality.signals import Flag, doubtful_workers, flags_by_worker, signals_to_review
+from annotation.quality.warn import flags_after_warning, warn_workers
+from annotation.workers.speak import COUNTS_AGAIN, EXCLUDED, OFFERED_AGAIN, send_decision
 from kbpo import clock
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import write_audit_entry
 from kbpo.accounts.models import Audit, User
 
 ACTIVE = timedelta(days=7)
@@ -69,13 +69,13 @@ def exclude_flagged() -> int:
     new signals are examined; those beyond a limit are examined again next time.
     """
     done: set[int] = set()
-    seen = due_for_review()
+    seen = signals_to_review()
     if not seen:
         return 0
-    warn(list(seen))
+    warn_workers(list(seen))
     while (worst := _next_to_exclude(done)) is not None:
         worker, flags = worst
-        exclude(Worker.objects.get(pk=worker), " ".join(flag.sentence for flag in flags))
+        exclude_worker(Worker.objects.get(pk=worker), " ".join(flag.sentence for flag in flags))
         done.add(worker)  # the signals of others change without these answers
     beyond = _exceeded_flags(list(seen))
     for worker, signals in seen.items():
@@ -86,13 +86,13 @@ def exclude_flagged() -> int:
 
 def _next_to_exclude(done: set[int]) -> tuple[int, list[Flag]] | None:
     """Return the next worker to exclude with the flags that exclude them; None if there is none."""
-    warned = warned_and_continued(_exceeded_flags(list(due_for_review()), excluding=True))
+    warned = flags_after_warning(_exceeded_flags(list(signals_to_review()), excluding=True))
     if not warned:
         return None
-    crowd = _Crowd.now()
+    crowd = _Crowd.load_current()
     candidates = []
     for worker, flags in warned.items():
-        if worker not in done and not crowd.reason_to_spare(worker):
+        if worker not in done and not crowd.reason_not_to_exclude(worker):
             candidates.append((-max(flag.share for flag in flags), worker))
     if not candidates:
         return None
@@ -108,26 +108,26 @@ class _Crowd:
     excluded: int
 
     @classmethod
-    def now(cls) -> _Crowd:
+    def load_current(cls) -> _Crowd:
         now = clock.now()
         active = Worker.objects.filter(excluded_at=None, last_seen_at__gt=now - ACTIVE)
-        return cls(set(active.values_list("pk", flat=True)), excluded_since(now - A_DAY))
+        return cls(set(active.values_list("pk", flat=True)), count_excluded_since(now - A_DAY))
 
     @property
-    def most_a_day(self) -> int:
+    def max_exclusions_per_day(self) -> int:
         """Return how many workers signals may exclude within a day."""
         return max(1, int(MOST_A_DAY * (len(self.active) + self.excluded)))
 
-    def reason_to_spare(self, worker: int) -> str:
+    def reason_not_to_exclude(self, worker: int) -> str:
         """Return why signals do not exclude a worker now, as a sentence; empty if they do."""
         if len(self.active - {worker}) < LEAST_LEFT:
             return f"No more than {LEAST_LEFT} annotators are active, so signals exclude nobody."
-        if self.excluded >= self.most_a_day:
+        if self.excluded >= self.max_exclusions_per_day:
             return (
-                f"Signals alone exclude at most {self.most_a_day} of {len(self.active)} active"
-                " annotators a day."
+                f"Signals alone exclude at most {self.max_exclusions_per_day} of"
+                f" {len(self.active)} active annotators a day."
             )
-        if lacking := count_unreplaceable(worker):
+        if lacking := count_questions_left_short(worker):
             return (
                 f"The reserved money does not pay for other answers to {lacking}"
                 " of their questions."
@@ -135,7 +135,7 @@ class _Crowd:
         return ""
 
 
-def excluded_since(moment: datetime) -> int:
+def count_excluded_since(moment: datetime) -> int:
     """Return the number of workers whom signals, not admins, excluded after this moment."""
     notes = Audit.objects.filter(what=EXCLUDE, who=None, at__gt=moment)
     return notes.values("about").distinct().count()  # stored again for later answers
@@ -146,8 +146,8 @@ def undecided_workers() -> list[Undecided]:
     beyond = _exceeded_flags(doubtful_workers())
     if not beyond:
         return []
-    crowd, excluding = _Crowd.now(), _exceeded_flags(list(beyond), excluding=True)
-    warned = warned_and_continued(excluding)
+    crowd, excluding = _Crowd.load_current(), _exceeded_flags(list(beyond), excluding=True)
+    warned = flags_after_warning(excluding)
     workers = Worker.objects.in_bulk(beyond)
     waiting = []
     for pk, flags in beyond.items():
@@ -156,7 +156,10 @@ def undecided_workers() -> list[Undecided]:
         elif pk not in warned:
             why = "They are warned first; further answers decide."
         else:
-            why = crowd.reason_to_spare(pk) or "They are excluded when answers are settled next."
+            why = (
+                crowd.reason_not_to_exclude(pk)
+                or "They are excluded when answers are settled next."
+            )
         waiting.append(Undecided(workers[pk], flags, why))
     return sorted(waiting, key=lambda case: -max(flag.share for flag in case.flags))
 
@@ -166,7 +169,7 @@ def _exceeded_flags(workers: Sequence[int], *, excluding: bool = False) -> dict[
     exclude automatically.
     """
     exceeded: dict[int, list[Flag]] = defaultdict(list)
-    for worker, flags in flags_of(workers, excluding=excluding).items() if workers else ():
+    for worker, flags in flags_by_worker(workers, excluding=excluding).items() if workers else ():
         for flag in flags:
             if flag.is_past_limit:
                 exceeded[worker].append(flag)
@@ -174,7 +177,7 @@ def _exceeded_flags(workers: Sequence[int], *, excluding: bool = False) -> dict[
 
 
 @transaction.atomic
-def keep_worker(worker: Worker, who: User, why: str) -> None:
+def note_worker_reviewed(worker: Worker, who: User, why: str) -> None:
     """Record that an admin reviewed the evidence against a worker and kept them."""
     if not why.strip():
         raise ValueError("Say why they stay: it is logged.")
@@ -183,11 +186,11 @@ def keep_worker(worker: Worker, who: User, why: str) -> None:
         raise ValueError("They are already excluded; reinstate them instead.")
     before = " ".join(flag.sentence for flag in _exceeded_flags([worker.pk]).get(worker.pk, ()))
     Worker.objects.filter(pk=worker.pk).update(reinstated_at=clock.now(), warned={})
-    note("keep", f"worker:{worker.handle}", who=who, before=before, why=why)
+    write_audit_entry("keep", f"worker:{worker.handle}", who=who, before=before, why=why)
 
 
 @transaction.atomic
-def exclude(worker: Worker, reason: str, who: User | None = None) -> ExclusionResult:
+def exclude_worker(worker: Worker, reason: str, who: User | None = None) -> ExclusionResult:
     """Exclude a worker and return the effect; without `who`, signals did it.
 
     Nothing is deleted, and all work is paid. Open questions are settled without this worker, and
@@ -205,13 +208,13 @@ def exclude(worker: Worker, reason: str, who: User | None = None) -> ExclusionRe
         status="returned", status_since=clock.now(), reason="Excluded."
     )
     message = f"{reason}\n\nEverything that you have answered stays paid. You may appeal."
-    tell_decision(worker, EXCLUDED, message)
+    send_decision(worker, EXCLUDED, message)
     responses = Response.objects.filter(assignment__in=mine, counts=True)
-    return _apply(worker, responses, reason, EXCLUDE, who, reason)
+    return _set_responses_counting(worker, responses, reason, EXCLUDE, who, reason)
 
 
 @transaction.atomic
-def reinstate(
+def reinstate_worker(
     worker: Worker, who: User | None = None, why: str = "", *, is_answer: bool = False
 ) -> ExclusionResult:
     """Undo an exclusion and return the effect. Signals up to now do not exclude again. As the
@@ -222,14 +225,16 @@ def reinstate(
         excluded_at=None, excluded_reason="", reinstated_at=clock.now(), warned={}
     )
     if not is_answer:
-        tell_decision(worker, OFFERED_AGAIN, COUNTS_AGAIN)
+        send_decision(worker, OFFERED_AGAIN, COUNTS_AGAIN)
     responses = Response.objects.filter(
         assignment__worker=worker, counts=False, met_before=False
     ).exclude(assignment__status="rejected")
-    return _apply(worker, responses, "", "reinstate", who, why, row.excluded_reason)
+    return _set_responses_counting(
+        worker, responses, "", "reinstate", who, why, row.excluded_reason
+    )
 
 
-def _apply(
+def _set_responses_counting(
     worker: Worker,
     responses: QuerySet[Response],
     reason: str,
@@ -246,5 +251,5 @@ def _apply(
     judgments, settled = set_counting(responses, reason, sentence, who)
     done = ExclusionResult(judgments, settled)
     after = str(done) if judgments else ""
-    note(what, f"worker:{worker.handle}", who=who, before=before, after=after, why=why)
+    write_audit_entry(what, f"worker:{worker.handle}", who=who, before=before, after=after, why=why)
     return done

@@ -31,7 +31,7 @@ LABELS = [
 ]
 
 
-def answers(track: Track) -> Iterator[Row]:
+def judgment_rows(track: Track) -> Iterator[Row]:
     """Yield all judgments of a track, counted or not, in order of arrival."""
     responses = Response.objects.filter(question__track=track).select_related(
         "assignment__worker", "question", "target"
@@ -65,7 +65,7 @@ def answers(track: Track) -> Iterator[Row]:
         ]
 
 
-def labels(track: Track) -> Iterator[Row]:
+def label_rows(track: Track) -> Iterator[Row]:
     """Yield all labels about the texts of a track in order of creation. Among several labels of one
     target, the last one of the strongest source is current.
     """
@@ -90,8 +90,8 @@ def labels(track: Track) -> Iterator[Row]:
 
 
 EXPORTS: dict[str, tuple[list[str], Callable[[Track], Iterator[Row]]]] = {
-    "answers": (ANSWERS, answers),
-    "labels": (LABELS, labels),
+    "answers": (ANSWERS, judgment_rows),
+    "labels": (LABELS, label_rows),
 }
 """Name of an export -> its columns and its rows"""
 

@@ -18,22 +18,26 @@ from decimal import Decimal
 
 from django.db.models import QuerySet
 
-from annotation.budget.promises import lock_payer, payers_of
+from annotation.budget.promises import lock_payer, payers_in_lock_order
 from annotation.hits.ask_again import (
     LockHeld,
     ask_again,
     ask_one_more,
+    close_surplus_places,
     count_answers,
     initial_places,
     lock_hits,
     lower_answers_wanted,
-    settle_given_up,
-    stop_asking,
+    make_given_up_questions_due,
 )
 from annotation.interfaces.base import AggregatedLabel
 from annotation.interfaces.registry import document_interfaces, interface_of, yes_no_interfaces
-from annotation.interfaces.shared.payload import is_tied, joins_readers, mentions_beside
-from annotation.labels.revise import MODEL, refit
+from annotation.interfaces.shared.payload import (
+    are_people_tied,
+    mentions_of_pair,
+    settles_reader_tie,
+)
+from annotation.labels.revise import MODEL, refit_track
 from annotation.models import ANSWERABLE, HIT, PUT_AWAY, Assignment, Policy, Question, Response
 from annotation.quality.signals import compare_with_majority, compare_with_majority_again
 from annotation.questions.limits import (
@@ -44,14 +48,14 @@ from annotation.questions.limits import (
     promised_answers,
 )
 from kbpo import clock
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import write_audit_entry
 from kbpo.accounts.models import User
-from kbpo.clock.served import late_since
+from kbpo.clock.served import latest_due_moment
 from kbpo.instances.merge import PEOPLE, Statement, current_labels, current_statements
 from kbpo.instances.models import STAGED, Label
 from kbpo.instances.record import NewLabel, record_labels
 from kbpo.money.models import Purpose
-from kbpo.queue import nudge
+from kbpo.queue import wake_step
 from kbpo.tracks.kbp.merge import CLUSTER, OFFERED, TITLED
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import NAME, RELATION, kind_with_recall
@@ -88,17 +92,21 @@ class RecountResult:
     they are settled next"""
 
     def __str__(self) -> str:
-        parts = [f"{_count(self.changed, 'label')} changed"]
+        parts = [f"{_count_with_noun(self.changed, 'label')} changed"]
         if self.asked_again:
-            parts.append(f"{_count(self.asked_again, 'question')} asked again")
+            parts.append(f"{_count_with_noun(self.asked_again, 'question')} asked again")
         if self.unchanged:
-            parts.append(f"{_count(self.unchanged, 'question')} as before: nobody can be asked")
+            parts.append(
+                f"{_count_with_noun(self.unchanged, 'question')} as before: nobody can be asked"
+            )
         if self.restored:
-            parts.append(f"{_count(self.restored, 'question')} settled next with what counts again")
+            parts.append(
+                f"{_count_with_noun(self.restored, 'question')} settled next with what counts again"
+            )
         return ", ".join(parts)
 
 
-def _count(n: int, noun: str) -> str:
+def _count_with_noun(n: int, noun: str) -> str:
     return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
@@ -119,7 +127,7 @@ def set_counting(
     """
     locking = responses if answer is None else answer.responses.all()
     questions = Question.objects.filter(pk__in=set(locking.values_list("question", flat=True)))
-    for payer in payers_of(questions):
+    for payer in payers_in_lock_order(questions):
         lock_payer(payer)
     rows = questions.select_for_update(of=("self",)).select_related("track", "target")
     locked = list(rows.order_by("pk"))
@@ -128,14 +136,16 @@ def set_counting(
     if answer is not None and answer.status == "rejected":
         lower_answers_wanted(locked, answer.hit)
     affected = [question for question in locked if question.pk in changed]
-    result = recount(affected, back=not reason)
+    result = aggregate_again(affected, back=not reason)
     if result != RecountResult():
         for track in sorted({question.track.slug for question in affected}):
-            note("add up again", f"track:{track}", who=who, why=why, after=str(result), track=track)
+            write_audit_entry(
+                "add up again", f"track:{track}", who=who, why=why, after=str(result), track=track
+            )
     return n, result
 
 
-def recount(questions: Sequence[Question], *, back: bool = False) -> RecountResult:
+def aggregate_again(questions: Sequence[Question], *, back: bool = False) -> RecountResult:
     """Aggregate the settled ones of these locked questions again and return the effect. With
     `back`, also restore questions that were asked again or ended unanswered.
     """
@@ -145,9 +155,9 @@ def recount(questions: Sequence[Question], *, back: bool = False) -> RecountResu
     )
     modelled = set(policies.values_list("track", flat=True))
     left = counted_responses(settled)
-    labels_of = _decided_labels(settled, left, modelled)
+    labels_of = _labels_already_decided(settled, left, modelled)
     short = [question for question in settled if question not in labels_of]
-    changes = _keep_read_names(labels_of, label_changes(labels_of, modelled))
+    changes = _drop_changes_to_read_names(labels_of, label_changes(labels_of, modelled))
     record_labels(label for label, _ in changes)
     written, of_relations = {label.question for label, _ in changes}, document_interfaces(RELATION)
     for question in labels_of:  # in primary-key order
@@ -157,16 +167,16 @@ def recount(questions: Sequence[Question], *, back: bool = False) -> RecountResu
     asked = yes_no_interfaces()
     refitted = {one.track_id for one in settled if one.interface in asked} & modelled
     for track in Track.objects.filter(pk__in=refitted).order_by("pk"):
-        revision = refit(track)
+        revision = refit_track(track)
         changed += len(revision.labels) if revision is not None else 0
     recompare_answers(settled)
     n_asked = ask_again(short, left)
-    n_more = ask_again(lacking_answers(labels_of, left), left)
+    n_more = ask_again(questions_lacking_answers(labels_of, left), left)
     n_back = _restore_questions(questions, modelled) if back else 0
     return RecountResult(changed, n_asked + n_more, len(short) - n_asked, n_back)
 
 
-def settle(questions: Sequence[Question]) -> None:
+def settle_questions(questions: Sequence[Question]) -> None:
     """Record the labels of these locked questions and close them. Questions that have fewer answers
     than their track promises because of exclusions are published again at once. Tied questions are
     labelled only after one more person has answered.
@@ -175,9 +185,11 @@ def settle(questions: Sequence[Question]) -> None:
     labels_of: dict[Question, list[AggregatedLabel]] = {}
     unlabelled: list[Question] = []
     free: dict[Purpose, Decimal] = {}
-    aggregated = {question: _aggregate(question, responses) for question in questions}
+    aggregated = {question: _aggregate_responses(question, responses) for question in questions}
     tied = questions_with_tied_targets(aggregated)
-    short = lacking_answers([one for one in questions if one.status == "answered"], responses)
+    short = questions_lacking_answers(
+        [one for one in questions if one.status == "answered"], responses
+    )
     for question, labels in aggregated.items():
         is_split = question.staged and _is_split(question, responses)
         try:
@@ -192,8 +204,8 @@ def settle(questions: Sequence[Question]) -> None:
             ):
                 labels_of[question] = labels
         except LockHeld:
-            _postpone(question, clock.now() + AT_ONCE)
-    before = already_labelled(labels_of)
+            _postpone_question(question, clock.now() + AT_ONCE)
+    before = labelled_question_ids(labels_of)
     record_labels(label for label, _ in label_changes(labels_of))
     compare_with_majority({question: responses[question.pk] for question in labels_of})
     _close_hits(labels_of, "closed")
@@ -220,7 +232,7 @@ def _ask_from_the_start(questions: Sequence[Question]) -> None:
         if wanted <= 0:
             why = f"{given[question.pk]} people answered it, and none of their answers counts."
             question.move("unanswered", why, ended_by="")
-        elif joins_readers(question.payload) and not has_other_worker(question):
+        elif settles_reader_tie(question.payload) and not has_other_worker(question):
             question.move("unanswered", NOBODY_BESIDE, ended_by="")
         else:
             question.answers_wanted = wanted
@@ -237,7 +249,7 @@ def _close_hits(questions: Iterable[Question], status: str) -> None:
     HIT.objects.filter(pk__in=lock_hits(hits)).update(status=status, status_since=clock.now())
 
 
-def give_up(question: Question) -> None:
+def settle_given_up_question(question: Question) -> None:
     """Settle a question that ended unanswered with the answers that it has, once nobody holds a
     lease of it; without any, record a label for nonresponse.
 
@@ -246,10 +258,10 @@ def give_up(question: Question) -> None:
     later one counts, and the response rate of the stratum is recomputed with every estimate.
     """
     _close_hits([question], "expired")
-    if (until := _wait_until(question)) is not None:
-        _postpone(question, until)
-    elif _aggregate(question, counted_responses([question])):
-        settle([question])
+    if (until := _next_attempt_time(question)) is not None:
+        _postpone_question(question, until)
+    elif _aggregate_responses(question, counted_responses([question])):
+        settle_questions([question])
     else:
         missing = NewLabel(
             target_id=question.target_id,
@@ -261,15 +273,15 @@ def give_up(question: Question) -> None:
             question=question.pk,
         )
         record_labels([missing])
-        _postpone(question, AT_ITS_END)
+        _postpone_question(question, AT_ITS_END)
 
 
-def _wait_until(question: Question) -> datetime | None:
+def _next_attempt_time(question: Question) -> datetime | None:
     """Return when to try again if somebody holds a lease or an answer is not parsed yet; None
     otherwise.
     """
     now = clock.now()
-    if question.status_since < late_since(LONGEST, now):
+    if question.status_since < latest_due_moment(LONGEST, now):
         return None
     assignments = Assignment.objects.filter(hit__questions=question)
     if assignments.filter(status="submitted").exists():
@@ -278,12 +290,12 @@ def _wait_until(question: Question) -> datetime | None:
     return leased.values_list("leased_until", flat=True).first()
 
 
-def _postpone(question: Question, at: datetime) -> None:
+def _postpone_question(question: Question, at: datetime) -> None:
     question.attempts, question.next_try_at = 0, at
     question.save(update_fields=["attempts", "next_try_at"])
 
 
-def _decided_labels(
+def _labels_already_decided(
     questions: Sequence[Question], left: Mapping[int, Sequence[Response]], modelled: Collection[int]
 ) -> dict[Question, list[AggregatedLabel]]:
     """Return question -> labels, where the remaining answers suffice to decide. They do not if
@@ -293,7 +305,7 @@ def _decided_labels(
     missed = _questions_with_exclusions(questions)
     decided: dict[Question, list[AggregatedLabel]] = {}
     for question in questions:
-        labels = _aggregate(question, left)
+        labels = _aggregate_responses(question, left)
         if not labels or (question.target.kind == "document" and not labels[0].value):
             continue
         weighed = question.track_id in modelled or question.pk not in missed
@@ -302,7 +314,7 @@ def _decided_labels(
     return decided
 
 
-def lacking_answers(
+def questions_lacking_answers(
     questions: Iterable[Question], left: Mapping[int, Sequence[Response]]
 ) -> list[Question]:
     """Return those questions that lost answers and have fewer than their track promises. The
@@ -325,14 +337,14 @@ def _restore_questions(questions: Sequence[Question], modelled: Collection[int])
     open_ones = [question for question in questions if question.status in ANSWERABLE]
     left = counted_responses(open_ones)
     enough = []
-    for question in _decided_labels(open_ones, left, modelled):
+    for question in _labels_already_decided(open_ones, left, modelled):
         answers = {response.assignment_id for response in left[question.pk]}
         if len(answers) >= min(question.answers_wanted, promised_answers(question)):
             enough.append(question)
     given_up = [question for question in questions if question.status == "unanswered"]
-    restored = stop_asking(enough) + settle_given_up(given_up)
+    restored = close_surplus_places(enough) + make_given_up_questions_due(given_up)
     if restored:
-        nudge("settle")
+        wake_step("settle")
     return restored
 
 
@@ -342,7 +354,9 @@ def _questions_with_exclusions(questions: Sequence[Question]) -> set[int]:
     return set(responses.values_list("question", flat=True))
 
 
-def _keep_read_names(questions: Iterable[Question], changes: Iterable[Change]) -> list[Change]:
+def _drop_changes_to_read_names(
+    questions: Iterable[Question], changes: Iterable[Change]
+) -> list[Change]:
     """Drop changes that remove names of a document whose relations were already asked about."""
     of_names = document_interfaces(NAME)
     names = [question for question in questions if question.interface in of_names]
@@ -367,7 +381,7 @@ def recompare_answers(settled: Sequence[Question]) -> None:
     compare_with_majority_again({question: counted[question.pk] for question in asked})
 
 
-def _aggregate(
+def _aggregate_responses(
     question: Question, responses: Mapping[int, Sequence[Response]]
 ) -> list[AggregatedLabel]:
     """Return the labels that the responses to a question aggregate to; none if too few responses
@@ -400,7 +414,7 @@ def questions_with_tied_targets(
         for question, labels in found.items()
         for label in labels
         if label.source == Label.Source.CROWD
-        and label.target_id in mentions_beside(question.payload)
+        and label.target_id in mentions_of_pair(question.payload)
     ]
     earlier_of: dict[int, list[Label]] = defaultdict(list)
     targets = {label.target_id for _, label in of_others}
@@ -410,10 +424,10 @@ def questions_with_tied_targets(
         earlier_of[earlier.target_id].append(earlier)
     tied = set()
     for question, label in of_others:
-        standing_labels = current_statements(map(Statement.of, earlier_of[label.target_id]))
+        standing_labels = current_statements(map(Statement.from_label, earlier_of[label.target_id]))
         judgments = [judgment for judgment in standing_labels if judgment.value]
         judgments.append(Statement(label.value, label.source, label.n, question.pk, None))
-        if is_tied(judgments):
+        if are_people_tied(judgments):
             tied.add(question)
     return tied
 
@@ -459,20 +473,22 @@ def _label_changes(
             is_same = (old.value, old.n, old.source) == (label.value, label.n, label.source)
             if is_same or (is_for_model and old.value and label.value):
                 continue
-        is_new = _meaning(label.value) != _meaning(old.value if old is not None else {})
+        is_new = _value_without_method(label.value) != _value_without_method(
+            old.value if old is not None else {}
+        )
         yield _new_label(question, again, label), is_new
 
 
 def _labels_before(questions: Iterable[Question]) -> dict[int, list[Label]]:
     """Return question -> its labels in order of creation."""
-    labels = Label.objects.filter(question__in=already_labelled(questions))
+    labels = Label.objects.filter(question__in=labelled_question_ids(questions))
     of_question: dict[int, list[Label]] = defaultdict(list)
     for label in labels.order_by("created_at", "pk"):
         of_question[label.question or 0].append(label)
     return of_question
 
 
-def already_labelled(questions: Iterable[Question]) -> list[int]:
+def labelled_question_ids(questions: Iterable[Question]) -> list[int]:
     """Return the ids of the questions that have a label; labels for missing answers are ignored."""
     targets = {question.pk: question.target_id for question in questions}
     labels = Label.objects.filter(
@@ -481,7 +497,7 @@ def already_labelled(questions: Iterable[Question]) -> list[int]:
     return sorted({number for number in labels.values_list("question", flat=True) if number})
 
 
-def _meaning(value: Mapping[str, object]) -> dict[str, object]:
+def _value_without_method(value: Mapping[str, object]) -> dict[str, object]:
     return {part: content for part, content in value.items() if part not in HOW}
 
 

@@ -12,12 +12,12 @@ from django.db.models import QuerySet
 from annotation.labels.recount import set_counting
 from annotation.models import Assignment, Bonus, Payment, Rejection, Response
 from annotation.platforms.base import PlatformDown, Refused, UnknownOutcome
-from annotation.platforms.registry import local_names, platform_of
-from annotation.workers.speak import IS_PAID, PAID_AFTER_ALL, REFUSED, tell_decision
+from annotation.platforms.registry import local_platform_names, platform_of
+from annotation.workers.speak import IS_PAID, PAID_AFTER_ALL, REFUSED, send_decision
 from kbpo import clock
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import write_audit_entry
 from kbpo.accounts.models import User
-from kbpo.queue import nudge
+from kbpo.queue import wake_step
 
 LEAST_EVIDENCE = 20  # characters: a reason that its worker can answer
 REJECTABLE = ("accepted", "approved")
@@ -53,7 +53,7 @@ def _owed_rows(assignment: Assignment) -> tuple[QuerySet[Payment], QuerySet[Bonu
     )
 
 
-def _answer_words(assignment: Assignment) -> str:
+def _answer_description(assignment: Assignment) -> str:
     """Return when an answer was sent and its pay, as a text for its worker."""
     sent = assignment.submitted_at or assignment.accepted_at
     owed = Payment.objects.filter(assignment=assignment).values_list("amount", flat=True)
@@ -61,17 +61,17 @@ def _answer_words(assignment: Assignment) -> str:
     return f"Your answer of {sent.day} {sent:%B %Y, %H:%M} UTC{worth}:"
 
 
-def reject(assignment: Assignment, who: User, evidence: str) -> Rejection:
+def reject_answer(assignment: Assignment, who: User, evidence: str) -> Rejection:
     """Reject an answer and return the rejection. The platform is called first, and the call can be
     repeated. Raises CannotReject, in which case nothing has changed.
     """
     check_rejectable(assignment, evidence)
     _report_decision(assignment, evidence, approve=False)
-    return _reject(assignment, who, evidence.strip()[:2000])
+    return _store_rejection(assignment, who, evidence.strip()[:2000])
 
 
 @transaction.atomic
-def _reject(assignment: Assignment, who: User, evidence: str) -> Rejection:
+def _store_rejection(assignment: Assignment, who: User, evidence: str) -> Rejection:
     row = Assignment.objects.select_for_update(of=("self",)).get(pk=assignment.pk)
     check_rejectable(row, evidence)
     rejection = Rejection.objects.create(assignment=row, who=who, evidence=evidence, was=row.status)
@@ -85,9 +85,9 @@ def _reject(assignment: Assignment, who: User, evidence: str) -> Rejection:
     _set_answer_counting(row, row.responses.filter(counts=True), f"Rejected: {evidence}", who)
     appeal = "You may appeal; a person answers."
     page = f"answers/{row.pk}/#refused"
-    tell_decision(row.worker, REFUSED, f"{_answer_words(row)} {evidence}\n\n{appeal}", page)
+    send_decision(row.worker, REFUSED, f"{_answer_description(row)} {evidence}\n\n{appeal}", page)
     about, was = f"assignment:{row.pk}", rejection.was
-    note("reject", about, who=who, why=evidence, before=was, after="rejected")
+    write_audit_entry("reject", about, who=who, why=evidence, before=was, after="rejected")
     return rejection
 
 
@@ -103,11 +103,13 @@ def undo_rejection(
     if not why.strip():
         raise CannotReject("Nothing was undone: say why. It is logged.")
     _report_decision(assignment, why, approve=True)
-    return _undo(assignment, who, why, is_answer=is_answer)
+    return _store_undone_rejection(assignment, who, why, is_answer=is_answer)
 
 
 @transaction.atomic
-def _undo(assignment: Assignment, who: User, why: str, *, is_answer: bool) -> Rejection:
+def _store_undone_rejection(
+    assignment: Assignment, who: User, why: str, *, is_answer: bool
+) -> Rejection:
     rows = Assignment.objects.select_for_update(of=("self",)).select_related("worker")
     row = rows.get(pk=assignment.pk)
     rejection = Rejection.objects.select_for_update().filter(assignment=row, undone_at=None).first()
@@ -125,10 +127,10 @@ def _undo(assignment: Assignment, who: User, why: str, *, is_answer: bool) -> Re
         row, row.responses.filter(counts=False).filter(met_before=False), excluded, who
     )
     if not is_answer:
-        tell_decision(row.worker, PAID_AFTER_ALL, f"{_answer_words(row)} {IS_PAID}")
+        send_decision(row.worker, PAID_AFTER_ALL, f"{_answer_description(row)} {IS_PAID}")
     about, was = f"assignment:{row.pk}", rejection.was
-    note("undo rejection", about, who=who, why=why, before="rejected", after=was)
-    nudge("settle")
+    write_audit_entry("undo rejection", about, who=who, why=why, before="rejected", after=was)
+    wake_step("settle")
     return rejection
 
 
@@ -143,7 +145,7 @@ def _set_answer_counting(
 def _report_decision(assignment: Assignment, words: str, *, approve: bool) -> None:
     """Report a decision to the platform of an answer. Both calls can be repeated."""
     platform = platform_of(assignment.hit.platform)
-    if platform.name in local_names():
+    if platform.name in local_platform_names():
         return
     if not platform.capabilities.rejects:
         raise CannotReject(f"On {platform.name} nothing is rejected.")

@@ -23,12 +23,12 @@ from annotation.interfaces.shared.majority import parts_by_majority
 from annotation.models import Policy, Question, Response
 from estimators.agreement import dawid_skene
 from kbpo import clock
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import write_audit_entry
 from kbpo.accounts.models import User
 from kbpo.instances.merge import parts_that_hold
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record_labels
-from kbpo.queue import one_at_a_time
+from kbpo.queue import take_transaction_lock
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import kind_with_recall
 
@@ -57,14 +57,14 @@ class TargetVotes:
     """Statement -> the workers who affirmed it"""
     holds: tuple[str, ...] = ()
 
-    def parts_held(self, held: Collection[str]) -> tuple[str, ...]:
+    def parts_implied_by(self, held: Collection[str]) -> tuple[str, ...]:
         """Return the shown parts that follow from the statements that hold."""
         parts = set().union(*(self.sentences[one] for one in held if one in self.sentences))
         return tuple(part for part in self.shown if part in parts)
 
-    def by_majority(self) -> tuple[str, ...]:
+    def majority_parts(self) -> tuple[str, ...]:
         """Return the parts that a majority affirmed."""
-        return self.parts_held(
+        return self.parts_implied_by(
             {part for part, who in self.yes.items() if 2 * len(who) > len(self.workers)}
         )
 
@@ -117,7 +117,7 @@ def _latest_holds(
     of flagged questions, and those that were replaced by an empty label, are left out.
     """
     page = interface_of(interface)
-    labels = Label.objects.filter(source=source_of(page), question__in=questions)
+    labels = Label.objects.filter(source=label_source(page), question__in=questions)
     if page.reads:
         documents = Question.objects.filter(pk__in=list(questions)).values("target__document")
         labels = labels.filter(target__document__in=documents)
@@ -168,14 +168,14 @@ def compute_revision(track: Track, method: str, number: int) -> Revision:
         judgments += len(votes)
         posterior = None
         if method == MODEL and votes:
-            posterior, reason = _fit(votes)
+            posterior, reason = _statement_probabilities(votes)
             if reason:
                 reasons.append(f"{interface_of(interface).title}: {reason}")
         for tally in votes:
-            after = tally.by_majority()
+            after = tally.majority_parts()
             if posterior is not None:
                 key = (tally.question.pk, tally.target)
-                after = tally.parts_held(
+                after = tally.parts_implied_by(
                     {one for one in tally.sentences if posterior.get((*key, one), 0.0) > 0.5}
                 )
             if set(after) != set(tally.holds):
@@ -183,7 +183,9 @@ def compute_revision(track: Track, method: str, number: int) -> Revision:
     return Revision(method, judgments, labels, reasons)
 
 
-def _fit(votes: Sequence[TargetVotes]) -> tuple[dict[Sentence, float] | None, str]:
+def _statement_probabilities(
+    votes: Sequence[TargetVotes],
+) -> tuple[dict[Sentence, float] | None, str]:
     """Fit the model, and return the probability that each statement holds; None with the reason if
     it cannot be fitted. Statements that the same people affirmed and denied are one unit with a
     multiplicity, which keeps documents tractable.
@@ -215,14 +217,14 @@ def _new_label(tally: TargetVotes, holds: tuple[str, ...], method: str, number: 
     by_worker = []
     for worker in tally.workers:
         affirmed = {sentence for sentence, who in tally.yes.items() if worker in who}
-        by_worker.append(tally.parts_held(affirmed))
+        by_worker.append(tally.parts_implied_by(affirmed))
     _, counted, disagreement = parts_by_majority(by_worker, tally.shown)
     page = interface_of(tally.question.interface)
     origin = f"{tally.question.origin}/{method}-{number}"
     return NewLabel(
         target_id=tally.target,
         value=value_of(tally.shown, holds, counted, in_document=bool(page.reads)),
-        source=source_of(page),
+        source=label_source(page),
         method=method,
         n=len(tally.workers),
         origin=f"{origin}/again-0" if page.reads else origin,
@@ -235,16 +237,18 @@ def _new_label(tally: TargetVotes, holds: tuple[str, ...], method: str, number: 
 @transaction.atomic
 def switch_aggregation(track: Track, method: str, who: User | None, why: str) -> Revision:
     """Aggregate a track's answers by this method from now on, and return the revision."""
-    one_at_a_time("annotation.labels.revise", track.pk)
+    take_transaction_lock("annotation.labels.revise", track.pk)
     policy, _ = Policy.objects.get_or_create(track=track)
     before = policy.aggregation
-    made = _apply(track, policy, method)
+    made = _record_revision(track, policy, method)
     about = f"track:{track.slug}"
-    note("add up by", about, who=who, before=before, why=why, track=track.slug, after=str(made))
+    write_audit_entry(
+        "add up by", about, who=who, before=before, why=why, track=track.slug, after=str(made)
+    )
     return made
 
 
-def _apply(track: Track, policy: Policy, method: str) -> Revision:
+def _record_revision(track: Track, policy: Policy, method: str) -> Revision:
     # A question that is settled during the fit may be missing in it, and is due for the next one.
     begun = clock.now()
     made = compute_revision(track, method, policy.revision + 1)
@@ -257,13 +261,13 @@ def _apply(track: Track, policy: Policy, method: str) -> Revision:
     return made
 
 
-def refit(track: Track) -> Revision | None:
+def refit_track(track: Track) -> Revision | None:
     """Fit the model of a track to the current answers, in the caller's transaction, and return the
     revision; None where no model is used.
     """
-    one_at_a_time("annotation.labels.revise", track.pk)
+    take_transaction_lock("annotation.labels.revise", track.pk)
     policy = Policy.objects.filter(track=track, aggregation=MODEL).first()
-    return None if policy is None else _apply(track, policy, MODEL)
+    return None if policy is None else _record_revision(track, policy, MODEL)
 
 
 def tick() -> int:
@@ -279,15 +283,15 @@ def tick() -> int:
         )
         if new.exists():
             with transaction.atomic():
-                if (made := refit(track)) is None:
+                if (made := refit_track(track)) is None:
                     continue
                 changed += len(made.labels)
                 why = "New answers have come since the last fit"
                 about = f"track:{track.slug}"
-                note("add up again", about, track=track.slug, after=str(made), why=why)
+                write_audit_entry("add up again", about, track=track.slug, after=str(made), why=why)
     return changed
 
 
-def source_of(interface: Interface) -> str:
+def label_source(interface: Interface) -> str:
     """Return the source of an interface's labels."""
     return Label.Source.DOCUMENT if interface.reads else Label.Source.CROWD

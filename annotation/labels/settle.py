@@ -13,24 +13,24 @@ from collections.abc import Collection, Sequence
 
 from django.db.models import QuerySet
 
-from annotation.budget.accrue import approve, extras_of
-from annotation.hits.ask_again import settle_given_up
+from annotation.budget.accrue import spend_and_owe, total_extra_pay
+from annotation.hits.ask_again import make_given_up_questions_due
 from annotation.hits.parts import answer_to_question, has_answer_to
 from annotation.interfaces.base import BadAnswer, Doubt, ParsedResponse
 from annotation.interfaces.registry import interface_of
 from annotation.labels.exclude import exclude_flagged
-from annotation.labels.recount import give_up, settle
+from annotation.labels.recount import settle_given_up_question, settle_questions
 from annotation.labels.revise import tick as revise
 from annotation.models import HIT, PUT_AWAY, Assignment, Policy, Question, Response, Worker
-from annotation.platforms.registry import local_names
-from annotation.quality.gold import grade_answer, is_gold, questions_shown
+from annotation.platforms.registry import local_platform_names
+from annotation.quality.gold import grade_answer, is_gold, questions_in_shown_order
 from annotation.quality.signals import (
     note_answer_speed,
     note_interface_doubts,
     note_reading_speed,
 )
-from kbpo.clock.served import beat
-from kbpo.queue import work, work_in_batch
+from kbpo.clock.served import record_beat
+from kbpo.queue import handle_rows, handle_rows_in_batch
 
 BATCH = 200
 MET_BEFORE = "This worker had judged it before."
@@ -45,20 +45,20 @@ question about one of these mentions."""
 
 def tick() -> int:
     """Process submitted answers; return how many assignments and questions changed."""
-    beat()
-    moved = work_in_batch(Assignment, "submitted", accept, limit=BATCH)
-    moved += work_in_batch(Question, "answered", settle, limit=BATCH)
+    record_beat()
+    moved = handle_rows_in_batch(Assignment, "submitted", parse_accepted_answers, limit=BATCH)
+    moved += handle_rows_in_batch(Question, "answered", settle_questions, limit=BATCH)
     last = BATCH
     while last == BATCH:
-        last = work(Question, "unanswered", give_up, limit=BATCH)
+        last = handle_rows(Question, "unanswered", settle_given_up_question, limit=BATCH)
         moved += last
-    moved += work_in_batch(Assignment, "accepted", approve, limit=BATCH)
+    moved += handle_rows_in_batch(Assignment, "accepted", spend_and_owe, limit=BATCH)
     if moved:
         exclude_flagged()
     return moved + revise()
 
 
-def accept(assignments: Sequence[Assignment]) -> None:
+def parse_accepted_answers(assignments: Sequence[Assignment]) -> None:
     """Parse raw answers into responses. The caller holds the locks of the assignments. Locks the
     questions in primary-key order, and no HIT (annotation/README.md). An answer that cannot be used
     fails alone. Answered questions are settled in the same tick.
@@ -78,8 +78,8 @@ def accept(assignments: Sequence[Assignment]) -> None:
             ]
         except BadAnswer as bad:
             assignment.move("failed", f"The answer cannot be used: {bad}")
-    Response.objects.bulk_create(responses_of(parsed))
-    _note_work(parsed)
+    Response.objects.bulk_create(unsaved_responses(parsed))
+    _store_extra_and_doubts(parsed)
     # Tracks whose policy ignores answer times
     tracks = {question.track_id for questions in asked.values() for question in questions}
     policies = Policy.objects.filter(track__in=tracks, timed=False)
@@ -99,9 +99,11 @@ def accept(assignments: Sequence[Assignment]) -> None:
         if any(is_gold(question) for question in asked[answer.hit_id]):
             grade_answer(answer)
     Assignment.objects.filter(pk__in=[answer.pk for answer in parsed]).move("accepted")
-    _make_answered({question for question in answered if question.status == "published"})
-    # `give_up` waits for the answers of those who had a question in hand
-    settle_given_up([question for question in answered if question.status == "unanswered"])
+    _mark_answered({question for question in answered if question.status == "published"})
+    # `settle_given_up_question` waits for the answers of those who had a question in hand
+    make_given_up_questions_due(
+        [question for question in answered if question.status == "unanswered"]
+    )
 
 
 def _lock_questions(hits: Collection[int]) -> dict[int, list[Question]]:
@@ -125,11 +127,13 @@ def _questions_to_answer(assignment: Assignment, questions: list[Question]) -> l
     """
     if len(questions) == 1 or not any(is_gold(question) for question in questions):
         return questions
-    known = {question.pk for question in questions_shown(assignment.hit, assignment.worker)}
+    known = {
+        question.pk for question in questions_in_shown_order(assignment.hit, assignment.worker)
+    }
     return [one for one in questions if one.pk in known or has_answer_to(one, assignment.raw or {})]
 
 
-def _note_work(parsed: dict[Assignment, Parsed]) -> None:
+def _store_extra_and_doubts(parsed: dict[Assignment, Parsed]) -> None:
     """Store what these answers earned in addition to their rewards, and which of them look
     careless.
     """
@@ -138,7 +142,7 @@ def _note_work(parsed: dict[Assignment, Parsed]) -> None:
         by_question: dict[Question, list[ParsedResponse]] = defaultdict(list)
         for question, each in answers:
             by_question[question].append(each)
-        assignment.extra = extras_of(by_question.items())
+        assignment.extra = total_extra_pay(by_question.items())
         doubts[assignment] = [
             doubt
             for question, judgments in by_question.items()
@@ -148,7 +152,7 @@ def _note_work(parsed: dict[Assignment, Parsed]) -> None:
     note_interface_doubts(doubts)
 
 
-def responses_of(parsed: dict[Assignment, Parsed]) -> list[Response]:
+def unsaved_responses(parsed: dict[Assignment, Parsed]) -> list[Response]:
     """Return unsaved responses. A response does not count, with a stored reason, if its worker is
     excluded or had judged the question before, which can happen on marketplaces. Such answers are
     paid.
@@ -157,7 +161,7 @@ def responses_of(parsed: dict[Assignment, Parsed]) -> list[Response]:
         pk__in={one.worker_id for one in parsed}, excluded_at__isnull=False
     )
     reasons = dict(excluded.values_list("pk", "excluded_reason"))
-    met = _earlier_meetings(parsed)
+    met = _earlier_judged_questions(parsed)
     responses = []
     for assignment, answers in parsed.items():
         before = set(met)
@@ -180,7 +184,7 @@ def responses_of(parsed: dict[Assignment, Parsed]) -> list[Response]:
     return responses
 
 
-def _earlier_meetings(parsed: dict[Assignment, Parsed]) -> set[Meeting]:
+def _earlier_judged_questions(parsed: dict[Assignment, Parsed]) -> set[Meeting]:
     """Return the combinations that the workers of these answers judged in other answers."""
     targets = set()
     for answers in parsed.values():
@@ -199,7 +203,7 @@ def _meeting(worker: int, target: int, question: Question) -> Meeting:
     return worker, target, question.interface, question.round
 
 
-def _make_answered(questions: Collection[Question]) -> None:
+def _mark_answered(questions: Collection[Question]) -> None:
     """Mark those locked questions as answered that have all wanted answers."""
     if questions:
         # How many answers each question can get, over all of its HITs
@@ -208,7 +212,7 @@ def _make_answered(questions: Collection[Question]) -> None:
         places: Counter[int] = Counter()
         for question, n in pairs.values_list("question", "hit__max_assignments"):
             places[question] += n
-        done = answers_that_count(questions)
+        done = count_usable_answers(questions)
         full = [
             question.pk
             for question in questions
@@ -217,7 +221,7 @@ def _make_answered(questions: Collection[Question]) -> None:
         Question.objects.filter(pk__in=full).move("answered")
 
 
-def answers_that_count(questions: Collection[Question]) -> Counter[int]:
+def count_usable_answers(questions: Collection[Question]) -> Counter[int]:
     """Return how many answers each question has that may count. On a marketplace, a second answer
     by the same person does not count; another one is bought instead (`reconcile.py`).
     """
@@ -233,4 +237,4 @@ def answers_that_count(questions: Collection[Question]) -> Counter[int]:
 def repeated_judgments(questions: Collection[Question] | QuerySet[Question]) -> QuerySet[Response]:
     """Return the responses of marketplace workers who had judged the question before."""
     responses = Response.objects.filter(question__in=questions, met_before=True)
-    return responses.exclude(assignment__hit__platform__in=local_names())
+    return responses.exclude(assignment__hit__platform__in=local_platform_names())

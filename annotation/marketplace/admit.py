@@ -53,8 +53,8 @@ def answer_requests(platform: Platform) -> int:
     answered = 0
     for request in list(platform.requests()):
         worker = worker_on_platform(platform.name, request.worker_id)
-        admission = admission_of(worker)
-        why = admission.why or LEARN.format(address=_full_address(tutorial_path(worker)))
+        admission = worker_admission(worker)
+        why = admission.why or LEARN.format(address=_absolute_url(tutorial_path(worker)))
         try:
             platform.answer(request, refused="" if admission.held else why)
         except Refused:  # answered meanwhile, or withdrawn by the worker
@@ -63,17 +63,17 @@ def answer_requests(platform: Platform) -> int:
     return answered
 
 
-def admission_of(worker: Worker) -> Admission:
+def worker_admission(worker: Worker) -> Admission:
     """Return whether a worker is admitted."""
     if worker.excluded_at is not None:
-        return Admission(why=OUT.format(address=_full_address(feedback_path(worker))))
+        return Admission(why=OUT.format(address=_absolute_url(feedback_path(worker))))
     if worker.leaves_at is not None:
         return Admission(why=LEAVING)
     row = Qualification.objects.filter(worker=worker, name="tutorial").first()
     if row is not None:
         if row.wanted:
             return Admission(held=True)
-        return Admission(why=TAKEN_BACK.format(address=_full_address(feedback_path(worker))))
+        return Admission(why=TAKEN_BACK.format(address=_absolute_url(feedback_path(worker))))
     lesson = _next_tutorial(worker)
     return Admission(lesson=lesson, why="" if lesson else FAILED)
 
@@ -96,5 +96,5 @@ def _next_tutorial(worker: Worker) -> Tutorial | None:
     return teach.tutorials().get(candidates[0]) if candidates else None
 
 
-def _full_address(path: str) -> str:
+def _absolute_url(path: str) -> str:
     return settings.SITE_URL.rstrip("/") + path

@@ -23,9 +23,9 @@ from annotation.platforms.base import (
     endpoint_of,
 )
 from annotation.platforms.proof import notification_path
-from annotation.platforms.registry import other_names, platform_of
+from annotation.platforms.registry import marketplace_names, platform_of
 from kbpo import clock
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import write_audit_entry
 from kbpo.accounts.models import User
 
 ZERO = Decimal("0.00")
@@ -87,7 +87,7 @@ def balance_difference(row: PlatformBooks, paid: Decimal) -> Decimal | None:
     return row.available + row.on_hold + paid - row.baseline
 
 
-def books_of(platform: str) -> PlatformBooks:
+def load_books(platform: str) -> PlatformBooks:
     """Return the row of a platform at the configured endpoint."""
     row, _ = PlatformBooks.objects.get_or_create(
         platform=platform, endpoint=endpoint_of(platform_of(platform))
@@ -99,7 +99,7 @@ def claim_platform(platform: str) -> bool:
     """Lock a platform for one reconciliation if one is due, and return whether it was locked. The
     lock of a process that dies expires after some minutes.
     """
-    row, now = books_of(platform), clock.now()
+    row, now = load_books(platform), clock.now()
     wait = platform_of(platform).capabilities.looked_at_every
     due = Q(polled_at=None) | Q(polled_at__lte=now - wait) | Q(hinted_at__gt=F("polled_at"))
     free = Q(held_until=None) | Q(held_until__lte=now)
@@ -109,27 +109,27 @@ def claim_platform(platform: str) -> bool:
 
 def extend_claim(platform: str) -> None:
     """Extend the lock of the process that reconciles a platform."""
-    PlatformBooks.objects.filter(pk=books_of(platform).pk).update(held_until=clock.now() + HELD)
+    PlatformBooks.objects.filter(pk=load_books(platform).pk).update(held_until=clock.now() + HELD)
 
 
 def release_claim(platform: str) -> None:
     """Release the lock on reconciling a platform."""
-    PlatformBooks.objects.filter(pk=books_of(platform).pk).update(held_until=None)
+    PlatformBooks.objects.filter(pk=load_books(platform).pk).update(held_until=None)
 
 
 def note_confirmation(platform: str, address: str) -> None:
     """Store the address at which an admin confirms the platform's notifications."""
-    PlatformBooks.objects.filter(pk=books_of(platform).pk).update(confirm_url=address)
+    PlatformBooks.objects.filter(pk=load_books(platform).pk).update(confirm_url=address)
 
 
 def note_error(platform: str, sentence: str) -> None:
     """Store why a platform could not be called."""
-    PlatformBooks.objects.filter(pk=books_of(platform).pk).update(trouble=sentence)
+    PlatformBooks.objects.filter(pk=load_books(platform).pk).update(trouble=sentence)
 
 
 def read_balance(platform: Platform, seen: Iterable[Seen]) -> None:
     """Read the balance, and store the differences between the platform's records and ours."""
-    row = books_of(platform.name)
+    row = load_books(platform.name)
     try:
         balance = platform.balance()
     except (PlatformDown, UnknownOutcome, Refused) as trouble:
@@ -169,7 +169,7 @@ def compare_books(platform: str) -> PlatformOverview:
     return PlatformOverview(
         platform,
         platform_of(platform).account(),
-        books_of(platform),
+        load_books(platform),
         total_paid_there(platform),
         owed.aggregate(sum=Sum("amount"))["sum"] or ZERO,
         hits.filter(platform_status__in=["open", "busy"]).count(),
@@ -199,10 +199,10 @@ def _other_endpoints(platform: str, here: str) -> list[Other]:
 
 def platforms() -> list[PlatformOverview]:
     """Return the records of every platform except our own pages."""
-    return [compare_books(name) for name in other_names()]
+    return [compare_books(name) for name in marketplace_names()]
 
 
-def bonuses(limit: int = 50) -> list[Bonus]:
+def latest_bonuses(limit: int = 50) -> list[Bonus]:
     """Return the latest bonuses and compensations on platforms."""
     return list(Bonus.objects.select_related("worker").order_by("-created_at")[:limit])
 
@@ -211,16 +211,18 @@ def accept_balance(platform: str, who: User, why: str) -> bool:
     """Accept the present balance as correct and log it, after money was paid in or out by hand, and
     return whether there is such a platform.
     """
-    if platform not in other_names():
+    if platform not in marketplace_names():
         return False
     before = compare_books(platform).balance_gap
     about = f"platform:{platform}"
     with transaction.atomic():
-        row = books_of(platform)
+        row = load_books(platform)
         if row.available is not None and row.on_hold is not None:
             row.baseline = row.available + row.on_hold + total_paid_there(platform)
             row.save(update_fields=["baseline"])
-        note("explain balance", about, who=who, why=why, before=str(before), after="0.00")
+        write_audit_entry(
+            "explain balance", about, who=who, why=why, before=str(before), after="0.00"
+        )
     return True
 
 

@@ -25,7 +25,7 @@ from annotation.platforms.base import (
 )
 from kbpo import clock
 from kbpo.money.models import Ledger
-from kbpo.money.spend import OverBudget, allowance, lock
+from kbpo.money.spend import OverBudget, lock_track_money, remaining_allowance
 from kbpo.queue import BACKOFF, MAX_ATTEMPTS
 
 log = logging.getLogger(__name__)
@@ -83,7 +83,7 @@ def offer_payment(platform: Platform, bonus: Bonus) -> bool:
 
 
 @transaction.atomic
-def return_money(bonus: Bonus, no: Withdrawn) -> int:
+def return_bonus_money(bonus: Bonus, no: Withdrawn) -> int:
     """Return the money of a payment that nobody received to its track; return 1 if that was not
     done before.
     """
@@ -97,9 +97,9 @@ def spend_bonus_again(bonus: Bonus) -> None:
     """Reserve the returned money of a bonus again, with a new HIT if the last one of a compensation
     was deleted. Raises OverBudget. The caller locks the row and changes its status.
     """
-    lock(bonus.track)
+    lock_track_money(bonus.track)
     movements = Ledger.objects.filter(state=Ledger.State.FAILED, **bonus.purpose.at("purpose"))
-    cost, room = bonus.amount + bonus.fee, allowance(bonus.track, None, bonus.purpose)
+    cost, room = bonus.amount + bonus.fee, remaining_allowance(bonus.track, None, bonus.purpose)
     if movements.exists() and room.left is not None and room.scope is not None and cost > room.left:
         raise OverBudget(room.left, room.scope, cost)
     Ledger.objects.filter(**bonus.purpose.at("purpose")).update(state=Ledger.State.CONFIRMED)
@@ -109,7 +109,7 @@ def spend_bonus_again(bonus: Bonus) -> None:
         bonus.save(update_fields=["offers", "external_id", "offered_at", "cleared_at"])
 
 
-def owe_stopped_again(name: str) -> int:
+def owe_after_lifted_halt(name: str) -> int:
     """Mark payments as owed again whose halt was lifted, as far as the caps allow, and return their
     number.
     """
@@ -117,11 +117,11 @@ def owe_stopped_again(name: str) -> int:
         worker__platform=name, status="stopped", next_try_at__lte=clock.now()
     )
     due = bonuses.exclude(track__in=halted_tracks(Halt.Scope.ALL))
-    return sum(_put_back(pk) for pk in due.values_list("pk", flat=True))
+    return sum(_owe_bonus_again(pk) for pk in due.values_list("pk", flat=True))
 
 
 @transaction.atomic
-def _put_back(pk: int) -> int:
+def _owe_bonus_again(pk: int) -> int:
     row = Bonus.objects.select_for_update(of=("self",)).select_related("track").get(pk=pk)
     if row.status != "stopped":
         return 0
@@ -159,7 +159,7 @@ def delete_ended_hits(platform: Platform) -> int:
     cleared = 0
     for bonus in bonuses.select_related("worker", "track").order_by("pk")[:BATCH]:
         try:
-            if bonus.status == "failed" and not _is_untaken(platform, bonus):
+            if bonus.status == "failed" and not _was_never_taken(platform, bonus):
                 continue
             platform.compensate(bonus, over=True)
         except (PlatformDown, UnknownOutcome, Refused) as trouble:
@@ -171,7 +171,7 @@ def delete_ended_hits(platform: Platform) -> int:
     return cleared
 
 
-def _is_untaken(platform: Platform, bonus: Bonus) -> bool:
+def _was_never_taken(platform: Platform, bonus: Bonus) -> bool:
     """Return whether nobody took the HIT of a payment that was cancelled. False while the
     platform's list is incomplete, since somebody may have taken it.
     """

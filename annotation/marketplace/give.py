@@ -10,19 +10,19 @@ from django.db import transaction
 
 from annotation.models import Assignment, Bonus, Qualification, Worker, WorkerIdentity
 from annotation.platforms.base import endpoint_of
-from annotation.platforms.registry import other_names, platform_of
+from annotation.platforms.registry import marketplace_names, platform_of
 from annotation.workers.teach import grant_token
 from annotation.workers.worker import worker_on_platform
 from kbpo import clock
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import write_audit_entry
 from kbpo.accounts.models import User
-from kbpo.money.spend import OverBudget, reserve, spend
-from kbpo.queue import nudge
+from kbpo.money.spend import OverBudget, reserve_money, spend_money
+from kbpo.queue import wake_step
 from kbpo.tracks.models import Track
 
 
 @transaction.atomic
-def grant(
+def grant_bonus(
     worker: Worker,
     track: Track,
     amount: Decimal,
@@ -44,7 +44,7 @@ def grant(
     if assignment is not None and assignment.worker_id != worker.pk:
         raise ValueError("This answer is somebody else's.")
     if (
-        worker.platform in other_names()
+        worker.platform in marketplace_names()
         and not WorkerIdentity.objects.filter(worker=worker).exists()
     ):
         raise ValueError(
@@ -79,12 +79,12 @@ def grant(
     )
     cost, purpose = amount + bonus.fee, bonus.purpose
     try:
-        reserve(track, None, purpose, cost, key=f"{purpose}:reserve", who=who, why=reason)
+        reserve_money(track, None, purpose, cost, key=f"{purpose}:reserve", who=who, why=reason)
     except OverBudget as over:
         raise ValueError(str(over)) from over
-    spend(track, purpose, cost, key=f"{purpose}:spend", why=reason)
-    note("grant", purpose, who=who, why=reason, after=f"${amount}", track=track.slug)
-    nudge("pay_out")
+    spend_money(track, purpose, cost, key=f"{purpose}:spend", why=reason)
+    write_audit_entry("grant", purpose, who=who, why=reason, after=f"${amount}", track=track.slug)
+    wake_step("pay_out")
     return bonus
 
 
@@ -99,18 +99,18 @@ def set_qualification(handle: str, who: User, why: str, *, held: bool = True) ->
         worker=worker, name="tutorial", defaults={"wanted": held, "wanted_at": clock.now()}
     )
     what = "admit" if held else "admit no more"
-    note(what, f"worker:{worker.handle}", who=who, why=why.strip(), after=str(held))
-    nudge("pay_out")
+    write_audit_entry(what, f"worker:{worker.handle}", who=who, why=why.strip(), after=str(held))
+    wake_step("pay_out")
     return f"{worker} {'may' if held else 'may no more'} accept HITs that ask for the tutorial."
 
 
 def _platform_worker(identifier: str) -> Worker:
     """Return the worker with this hash (or its beginning) or platform id."""
-    for name in other_names():
+    for name in marketplace_names():
         pattern = platform_of(name).capabilities.worker_id
         if pattern and re.fullmatch(pattern, identifier):
             return worker_on_platform(name, identifier)
-    matches = Worker.objects.filter(handle__startswith=identifier, platform__in=other_names())
+    matches = Worker.objects.filter(handle__startswith=identifier, platform__in=marketplace_names())
     workers = list(matches[:2]) if identifier else []
     if len(workers) != 1:
         raise ValueError(
@@ -121,7 +121,7 @@ def _platform_worker(identifier: str) -> Worker:
 
 
 @transaction.atomic  # no worker is created for a refused request
-def grant_to(
+def grant_bonus_by_identifier(
     said: str,
     track: Track,
     amount: Decimal,
@@ -140,7 +140,7 @@ def grant_to(
         assignment = answers.exclude(raw=None).first()
         if assignment is None:
             raise ValueError(f"There is no answer {answer}.")
-    bonus = grant(worker, track, amount, reason, assignment=assignment, who=who, key=key)
+    bonus = grant_bonus(worker, track, amount, reason, assignment=assignment, who=who, key=key)
     return (
         f"${bonus.amount} for {worker}, and ${bonus.fee} of fee: it is paid as soon as the platform"
         " takes it."

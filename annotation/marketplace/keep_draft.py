@@ -52,7 +52,7 @@ def keep_draft(
     cannot submit may still be owed a compensation.
     """
     worker_exists = Worker.objects.filter(handle=handle).exists()
-    if not worker_exists and _is_full(hit) and not _make_room(hit):
+    if not worker_exists and _is_full(hit) and not _free_a_place(hit):
         return Kept(answer or {})  # before the worker is stored
     lease = timedelta(seconds=hit_advert(hit).lease_seconds)
     worker, _ = Worker.objects.get_or_create(handle=handle, defaults={"platform": hit.platform})
@@ -64,7 +64,7 @@ def keep_draft(
     if row is None:
         if mine.exclude(status__in=UNLISTED).exists():
             return Kept(answer or {}, ended=True)
-        if _is_full(hit) and not _make_room(hit):
+        if _is_full(hit) and not _free_a_place(hit):
             return Kept(answer or {})
         now = clock.now()
         # They returned it there, and have it again under another name.
@@ -93,7 +93,7 @@ def _leased_assignments(hit: HIT) -> QuerySet[Assignment]:
     return hit.assignments.filter(status="leased", leased_until__gt=clock.now())
 
 
-def _make_room(hit: HIT) -> bool:
+def _free_a_place(hit: HIT) -> bool:
     """Make room for a draft by closing the oldest draft of a worker who never sent an answer, and
     return whether there was one. Its contents are kept; an empty draft is deleted, and so is a
     worker of whom nothing else is known.
@@ -113,12 +113,12 @@ def _make_room(hit: HIT) -> bool:
             row.move("returned", returned_by=Assignment.ReturnedBy.LEASE)
         else:
             row.delete()
-            _forget_if_blank(worker)
+            _delete_blank_worker(worker)
         return True
     return False
 
 
-def _forget_if_blank(worker: Worker) -> None:
+def _delete_blank_worker(worker: Worker) -> None:
     """Delete a worker of whom only the id is known, and perhaps the consent to the terms."""
     for relation in Worker._meta.related_objects:
         related = relation.related_model._default_manager.filter(**{relation.field.name: worker})

@@ -14,18 +14,18 @@ from typing import TypeVar
 from django.db import transaction
 from django.db.models import Q
 
-from annotation.budget.accrue import accrue
+from annotation.budget.accrue import record_earned_pay
 from annotation.marketplace import compensations
-from annotation.marketplace.give import grant
+from annotation.marketplace.give import grant_bonus
 from annotation.models import HIT, Assignment, Bonus, Payment, Qualification, Worker
 from annotation.platforms.base import Lost, Platform, PlatformDown, Refused, UnknownOutcome
-from annotation.platforms.registry import other_names, platform_of
+from annotation.platforms.registry import marketplace_names, platform_of
 from annotation.workers.models import TutorialRun
-from annotation.workers.speak import deliver_messages, tell_of_exclusions, tell_of_refusals
+from annotation.workers.speak import deliver_messages, notify_of_exclusions, notify_of_refusals
 from annotation.workers.teach import passed_reason, payment_key
 from kbpo import clock
 from kbpo.money.models import Ledger
-from kbpo.money.spend import cancel_payment, release
+from kbpo.money.spend import cancel_payment, release_money
 from kbpo.queue import BACKOFF, MAX_ATTEMPTS, Moving
 
 log = logging.getLogger(__name__)
@@ -53,13 +53,13 @@ def pay_tutorials(platform: str) -> int:
         try:
             with transaction.atomic():
                 locked = TutorialRun.objects.select_for_update(of=("self",))
-                paid += _grant(locked.select_related("track", "worker").get(pk=pk))
+                paid += _grant_tutorial_bonus(locked.select_related("track", "worker").get(pk=pk))
         except ValueError as error:  # a cap was lowered meanwhile; it stays promised and is retried
             log.warning("Tutorial %s could not be paid yet: %s", pk, error)
     return paid
 
 
-def _grant(run: TutorialRun) -> int:
+def _grant_tutorial_bonus(run: TutorialRun) -> int:
     """Grant the bonus for a tutorial with the promised money, and return 1; return 0 if the bonus
     cannot be granted yet.
     """
@@ -67,8 +67,8 @@ def _grant(run: TutorialRun) -> int:
     answer = answers.exclude(external_id="").first()
     if answer is None or run.track is None or run.promise_id is None:
         return 0
-    release(run.track, run.purpose, key=f"{run.purpose}/bonus", why="It is paid by a bonus")
-    grant(
+    release_money(run.track, run.purpose, key=f"{run.purpose}/bonus", why="It is paid by a bonus")
+    grant_bonus(
         run.worker,
         run.track,
         run.promised,
@@ -83,30 +83,34 @@ def _grant(run: TutorialRun) -> int:
 
 def tick() -> int:
     """Pay what is owed on other platforms; return the number of rows that changed."""
-    return sum(_pay_out(name) for name in other_names())
+    return sum(_pay_platform(name) for name in marketplace_names())
 
 
-def _pay_out(name: str) -> int:
+def _pay_platform(name: str) -> int:
     bonuses = Bonus.objects.filter(worker__platform=name)
     if not HIT.objects.filter(platform=name).exists() and not bonuses.exists():
         return 0
     platform = platform_of(name)
-    moved = _owe_unusable(name) + pay_tutorials(name) + compensations.owe_stopped_again(name)
-    compensations.make_halted_due(name)
-    moved += _handle_each(
-        Payment, Q(assignment__hit__platform=name), lambda row: _approve(platform, row)
+    moved = (
+        _owe_unusable_answers(name)
+        + pay_tutorials(name)
+        + compensations.owe_after_lifted_halt(name)
     )
-    moved += _handle_each(Bonus, Q(worker__platform=name), lambda row: _bonus(platform, row))
+    compensations.make_halted_due(name)
+    moved += _pay_each_row(
+        Payment, Q(assignment__hit__platform=name), lambda row: _approve_assignment(platform, row)
+    )
+    moved += _pay_each_row(Bonus, Q(worker__platform=name), lambda row: _send_bonus(platform, row))
     moved += compensations.delete_ended_hits(platform)
-    moved += _reject(platform) + _update_qualifications(platform)
+    moved += _reject_on_platform(platform) + _update_qualifications(platform)
     if platform.capabilities.messages:
-        tell_of_exclusions(name)
-        tell_of_refusals(name)
+        notify_of_exclusions(name)
+        notify_of_refusals(name)
         moved += deliver_messages(platform)
     return moved
 
 
-def _owe_unusable(name: str) -> int:
+def _owe_unusable_answers(name: str) -> int:
     """Record that the reward of unusable answers is owed, since only a person rejects."""
     assignments = Assignment.objects.filter(
         hit__platform=name, status="failed", payment=None, next_try_at__lte=clock.now()
@@ -115,26 +119,28 @@ def _owe_unusable(name: str) -> int:
     unusable = assignments.exclude(platform_status__in=["", "rejected"])
     for pk in unusable.values_list("pk", flat=True)[:BATCH]:
         with transaction.atomic():
-            owed += len(accrue([Assignment.objects.select_for_update(of=("self",)).get(pk=pk)]))
+            owed += len(
+                record_earned_pay([Assignment.objects.select_for_update(of=("self",)).get(pk=pk)])
+            )
     return owed
 
 
-def _handle_each(model: type[Row], where: Q, pay: Callable[[Row], bool]) -> int:
+def _pay_each_row(model: type[Row], where: Q, pay: Callable[[Row], bool]) -> int:
     moved, tried = 0, set[int]()
-    while len(tried) < BATCH and (row := _claim(model, where, tried)) is not None:
+    while len(tried) < BATCH and (row := _claim_row(model, where, tried)) is not None:
         tried.add(row.pk)
-        moved += _settle(row, pay)
+        moved += _pay_row(row, pay)
     return moved
 
 
 @transaction.atomic
-def _claim(model: type[Row], where: Q, tried: set[int]) -> Row | None:
+def _claim_row(model: type[Row], where: Q, tried: set[int]) -> Row | None:
     """Return the next row to be paid, or None. The row is stored as “sent” before the platform is
     called, so that a crash leaves a trace. `asked_before` is set on rows that may have been sent
     already: then the platform is first asked whether they were paid.
     """
     now = clock.now()
-    slowest = max(platform_of(name).capabilities.answers_within for name in other_names())
+    slowest = max(platform_of(name).capabilities.answers_within for name in marketplace_names())
     patience = CRASHED * slowest
     due = Q(status__in=["owed", "unknown"], next_try_at__lte=now) | Q(
         status="sent", status_since__lt=now - patience
@@ -151,32 +157,32 @@ def _claim(model: type[Row], where: Q, tried: set[int]) -> Row | None:
     return row
 
 
-def _settle(row: Row, pay: Callable[[Row], bool]) -> int:
+def _pay_row(row: Row, pay: Callable[[Row], bool]) -> int:
     """Pay a row, and return 1 if it reached a final status."""
     try:
         done = pay(row)
     except PlatformDown as down:
-        return _postpone(row, "unknown" if row.asked_before else "owed", str(down))
+        return _postpone_payment(row, "unknown" if row.asked_before else "owed", str(down))
     except UnknownOutcome as doubt:
-        return _postpone(row, "unknown", str(doubt))
+        return _postpone_payment(row, "unknown", str(doubt))
     except compensations.Withdrawn as no:
-        return compensations.return_money(row, no) if isinstance(row, Bonus) else 0
+        return compensations.return_bonus_money(row, no) if isinstance(row, Bonus) else 0
     except Lost as lost:
-        return _give_up(row, str(lost))
+        return _give_up_payment(row, str(lost))
     except Refused as no:
         if row.attempts < MAX_ATTEMPTS:  # a balance may be too small only for now
-            return _postpone(row, "unknown" if row.asked_before else "owed", str(no))
-        return _give_up(row, str(no))
+            return _postpone_payment(row, "unknown" if row.asked_before else "owed", str(no))
+        return _give_up_payment(row, str(no))
     except Exception as error:
         log.exception("%s could not be paid", row)
         why = f"An internal error ({type(error).__name__}). It is logged."
-        return _postpone(row, "unknown", why)
+        return _postpone_payment(row, "unknown", why)
     if not done:
-        return _postpone(row, "owed", "It waits until the worker takes it.")
+        return _postpone_payment(row, "owed", "It waits until the worker takes it.")
     return _mark_paid(row)
 
 
-def _postpone(row: Moving, status: str, sentence: str) -> int:
+def _postpone_payment(row: Moving, status: str, sentence: str) -> int:
     wait = BACKOFF * 2 ** min(row.attempts, MOST_DOUBLINGS)
     type(row)._default_manager.filter(pk=row.pk, status="sent").update(
         status=status, reason=sentence, next_try_at=clock.now() + wait
@@ -198,7 +204,7 @@ def _mark_paid(row: Moving) -> int:
 
 
 @transaction.atomic
-def _give_up(row: Moving, sentence: str) -> int:
+def _give_up_payment(row: Moving, sentence: str) -> int:
     """Leave a row that the platform will not pay to an admin. The money of a bonus that was not
     paid is released; that of a bonus that may have been paid through a lost HIT is not.
     """
@@ -214,21 +220,21 @@ def _give_up(row: Moving, sentence: str) -> int:
     return 1
 
 
-def _approve(platform: Platform, payment: Payment) -> bool:
+def _approve_assignment(platform: Platform, payment: Payment) -> bool:
     """Approve an assignment. Repeating it changes nothing."""
     assert payment.assignment is not None  # the rows are chosen by their HIT
     platform.decide(payment.assignment)
     return True
 
 
-def _bonus(platform: Platform, bonus: Bonus) -> bool:
+def _send_bonus(platform: Platform, bonus: Bonus) -> bool:
     if bonus.assignment is None:
         return compensations.offer_payment(platform, bonus)
     platform.pay_bonus(bonus)
     return True
 
 
-def _reject(platform: Platform) -> int:
+def _reject_on_platform(platform: Platform) -> int:
     """Reject on the platform what admins rejected here; the worker reads why."""
     assignments = Assignment.objects.filter(
         hit__platform=platform.name, status="rejected", platform_status="submitted"
@@ -254,7 +260,7 @@ def _update_qualifications(platform: Platform) -> int:
     """Update the platform's qualifications of workers who were excluded, reinstated, or passed a
     tutorial.
     """
-    _want_exclusions(platform.name)
+    _mark_exclusions_to_send(platform.name)
     qualifications = Qualification.objects.filter(
         worker__platform=platform.name, worker__identity__isnull=False
     )
@@ -285,7 +291,7 @@ def _update_qualifications(platform: Platform) -> int:
     return n_told
 
 
-def _want_exclusions(name: str) -> None:
+def _mark_exclusions_to_send(name: str) -> None:
     workers = Worker.objects.filter(platform=name)
     new = workers.filter(excluded_at__isnull=False).exclude(qualifications__name="excluded")
     Qualification.objects.bulk_create(

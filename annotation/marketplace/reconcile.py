@@ -21,7 +21,7 @@ from annotation.budget.halts import halted_hits
 from annotation.budget.promises import lock_payer, unpromised_money
 from annotation.hits.lease import lease_time
 from annotation.hits.parts import read_json
-from annotation.labels.settle import answers_that_count, repeated_judgments
+from annotation.labels.settle import count_usable_answers, repeated_judgments
 from annotation.marketplace import books
 from annotation.marketplace.admit import answer_requests
 from annotation.models import (
@@ -42,13 +42,13 @@ from annotation.platforms.base import (
     UnknownOutcome,
     endpoint_of,
 )
-from annotation.platforms.proof import is_signed
-from annotation.platforms.registry import other_names, platform_of
-from annotation.workers.teach import qualify_listed
-from annotation.workers.worker import handle_of
+from annotation.platforms.proof import is_form_signature_valid
+from annotation.platforms.registry import marketplace_names, platform_of
+from annotation.workers.teach import qualify_after_listed_assignment
+from annotation.workers.worker import worker_handle
 from kbpo import clock
 from kbpo.money.models import Purpose
-from kbpo.queue import nudge
+from kbpo.queue import wake_step
 
 log = logging.getLogger(__name__)
 
@@ -110,7 +110,7 @@ def _has_answered(hit: HIT, answer: dict[str, Any]) -> bool:
     the platform approves and pays the other one automatically.
     """
     same_worker = hit.assignments.filter(
-        worker__handle=handle_of(hit.platform, answer["worker_id"])
+        worker__handle=worker_handle(hit.platform, answer["worker_id"])
     )
     return (
         same_worker.exclude(status__in=["leased", "returned"])
@@ -121,15 +121,15 @@ def _has_answered(hit: HIT, answer: dict[str, Any]) -> bool:
 
 def tick() -> int:
     """Reconcile all platforms except our own pages; return the number of changed rows."""
-    return sum(_reconcile_platform(name) for name in other_names())
+    return sum(_reconcile_platform(name) for name in marketplace_names())
 
 
-def note_hint(platform: str, external_ids: list[str] | None = None) -> int:
+def make_hits_due(platform: str, external_ids: list[str] | None = None) -> int:
     """Make HITs due for reconciliation after a notification, and return their number."""
     PlatformBooks.objects.filter(platform=platform).update(hinted_at=clock.now())
     hits = HIT.objects.filter(platform=platform, external_id__in=external_ids or [])
     marked = hits.update(checked_at=None)
-    nudge("reconcile")
+    wake_step("reconcile")
     return marked
 
 
@@ -146,7 +146,7 @@ def _reconcile_platform(name: str) -> int:
         return 0
     try:
         seen = list(platform.survey())
-        moved = _compare(platform, list(hits), seen) + _answer_requests(platform)
+        moved = _reconcile_hits(platform, list(hits), seen) + _answer_requests(platform)
         books.read_balance(platform, seen)
     except (PlatformDown, UnknownOutcome, Refused) as trouble:
         books.note_error(name, str(trouble))
@@ -154,7 +154,7 @@ def _reconcile_platform(name: str) -> int:
     finally:
         books.release_claim(name)
     if moved:
-        nudge("settle")
+        wake_step("settle")
     return moved
 
 
@@ -167,7 +167,7 @@ def _answer_requests(platform: Platform) -> int:
         return 0
 
 
-def _compare(platform: Platform, hits: list[HIT], seen: list[Seen]) -> int:
+def _reconcile_hits(platform: Platform, hits: list[HIT], seen: list[Seen]) -> int:
     """Compare every HIT with the platform's row, and return the number of changes."""
     # The answers that we have or know to be decided
     known = Count(
@@ -190,7 +190,7 @@ def _compare(platform: Platform, hits: list[HIT], seen: list[Seen]) -> int:
                 # A list may be short; only a HIT that cannot be found is gone.
                 row = next(iter(platform.survey(hit)), None)
                 if row is None or row.status == "gone":
-                    moved += _note_gone(hit)
+                    moved += _record_missing_hit(hit)
             if row is not None and row.status != "gone":
                 moved += _reconcile_hit(
                     platform,
@@ -217,10 +217,10 @@ def _reconcile_hit(
     """Reconcile one HIT (adopt, collect, take down, offer again, settle, delete), and return the
     number of changes.
     """
-    moved = _adopt(hit, seen)
+    moved = _adopt_unrecorded_hit(hit, seen)
     now = clock.now()
     if _may_have_news(hit, seen, n_known, now):
-        moved += _import_all(hit, platform.collect(hit))
+        moved += _import_answers(hit, platform.collect(hit))
         HIT.objects.filter(pk=hit.pk).update(checked_at=now, platform_status=seen.status)
     offered = hit.status == "open" and not halted
     runs = seen.expires_at > now
@@ -239,7 +239,7 @@ def _reconcile_hit(
     if offered and not runs and seen.status in ("open", "busy", "done"):
         return moved + _offer_again(platform, hit, seen)
     if seen.status == "done" and not halted:
-        moved += finish_under_answered(platform, hit)
+        moved += finish_hit_short_of_answers(platform, hit)
     sent = hit.assignments.filter(status__in=SENT_IN)
     if (
         alone
@@ -248,7 +248,7 @@ def _reconcile_hit(
         and not sent.exclude(platform_status__in=DECIDED).exists()
     ):
         platform.take_down(hit, delete=True)
-        moved += _note_gone(hit)
+        moved += _record_missing_hit(hit)
     return moved
 
 
@@ -265,7 +265,7 @@ def _may_have_news(hit: HIT, seen: Seen, n_known: int, now: datetime) -> bool:
     return now - hit.checked_at > CHECK_ANYWAY
 
 
-def _import_all(hit: HIT, answers: Iterable[dict[str, Any]]) -> int:
+def _import_answers(hit: HIT, answers: Iterable[dict[str, Any]]) -> int:
     """Import all answers of a HIT, and return the number of new ones. An answer that cannot be
     imported does not stop the others: it appears on the desk, and is retried with the HIT.
     """
@@ -284,7 +284,7 @@ def _import_all(hit: HIT, answers: Iterable[dict[str, Any]]) -> int:
     return new
 
 
-def _adopt(hit: HIT, seen: Seen) -> int:
+def _adopt_unrecorded_hit(hit: HIT, seen: Seen) -> int:
     """Store the platform's id of a HIT whose publishing call had no recorded outcome. Return 1 if
     the platform has the HIT.
     """
@@ -308,9 +308,9 @@ def _adopt(hit: HIT, seen: Seen) -> int:
 def _offer_again(platform: Platform, hit: HIT, seen: Seen) -> int:
     """Offer a HIT again that ended early: after a halt, and once after it expired unfinished."""
     if seen.sent >= seen.max_assignments:
-        return finish_under_answered(platform, hit)
+        return finish_hit_short_of_answers(platform, hit)
     if hit.renewed_at is not None and hit.taken_down_at is None:
-        return finish_under_answered(platform, hit) if seen.status == "done" else 0
+        return finish_hit_short_of_answers(platform, hit) if seen.status == "done" else 0
     until = clock.now() + platform.capabilities.offered_for
     platform.offer(hit, until)
     fields: dict[str, Any] = {
@@ -325,13 +325,13 @@ def _offer_again(platform: Platform, hit: HIT, seen: Seen) -> int:
     return 1
 
 
-def _note_gone(hit: HIT) -> int:
+def _record_missing_hit(hit: HIT) -> int:
     """Record that the platform no longer has the HIT, and settle its questions without further
     answers.
     """
     HIT.objects.filter(pk=hit.pk).update(platform_status="gone", checked_at=clock.now())
     hit.platform_status = "gone"
-    moved = finish_under_answered(None, hit)
+    moved = finish_hit_short_of_answers(None, hit)
     HIT.objects.filter(pk=hit.pk, status__in=["closed", "expired"]).update(
         status="disposed", status_since=clock.now()
     )
@@ -344,19 +344,19 @@ def import_answer(hit: HIT, answer: dict[str, Any]) -> int:
     assignments = Assignment.objects.filter(
         hit=hit,
         external_id=answer["external_id"],
-        worker__handle=handle_of(hit.platform, answer["worker_id"]),
+        worker__handle=worker_handle(hit.platform, answer["worker_id"]),
         worker__identity__isnull=False,
     ).exclude(status__in=["leased", "returned"])
     if (row := assignments.first()) is not None:
         if row.platform_status != status:
             Assignment.objects.filter(pk=row.pk).update(platform_status=status)
         return 0
-    return _import_answer(hit, answer, status)
+    return _store_imported_answer(hit, answer, status)
 
 
 @transaction.atomic
-def _import_answer(hit: HIT, answer: dict[str, Any], status: str) -> int:
-    handle = handle_of(hit.platform, answer["worker_id"])
+def _store_imported_answer(hit: HIT, answer: dict[str, Any], status: str) -> int:
+    handle = worker_handle(hit.platform, answer["worker_id"])
     worker, _ = Worker.objects.get_or_create(handle=handle, defaults={"platform": hit.platform})
     worker = Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
     WorkerIdentity.objects.get_or_create(
@@ -387,7 +387,7 @@ def _import_answer(hit: HIT, answer: dict[str, Any], status: str) -> int:
     fields: dict[str, str] = answer["fields"]
     # Answers not composed by our page are stored unchanged, and cannot be used.
     raw: dict[str, Any] = {UNPROVEN: fields}
-    if is_signed(fields.get("proof", ""), hit.pk, answer["external_id"], handle):
+    if is_form_signature_valid(fields.get("proof", ""), hit.pk, answer["external_id"], handle):
         raw = dict(read_json(fields.get("answer", "")))
     row.move(
         "submitted",
@@ -398,11 +398,11 @@ def _import_answer(hit: HIT, answer: dict[str, Any], status: str) -> int:
         platform_status=status,
         returned_by="",
     )
-    qualify_listed(worker, answer["external_id"])
+    qualify_after_listed_assignment(worker, answer["external_id"])
     return 1
 
 
-def finish_under_answered(platform: Platform | None, hit: HIT) -> int:
+def finish_hit_short_of_answers(platform: Platform | None, hit: HIT) -> int:
     """Buy more places for an ended HIT, or settle its questions with the answers that they have.
     Return the number of changes.
     """
@@ -438,7 +438,7 @@ def _places_to_replace(hit: HIT) -> int | None:
     siblings = HIT.objects.filter(questions__in=questions).exclude(pk=hit.pk).distinct()
     if siblings.filter(status__in=["intent", "open"]).exclude(platform_status__in=ENDED).exists():
         return None
-    answers = answers_that_count(questions)
+    answers = count_usable_answers(questions)
     missing = max(question.answers_wanted - answers[question.pk] for question in questions)
     hits = HIT.objects.filter(questions__in=questions).exclude(status__in=PUT_AWAY).distinct()
     twice = repeated_judgments(questions).values("assignment").distinct().count()
@@ -451,8 +451,8 @@ def _places_to_replace(hit: HIT) -> int | None:
 @transaction.atomic
 def _reserve_places(platform: Platform, hit: HIT, places: int) -> bool:
     """Return whether the platform's limit and every payer's reservation allow more places, and
-    store the new number before the platform is called. If the call never arrives, `_adopt` restores
-    the platform's own number.
+    store the new number before the platform is called. If the call never arrives,
+    `_adopt_unrecorded_hit` restores the platform's own number.
     """
     if hit.max_assignments + places > platform.capabilities.max_assignments or hit.status != "open":
         return False
@@ -481,5 +481,5 @@ def _close_published_questions(hit: HIT) -> int:
         else:
             question.move("unanswered", NOBODY)
     if questions:
-        nudge("settle")
+        wake_step("settle")
     return len(questions)

@@ -66,7 +66,7 @@ def tutorial_path(worker: Worker) -> str:
     return _signed_path("task_learn", LEARN_SALT, worker.handle)
 
 
-def assignment_of_path(form_signature: str) -> tuple[str, str]:
+def read_assignment_path(form_signature: str) -> tuple[str, str]:
     """Return the worker's hash and the assignment in a signed path; empty strings if the signature
     is wrong.
     """
@@ -74,18 +74,18 @@ def assignment_of_path(form_signature: str) -> tuple[str, str]:
     return fields.get("worker", ""), fields.get("assignment", "")
 
 
-def worker_of_path(signed: str, salt: str = SAY_SALT) -> str:
+def worker_of_signed_path(signed: str, salt: str = SAY_SALT) -> str:
     """Return the worker's hash in a signed path; empty if the signature is wrong."""
     return _signed_value(signed, salt)
 
 
-def hit_of(signed: str) -> int | None:
+def hit_of_signed_path(signed: str) -> int | None:
     """Return the HIT in a signed path; None if the signature is wrong."""
     value = _signed_value(signed, HIT_SALT)
     return int(value) if value.isdecimal() else None
 
 
-def bonus_of(signed: str) -> int | None:
+def bonus_of_signed_path(signed: str) -> int | None:
     """Return the payment in a signed path; None if the signature is wrong."""
     value = _signed_value(signed, THANKS_SALT)
     return int(value) if value.isdecimal() else None
@@ -109,7 +109,7 @@ def signed_fields(proof: str) -> dict[str, Any]:
     return fields
 
 
-def is_signed(proof: str, hit: int, assignment: str, handle: str) -> bool:
+def is_form_signature_valid(proof: str, hit: int, assignment: str, handle: str) -> bool:
     """Return whether a signature is valid for this worker, assignment and HIT."""
     fields = signed_fields(proof)
     signed = fields.get("hit"), fields.get("assignment"), fields.get("worker")

@@ -20,7 +20,7 @@ MARKETPLACES = {
 }
 
 
-def names() -> list[str]:
+def platform_names() -> list[str]:
     """Return the names of all platforms."""
     return [*OUR_PAGES, *MARKETPLACES]
 
@@ -41,11 +41,11 @@ def frame_sites() -> list[str]:
     return [site for name in MARKETPLACES for site in platform_of(name).capabilities.frame_sites]
 
 
-def local_names() -> list[str]:
+def local_platform_names() -> list[str]:
     """Return the names of platforms that are our own pages."""
     return list(OUR_PAGES)
 
 
-def other_names() -> list[str]:
+def marketplace_names() -> list[str]:
     """Return the names of platforms with an API to call."""
     return list(MARKETPLACES)

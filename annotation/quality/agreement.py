@@ -23,7 +23,7 @@ from annotation.models import FIRST, Question, Response
 from estimators.agreement import fleiss_kappa, krippendorff_alpha
 from estimators.bootstrap import resample_weights
 from estimators.checks import FloatArray, IntArray
-from estimators.votes import tally
+from estimators.votes import cooccurrence_table
 from kbpo.money.models import Purpose
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -93,16 +93,16 @@ def agreement_as_one_choice(
     choice: the unit for which the literature reports agreement on pairs. Empty without an answer.
     """
 
-    def of_choices(rows: dict[str, list[Row]]) -> list[Measured]:
-        choices = as_one_choice(rows.get(interface, ()))
+    def agreement_of_choices(rows: dict[str, list[Row]]) -> list[Measured]:
+        choices = combine_ticks(rows.get(interface, ()))
         return [compute_agreement(interface, CHOICE, choices)] if choices else []
 
     return cached_agreement(
-        f"choices:{interface}", of_choices, track=track, payer=payer, latest=latest
+        f"choices:{interface}", agreement_of_choices, track=track, payer=payer, latest=latest
     )
 
 
-def as_one_choice(rows: Iterable[Row]) -> list[Row]:
+def combine_ticks(rows: Iterable[Row]) -> list[Row]:
     """Combine the ticks of each person in each question into one value. Only yes-or-no units are
     included.
     """
@@ -139,22 +139,23 @@ def cached_agreement(
         where = payer.at("payer") if payer else {"track": track}
     asked = Question.objects.filter(**where, gold=None, responses__isnull=False)
     last = Response.objects.filter(question__in=asked).aggregate(Max("pk"))["pk__max"]
-    key = f"{name}:{track.pk if track else ''}:{payer}:{latest}:{last}:{count_excluded(where)}"
+    uncounted = count_uncounted_answers(where)
+    key = f"{name}:{track.pk if track else ''}:{payer}:{latest}:{last}:{uncounted}"
     measures: list[T] | None = cache.get(key)
     if measures is None:
         questions = list(asked.order_by("-pk").values_list("pk", flat=True).distinct()[:latest])
-        measures = compute(rows_of(questions))
+        measures = compute(unit_values_by_interface(questions))
         cache.set(key, measures, CACHED_SECONDS)
     return measures
 
 
-def count_excluded(where: dict[str, object]) -> int:
+def count_uncounted_answers(where: dict[str, object]) -> int:
     """Return how many answers do not count; a change invalidates the cache."""
     of_questions = {f"question__{name}": value for name, value in where.items()}
     return Response.objects.filter(**of_questions, counts=False).count()
 
 
-def rows_of(questions: Sequence[int]) -> dict[str, list[Row]]:
+def unit_values_by_interface(questions: Sequence[int]) -> dict[str, list[Row]]:
     """Return interface -> values of units in these questions, from counted answers. Only the first
     two people are included where a third is asked only after a disagreement.
     """
@@ -191,7 +192,7 @@ def agreement_by_kind(rows: dict[str, list[Row]]) -> list[Measured]:
         kinds: dict[str, list[Row]] = defaultdict(list)
         for row in of_interface:
             kinds[row.unit[0]].append(row)
-        choices = as_one_choice(of_interface)
+        choices = combine_ticks(of_interface)
         if choices and CHOICE in interface_of(interface).agreement.names:
             kinds[CHOICE] = choices
         for kind, of_kind in sorted(kinds.items()):
@@ -213,9 +214,9 @@ def compute_agreement(interface: str, what: str, rows: Iterable[Row]) -> Measure
     workers = sorted({worker for _, worker in answers})
     if not units:
         return Measured(interface, what, 0, 0, 0, 0, *[None] * 7)
-    value, unit, annotator, cluster = _as_codes(units, questions, workers)
+    value, unit, annotator, cluster = _encode_answers(units, questions, workers)
     categories, code = np.unique(value, return_inverse=True)
-    table = tally(unit, code, (len(units), categories.size))
+    table = cooccurrence_table(unit, code, (len(units), categories.size))
     n = table.sum(axis=1)
     observed = float(((table.power(2).sum(axis=1) - n) / (n * (n - 1))).mean())
     alpha = float(krippendorff_alpha(code, unit, annotator, level="nominal"))
@@ -229,10 +230,12 @@ def compute_agreement(interface: str, what: str, rows: Iterable[Row]) -> Measure
     counts = len(questions), len(units), len(answers), len(workers)
     measures = (observed, float(fleiss_kappa(table)), alpha)
     defined = [None if math.isnan(number) else number for number in measures]
-    return Measured(interface, what, *counts, *defined, *_interval_ends(drawn[np.isfinite(drawn)]))
+    return Measured(
+        interface, what, *counts, *defined, *_percentile_ends(drawn[np.isfinite(drawn)])
+    )
 
 
-def _interval_ends(drawn: FloatArray) -> list[float | None]:
+def _percentile_ends(drawn: FloatArray) -> list[float | None]:
     """Return the ends of the percentile intervals at each of `LEVELS`; None without resamples."""
     ends: list[float | None] = []
     for level in LEVELS:
@@ -242,7 +245,7 @@ def _interval_ends(drawn: FloatArray) -> list[float | None]:
     return ends
 
 
-def _as_codes(
+def _encode_answers(
     units: dict[tuple[int, Unit], dict[int, str]], questions: list[int], workers: list[int]
 ) -> tuple[Any, IntArray, IntArray, IntArray]:
     """Return the values, units and annotators of all answers, and the question of each unit, as
@@ -282,7 +285,7 @@ NOT_KEPT = Reliability(None, 0, None)
 """Shown for past boards, whose reliability was not stored"""
 
 
-def reliability(track: Track) -> Reliability:
+def reliability_of_track(track: Track) -> Reliability:
     """Return the figures of a track, cached for a minute."""
     key = f"reliability:{track.pk}"
     cached: Reliability | None = cache.get(key)

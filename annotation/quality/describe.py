@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from django.db.models import Avg, Count, F, Sum
 
 from annotation.models import ANSWERED, Assignment, Payment, Question, Rejection, Signal, Worker
-from annotation.platforms.registry import local_names
-from annotation.quality.signals import NAMES, Flag, flags_of
+from annotation.platforms.registry import local_platform_names
+from annotation.quality.signals import NAMES, Flag, flags_by_worker
 from annotation.workers.worker import is_reachable
 from kbpo import clock
 from kbpo.accounts.models import Audit
@@ -77,7 +77,7 @@ class AnswerLine:
         return self.status in ("accepted", "approved")
 
     @property
-    def doubted(self) -> bool:
+    def is_doubted(self) -> bool:
         """Return whether the answer has signals or was rejected."""
         return bool(self.signals) or self.rejection is not None
 
@@ -108,7 +108,7 @@ class Record:
         return list(self.worker.appeals.select_related("answered_by").order_by("-made_at")[:20])
 
     @property
-    def letters(self) -> list[Message]:
+    def messages_to_worker(self) -> list[Message]:
         """Return the messages to the worker, the latest first."""
         return list(self.worker.messages.select_related("by").order_by("-at")[:20])
 
@@ -121,10 +121,10 @@ def count_online() -> int:
 def worker_lines(limit: int = 200) -> list[WorkerLine]:
     """Return annotators, the most recently seen first."""
     latest = Worker.objects.order_by(F("last_seen_at").desc(nulls_last=True), "-pk")
-    return _lines(list(latest[:limit]))
+    return _worker_lines(list(latest[:limit]))
 
 
-def _lines(rows: list[Worker]) -> list[WorkerLine]:
+def _worker_lines(rows: list[Worker]) -> list[WorkerLine]:
     ids = [row.pk for row in rows]
     done = Assignment.objects.filter(worker__in=ids, status__in=ANSWERED)
     numbers = done.values_list("worker").annotate(Count("pk"), Avg("seconds")).order_by()
@@ -133,7 +133,7 @@ def _lines(rows: list[Worker]) -> list[WorkerLine]:
     signals = dict(against.values_list("assignment__worker").annotate(Count("pk")).order_by())
     owed = Payment.objects.filter(status="owed", worker__in=ids)
     debts = dict(owed.values_list("worker").annotate(Sum("amount")).order_by())
-    known = flags_of(ids)
+    known = flags_by_worker(ids)
     return [
         WorkerLine(
             row.handle,
@@ -156,7 +156,7 @@ def worker_record(handle: str, limit: int = 60) -> Record | None:
         return None
     assignments = Assignment.objects.filter(worker=worker, raw__isnull=False).select_related("hit")
     assignments = assignments.prefetch_related("hit__questions", "signals", "rejections__who")
-    line = _lines([worker])[0]
+    line = _worker_lines([worker])[0]
     log = Audit.objects.filter(about=f"worker:{handle}").select_related("who")
     paid = Payment.objects.filter(worker=worker, status="paid").aggregate(sum=Sum("amount"))["sum"]
     return Record(
@@ -167,7 +167,7 @@ def worker_record(handle: str, limit: int = 60) -> Record | None:
         history=list(log.order_by("-at")[:50]),
         paid=paid or ZERO,
         writable=is_reachable(worker),
-        elsewhere=worker.platform not in local_names(),
+        elsewhere=worker.platform not in local_platform_names(),
     )
 
 
@@ -187,7 +187,7 @@ def _answer_line(row: Assignment) -> AnswerLine:
     undone = [rejection for rejection in row.rejections.all() if rejection.undone_at is None]
     return AnswerLine(
         pk=row.pk,
-        about=title_of(questions[0]) if questions else "",
+        about=question_title(questions[0]) if questions else "",
         interface=questions[0].interface if questions else "",
         question=questions[0].pk if questions else 0,
         sent_at=row.submitted_at,
@@ -201,7 +201,7 @@ def _answer_line(row: Assignment) -> AnswerLine:
     )
 
 
-def title_of(question: Question) -> str:
+def question_title(question: Question) -> str:
     """Return the subject of a question in one line."""
     payload = question.payload
     document = payload.get("document") or {}
@@ -210,12 +210,12 @@ def title_of(question: Question) -> str:
     return (
         " and ".join(sides) + (f", in {place}" if sides and place else place)
         or " to ".join(
-            _quoted_start(payload[part]) for part in ("text", "question") if payload.get(part)
+            _quote_start(payload[part]) for part in ("text", "question") if payload.get(part)
         )
         or f"question {question.pk}"
     )
 
 
-def _quoted_start(text: str) -> str:
+def _quote_start(text: str) -> str:
     line = " ".join(text.split())
     return f"“{line}”" if len(line) <= SHORT else f"“{line[:SHORT]}…”"

@@ -34,14 +34,14 @@ from annotation.models import (
     Signal,
     Worker,
 )
-from annotation.platforms.registry import local_names
-from annotation.quality.describe import title_of
+from annotation.platforms.registry import local_platform_names
+from annotation.quality.describe import question_title
 from kbpo import clock
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import write_audit_entry
 from kbpo.accounts.models import User
 from kbpo.instances.models import Target
 from kbpo.money.models import Purpose
-from kbpo.money.spend import reserve
+from kbpo.money.spend import reserve_money
 from kbpo.tracks.models import Track
 
 MOST = 30_000  # places of a gold question's HIT; it is retired long before
@@ -93,7 +93,7 @@ class GoldResult:
 
     @property
     def title(self) -> str:
-        return title_of(self.gold.question)
+        return question_title(self.gold.question)
 
     @property
     def is_doubtful(self) -> bool:
@@ -101,12 +101,12 @@ class GoldResult:
         return self.answers >= 4 and 2 * self.against > self.answers
 
 
-def policy_of(track: Track) -> Policy:
+def gold_policy(track: Track) -> Policy:
     """Return the policy of a track; unsaved defaults if it has none."""
     return Policy.objects.filter(track=track).first() or Policy(track=track)
 
 
-def purpose_of(track: Track | int) -> Purpose:
+def gold_purpose(track: Track | int) -> Purpose:
     """Return the purpose of the money for gold on a track."""
     return Purpose("gold", track if isinstance(track, int) else track.pk)
 
@@ -118,8 +118,8 @@ def pick_gold_hit(worker: Worker, hit: int, track: int, rate: float) -> HIT | No
     if not rate or DICE.random() >= rate:
         return None
     question = Question.objects.filter(hits=hit)[0]
-    gold = _next_gold(track, question.interface, worker=worker.pk)
-    return None if gold is None or money_left(track) < gold.price else _hit_on_own_pages(gold)
+    gold = _random_gold_question(track, question.interface, worker=worker.pk)
+    return None if gold is None or gold_money_left(track) < gold.price else _hit_on_own_pages(gold)
 
 
 def pick_gold_question(questions: Sequence[Question], places: int) -> Question | None:
@@ -127,16 +127,16 @@ def pick_gold_question(questions: Sequence[Question], places: int) -> Question |
     probability is chosen so that gold has the share of all questions that the policy sets.
     """
     first = questions[0]
-    rate = policy_of(first.track).gold_rate
+    rate = gold_policy(first.track).gold_rate
     if not rate or DICE.random() >= len(questions) * rate / (1 - rate):
         return None
-    gold = _next_gold(
+    gold = _random_gold_question(
         first.track_id, first.interface, apart=[question.target_id for question in questions]
     )
-    return None if gold is None or money_left(first.track_id) < gold.price * places else gold
+    return None if gold is None or gold_money_left(first.track_id) < gold.price * places else gold
 
 
-def _next_gold(
+def _random_gold_question(
     track: int, interface: str, *, worker: int = 0, apart: Sequence[int] = ()
 ) -> Question | None:
     values: dict[str, Any] = {"track": track, "interface": interface, "worker": worker}
@@ -156,7 +156,9 @@ def _next_gold(
 
 def _hit_on_own_pages(question: Question) -> HIT:
     """Return the HIT of a gold question on our own pages; created on first use."""
-    hits = question.hits.filter(status="open", platform__in=local_names(), max_assignments=MOST)
+    hits = question.hits.filter(
+        status="open", platform__in=local_platform_names(), max_assignments=MOST
+    )
     hit = hits.first()
     if hit is None:
         hit = HIT.objects.create(
@@ -175,20 +177,20 @@ def is_gold(question: Question) -> bool:
     return question.payer_kind == "gold"
 
 
-def questions_shown(hit: HIT, worker: Worker | None) -> list[Question]:
+def questions_in_shown_order(hit: HIT, worker: Worker | None) -> list[Question]:
     """Return the questions of a HIT in an order that does not reveal gold. Gold that this worker
     has met in another HIT is left out, but paid.
     """
     questions = list(hit.questions.all())
     golds = [question for question in questions if is_gold(question)]
-    met = _met_gold(hit, worker, golds)
+    met = _gold_met_before(hit, worker, golds)
     left = [question for question in questions if question.pk not in met]
     if golds and len(questions) > 1:
         return sorted(left, key=lambda row: sha256(f"{hit.token}:{row.pk}".encode()).digest())
     return sorted(left, key=lambda row: (row.order, row.pk))
 
 
-def _met_gold(hit: HIT, worker: Worker | None, golds: Sequence[Question]) -> set[int]:
+def _gold_met_before(hit: HIT, worker: Worker | None, golds: Sequence[Question]) -> set[int]:
     """Return the gold questions of a HIT whose targets a worker judged, or began to judge, in an
     earlier HIT.
     """
@@ -206,9 +208,9 @@ def _met_gold(hit: HIT, worker: Worker | None, golds: Sequence[Question]) -> set
     }
 
 
-def money_left(track: Track | int) -> Decimal:
+def gold_money_left(track: Track | int) -> Decimal:
     """Return the uncommitted money for gold on a track."""
-    return unpromised_money(purpose_of(track))
+    return unpromised_money(gold_purpose(track))
 
 
 def gold_candidates(track: Track, limit: int = 30) -> list[Question]:
@@ -261,7 +263,7 @@ def make_gold(source: Question, raw: dict[str, Any], who: User, why: str) -> Gol
         round=(rounds.aggregate(Max("round"))["round__max"] or 0) + 1,
         shown=source.shown,
         payload=source.payload,
-        **purpose_of(source.track).at("payer"),
+        **gold_purpose(source.track).at("payer"),
         order=0.0,
         answers_wanted=source.answers_wanted,
         price=source.price,
@@ -270,7 +272,7 @@ def make_gold(source: Question, raw: dict[str, Any], who: User, why: str) -> Gol
         extra_price=source.extra_price,
         seconds=source.seconds,
     )
-    if source.track.platform in local_names():
+    if source.track.platform in local_platform_names():
         _hit_on_own_pages(question)
     gold = Gold.objects.create(
         question=question,
@@ -282,7 +284,7 @@ def make_gold(source: Question, raw: dict[str, Any], who: User, why: str) -> Gol
             for one in expected
         ],
     )
-    note("make gold", f"gold:{gold.pk}", who=who, why=why, track=source.track.slug)
+    write_audit_entry("make gold", f"gold:{gold.pk}", who=who, why=why, track=source.track.slug)
     return gold
 
 
@@ -295,10 +297,12 @@ def retire_gold(gold: Gold, who: User, why: str) -> bool:
     if not Gold.objects.filter(pk=gold.pk, retired_at=None).update(retired_at=clock.now()):
         return False
     gold.question.move("cancelled", "It is no longer gold.")
-    gold.question.hits.filter(platform__in=local_names()).update(
+    gold.question.hits.filter(platform__in=local_platform_names()).update(
         status="closed", status_since=clock.now()
     )
-    note("retire gold", f"gold:{gold.pk}", who=who, why=why, track=gold.question.track.slug)
+    write_audit_entry(
+        "retire gold", f"gold:{gold.pk}", who=who, why=why, track=gold.question.track.slug
+    )
     return True
 
 
@@ -312,15 +316,17 @@ def set_gold_rate(track: Track, rate: float, who: User, why: str) -> Policy:
     before, policy.gold_rate = policy.gold_rate, rate
     policy.save(update_fields=["gold_rate"])
     about, shares = f"track:{track.slug}", {"before": f"{before:.0%}", "after": f"{rate:.0%}"}
-    note("gold rate", about, who=who, why=why, track=track.slug, **shares)
+    write_audit_entry("gold rate", about, who=who, why=why, track=track.slug, **shares)
     return policy
 
 
-def set_aside_money(track: Track, amount: Decimal, who: User, why: str, *, key: str) -> None:
+def reserve_gold_money(track: Track, amount: Decimal, who: User, why: str, *, key: str) -> None:
     """Reserve more of the track's budget for gold. Raises OverBudget or CannotMake."""
     _check_reason(why, "Nothing was reserved: give a purpose")
     ledger_key = f"gold:{track.pk}:{key}"[:64]
-    reserve(track, None, purpose_of(track), amount, key=ledger_key, who=who, why=f"Gold: {why}")
+    reserve_money(
+        track, None, gold_purpose(track), amount, key=ledger_key, who=who, why=f"Gold: {why}"
+    )
 
 
 def _check_reason(why: str, request: str) -> None:
@@ -344,7 +350,7 @@ def grade_answer(assignment: Assignment) -> bool | None:
             answers[response.question_id].append(response)
     if not answers:
         return None  # its worker had met them before, and was not asked
-    right = all(is_right(golds[pk], responses) for pk, responses in answers.items())
+    right = all(is_gold_answer_right(golds[pk], responses) for pk, responses in answers.items())
     detail = "" if right else "It is not the answer to a question that we know the answer to."
     Signal.objects.get_or_create(
         assignment=assignment, kind="gold", defaults={"against": not right, "detail": detail}
@@ -352,7 +358,7 @@ def grade_answer(assignment: Assignment) -> bool | None:
     return right
 
 
-def is_right(gold: Gold, responses: Sequence[Judgment]) -> bool:
+def is_gold_answer_right(gold: Gold, responses: Sequence[Judgment]) -> bool:
     """Return whether responses equal the right answer in all units. For whole documents, F1 must be
     at least one minus the tolerance of the interface.
     """
@@ -360,16 +366,16 @@ def is_right(gold: Gold, responses: Sequence[Judgment]) -> bool:
     interface = interface_of(question.interface)
     expected: dict[Unit, str] = {}
     given: dict[Unit, str] = {}
-    for right in expected_of(gold):
+    for right in right_answer(gold):
         expected.update(interface.agreement_units(question, right))
     for response in responses:
         given.update(interface.agreement_units(question, response))
     if interface.agreement.tolerance:
-        return f1(expected, given) >= 1 - interface.agreement.tolerance
+        return f1_of_units(expected, given) >= 1 - interface.agreement.tolerance
     return expected == given
 
 
-def expected_of(gold: Gold) -> list[ParsedResponse]:
+def right_answer(gold: Gold) -> list[ParsedResponse]:
     """Return the right answer to a gold question."""
     return [
         ParsedResponse(judgment["target"], judgment["criterion"], judgment["value"])
@@ -377,18 +383,18 @@ def expected_of(gold: Gold) -> list[ParsedResponse]:
     ]
 
 
-def f1(expected: Mapping[Unit, str], given: Mapping[Unit, str]) -> float:
+def f1_of_units(expected: Mapping[Unit, str], given: Mapping[Unit, str]) -> float:
     """Return F1 of the marked units against the expected ones; 1 if both are empty. Titles are
     optional, and a flagged document has no marks.
     """
-    wanted, marked = _marks(expected), _marks(given)
+    wanted, marked = _marked_units(expected), _marked_units(given)
     flag = given.get(("flag", ""))
     if flag == "yes" or not (wanted or marked):
         return float(flag == expected.get(("flag", "")))
     return 2 * len(wanted & marked) / (len(wanted) + len(marked))
 
 
-def _marks(answer: Mapping[Unit, str]) -> set[tuple[Unit, str]]:
+def _marked_units(answer: Mapping[Unit, str]) -> set[tuple[Unit, str]]:
     """Return the marked units of an answer with their values."""
     marks = set()
     for unit, value in answer.items():

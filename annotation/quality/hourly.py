@@ -12,7 +12,7 @@ from django.core.cache import cache
 from annotation.interfaces.registry import interface_names, interface_of
 from annotation.models import ANSWERED, Assignment, Worker
 from annotation.quality.signals import TOO_FAST
-from kbpo.corpus.sql import fetch
+from kbpo.corpus.sql import fetch_rows
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
@@ -71,11 +71,11 @@ class Hourly:
         return self.planned if self.measured is None else self.measured
 
     @property
-    def below_floor(self) -> bool:
+    def is_below_floor(self) -> bool:
         return self.rate < FLOOR
 
     @property
-    def below_advice(self) -> bool:
+    def is_below_advice(self) -> bool:
         return self.rate < ADVICE
 
 
@@ -95,12 +95,14 @@ def hourly_rates(*, worker: Worker | None = None, track: Track | None = None) ->
         planned = expected + (before.expected if before else 0)  # of all questions of its HIT
         answers[pk] = Answer(interface, planned, reward, seconds)
     return {
-        name: _rate(name, [answer for answer in answers.values() if answer.interface == name])
+        name: _hourly_rate(
+            name, [answer for answer in answers.values() if answer.interface == name]
+        )
         for name in interface_names()
     }
 
 
-def _rate(interface: str, answers: Sequence[Answer]) -> Hourly:
+def _hourly_rate(interface: str, answers: Sequence[Answer]) -> Hourly:
     kind = interface_of(interface)
     planned = [answer.reward * HOUR / answer.expected for answer in answers if answer.expected]
     usual = kind.terms.reward * HOUR / kind.terms.seconds
@@ -130,7 +132,7 @@ class Pace:
     """Whether some pages had several questions"""
 
 
-def pace(track: Track) -> Pace:
+def track_pace(track: Track) -> Pace:
     """Return the median time of an answer to the first interface of a track, cached for a
     minute.
     """
@@ -139,7 +141,7 @@ def pace(track: Track) -> Pace:
     if cached is not None:
         return cached
     interface = kind_of(track).asking[0].interface
-    [(seconds, answers, shared)] = fetch(
+    [(seconds, answers, shared)] = fetch_rows(
         MEASURE, [track.pk, list(ANSWERED), LATEST, interface, TOO_FAST]
     )
     measured = Pace(seconds if answers >= FEWEST_FOR_PACE else None, answers, shared)

@@ -133,11 +133,11 @@ def note_answer_speed(expected: Mapping[Assignment, int]) -> None:
         if answer.seconds is not None:
             detail = f"Answered in {answer.seconds:.1f} s; about {seconds} s were expected."
             is_fast = answer.seconds < TOO_FAST * seconds
-            signals.append(_signal(answer.pk, "too_fast", is_fast, detail))
+            signals.append(_new_signal(answer.pk, "too_fast", is_fast, detail))
     Signal.objects.bulk_create(signals, ignore_conflicts=True)
 
 
-def _signal(answer: int, kind: str, against: bool, detail: str) -> Signal:
+def _new_signal(answer: int, kind: str, against: bool, detail: str) -> Signal:
     return Signal(
         assignment_id=answer, kind=kind, against=against, detail=detail if against else ""
     )
@@ -159,7 +159,7 @@ def note_reading_speed(asked: Mapping[Assignment, Sequence[Question]]) -> None:
         seconds = answer.seconds or 0.0
         detail = f"{words[answer]} words, answered in {seconds:.1f} s."
         is_unread = seconds < words[answer] / FASTEST
-        signals.append(_signal(answer.pk, "unread", is_unread, detail))
+        signals.append(_new_signal(answer.pk, "unread", is_unread, detail))
     Signal.objects.bulk_create(signals, ignore_conflicts=True)
 
 
@@ -173,7 +173,7 @@ def note_interface_doubts(doubts: Mapping[Assignment, Iterable[Doubt]]) -> None:
             if (answer, doubt.kind) not in worst or doubt.against:
                 worst[answer, doubt.kind] = doubt
     signals = [
-        _signal(answer.pk, kind, doubt.against, doubt.detail)
+        _new_signal(answer.pk, kind, doubt.against, doubt.detail)
         for (answer, kind), doubt in worst.items()
     ]
     Signal.objects.bulk_create(signals, ignore_conflicts=True)
@@ -223,8 +223,8 @@ def compare_with_majority(counting: Mapping[Question, Sequence[Response]]) -> No
     others.
     """
     signals = [
-        _signal(answer, "majority", bool(units), _difference_text(points, units))
-        for answer, (points, units) in _compare_all(counting).items()
+        _new_signal(answer, "majority", bool(units), _difference_text(points, units))
+        for answer, (points, units) in _differing_units_by_assignment(counting).items()
     ]
     Signal.objects.bulk_create(signals, ignore_conflicts=True)
 
@@ -237,7 +237,7 @@ def compare_with_majority_again(counting: Mapping[Question, Sequence[Response]])
     """Update the comparisons with the majority after answers were excluded or count again. Where
     too few other answers remain, the comparison does not count against an answer.
     """
-    held = _compare_all(counting)
+    held = _differing_units_by_assignment(counting)
     answers = {one.assignment_id for responses in counting.values() for one in responses}
     turned = []
     for signal in Signal.objects.filter(kind="majority", assignment__in=answers):
@@ -249,7 +249,7 @@ def compare_with_majority_again(counting: Mapping[Question, Sequence[Response]])
     Signal.objects.bulk_update(turned, ["against", "reviewed", "detail"])
 
 
-def _compare_all(
+def _differing_units_by_assignment(
     counting: Mapping[Question, Sequence[Response]],
 ) -> dict[int, tuple[int, list[Unit]]]:
     """Return assignment -> number of its units, and those that differ from the others, by the first
@@ -271,7 +271,7 @@ def _compare_with_others(
     tolerance = interface_of(question.interface).agreement.tolerance
     if tolerance is None:
         return {}
-    units_of = units_of_answers(question, responses)
+    units_of = units_by_assignment(question, responses)
     compared = {}
     for place, (answer, own) in enumerate(units_of.items()):
         if question.staged:
@@ -290,7 +290,7 @@ def _compare_with_others(
     return compared
 
 
-def units_of_answers(
+def units_by_assignment(
     question: Question, responses: Sequence[Response]
 ) -> dict[int, dict[Unit, str]]:
     """Return assignment -> unit -> value."""
@@ -318,7 +318,7 @@ def differing_units(
     return against if compared else None
 
 
-def flags_of(workers: Sequence[int], *, excluding: bool = False) -> dict[int, list[Flag]]:
+def flags_by_worker(workers: Sequence[int], *, excluding: bool = False) -> dict[int, list[Flag]]:
     """Return worker -> flags since the last reinstatement; with `excluding`, only on tracks whose
     policy excludes for that kind of signal.
     """
@@ -332,7 +332,7 @@ def flags_of(workers: Sequence[int], *, excluding: bool = False) -> dict[int, li
     return dict(flags)
 
 
-def due_for_review() -> dict[int, list[int]]:
+def signals_to_review() -> dict[int, list[int]]:
     """Return worker -> unreviewed signals against them; excluded workers are left out."""
     signals = Signal.objects.filter(
         against=True, reviewed=False, assignment__worker__excluded_at=None

@@ -12,11 +12,11 @@ from datetime import datetime
 from django.db import transaction
 
 from annotation.models import SIGNALS, Policy, Worker
-from annotation.platforms.registry import local_names
-from annotation.quality.signals import Flag, flags_of
+from annotation.platforms.registry import local_platform_names
+from annotation.quality.signals import Flag, flags_by_worker
 from annotation.workers.models import Message
-from annotation.workers.speak import tell_decision
-from kbpo.accounts.audit import note
+from annotation.workers.speak import send_decision
+from kbpo.accounts.audit import write_audit_entry
 from kbpo.accounts.models import Audit, User
 from kbpo.tracks.models import Track
 
@@ -34,12 +34,12 @@ WHAT_NEXT = (
 )
 
 
-def warn(workers: Sequence[int]) -> int:
+def warn_workers(workers: Sequence[int]) -> int:
     """Warn these workers about flags at half of their limits or more, and return the number of
     warnings.
     """
     written = 0
-    for pk, flags in flags_of(workers, excluding=True).items():
+    for pk, flags in flags_by_worker(workers, excluding=True).items():
         if halfway := [flag for flag in flags if flag.is_past_half_limit]:
             written += _warn_worker(pk, halfway)
     return written
@@ -55,17 +55,17 @@ def _warn_worker(pk: int, flags: Sequence[Flag]) -> int:
     worker.warned |= {flag.kind: flag.against for flag in fresh}
     worker.save(update_fields=["warned"])
     known = " ".join(flag.sentence for flag in fresh)
-    note("warn", f"worker:{worker.handle}", who=None, after=known)
+    write_audit_entry("warn", f"worker:{worker.handle}", who=None, after=known)
     advice = dict.fromkeys(ADVICE[flag.kind] for flag in fresh)
     text = " ".join([known, *advice]) + f"\n\n{WHAT_NEXT}"
-    if worker.platform in local_names():
-        tell_decision(worker, SUBJECT, text, "feedback/")
+    if worker.platform in local_platform_names():
+        send_decision(worker, SUBJECT, text, "feedback/")
     else:
         Message.objects.create(worker=worker, subject=SUBJECT, text=text)
     return len(fresh)
 
 
-def warned_and_continued(flags: Mapping[int, Sequence[Flag]]) -> dict[int, list[Flag]]:
+def flags_after_warning(flags: Mapping[int, Sequence[Flag]]) -> dict[int, list[Flag]]:
     """Return the flags of workers who were warned and then got further signals."""
     warned = dict(Worker.objects.filter(pk__in=flags).values_list("pk", "warned"))
     continued: dict[int, list[Flag]] = {}
@@ -78,7 +78,7 @@ def warned_and_continued(flags: Mapping[int, Sequence[Flag]]) -> dict[int, list[
 
 
 @transaction.atomic
-def set_exclude_for(
+def set_excluding_signals(
     track: Track,
     kinds: Collection[str],
     who: User | None,
@@ -99,10 +99,12 @@ def set_exclude_for(
     policy.save(update_fields=["exclude_for", "timed"])
     after = (", ".join(policy.exclude_for) or "none") + ("" if policy.timed else "; no times")
     sets = {"before": ", ".join(before) or "none", "after": after}
-    note("exclude for", f"track:{track.slug}", who=who, why=why, track=track.slug, **sets)
+    write_audit_entry(
+        "exclude for", f"track:{track.slug}", who=who, why=why, track=track.slug, **sets
+    )
     return policy
 
 
-def warned_since(moment: datetime) -> int:
+def count_warned_since(moment: datetime) -> int:
     """Return the number of workers who were warned after this moment."""
     return Audit.objects.filter(what="warn", at__gt=moment).values("about").distinct().count()

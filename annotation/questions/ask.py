@@ -13,16 +13,16 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import Q, QuerySet
 
-from annotation.interfaces.registry import interface_of, may_be_staged
-from annotation.interfaces.shared.payload import mentions_beside
+from annotation.interfaces.registry import can_ask_third_after_disagreement, interface_of
+from annotation.interfaces.shared.payload import mentions_of_pair
 from annotation.models import FIRST, UNSETTLED, Considered, Question
 from annotation.questions.limits import THREE
 from kbpo import clock
-from kbpo.instances.merge import values_of
+from kbpo.instances.merge import merged_values
 from kbpo.instances.models import Label, Target
-from kbpo.instances.targets import second_number
+from kbpo.instances.targets import independent_random_number
 from kbpo.money.models import Price, Purpose
-from kbpo.queue import nudge
+from kbpo.queue import wake_step
 from kbpo.sampling.designs.base import agreed_price
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import QuestionDraft
@@ -92,7 +92,7 @@ def _ask_batch(track: Track) -> int | None:
     """Ask about a batch of samples and return the number of questions; None if nothing is left, or
     another process is asking.
     """
-    if not holds_lock():
+    if not got_asking_lock():
         return None
     with connection.cursor() as cursor:
         cursor.execute(CANDIDATES, {"track": track.pk, "open": list(UNSETTLED), "limit": BATCH})
@@ -118,7 +118,7 @@ def _ask_batch(track: Track) -> int | None:
         update_fields=["at"],
     )
     if questions:
-        nudge("publish")
+        wake_step("publish")
     return len(questions)
 
 
@@ -132,7 +132,7 @@ def _agreed_prices(submissions: Iterable[int]) -> dict[tuple[Purpose, str], Pric
     return agreed
 
 
-def holds_lock() -> bool:
+def got_asking_lock() -> bool:
     """Return whether this transaction got the lock for asking. Only one transaction may ask at a
     time, since it must see all earlier questions.
     """
@@ -168,20 +168,20 @@ def new_questions(
     price.
     """
     drafts = list(drafts)
-    rounds = _rounds(drafts)
-    terms = {name: terms_of(track, name) for name in {draft.interface for draft in drafts}}
+    rounds = _next_rounds(drafts)
+    terms = {name: answer_price(track, name) for name in {draft.interface for draft in drafts}}
     left = []
     for draft in drafts:
         number, shown = rounds[draft.target_id, draft.interface]
         if number == 1 or not set(draft.shown) <= shown:
             left.append(draft)  # the others were asked before; an ended question counts as asked
-    seconded = _second_opinions(track, left)
+    seconded = _targets_for_second_opinion(track, left)
     for draft in left:
         number = rounds[draft.target_id, draft.interface][0]
         payer, order = payers[draft.target_id]
         price = (agreed or {}).get((payer, draft.interface), terms[draft.interface])
         people = track.workers_per_question if draft.people is None else draft.people
-        staged = people == THREE and may_be_staged(draft.interface)
+        staged = people == THREE and can_ask_third_after_disagreement(draft.interface)
         yield Question(
             status="waiting",
             track=track,
@@ -202,7 +202,7 @@ def new_questions(
         )
 
 
-def _second_opinions(track: Track, drafts: Sequence[QuestionDraft]) -> frozenset[int]:
+def _targets_for_second_opinion(track: Track, drafts: Sequence[QuestionDraft]) -> frozenset[int]:
     """Return the targets about which one more person is asked: those with the lowest keyed numbers,
     which are independent of the sample.
     """
@@ -215,13 +215,13 @@ def _second_opinions(track: Track, drafts: Sequence[QuestionDraft]) -> frozenset
     wanted = kind.count_second_opinions(len(drafts), before.count())
     targets = Target.objects.filter(pk__in=[draft.target_id for draft in drafts])
     number = {
-        pk: second_number(track.corpus.hash_key, key)
+        pk: independent_random_number(track.corpus.hash_key, key)
         for pk, key in targets.values_list("pk", "key")
     }
     return frozenset(sorted(number, key=number.__getitem__)[:wanted])
 
 
-def _rounds(drafts: Sequence[QuestionDraft]) -> dict[tuple[int, str], tuple[int, set[str]]]:
+def _next_rounds(drafts: Sequence[QuestionDraft]) -> dict[tuple[int, str], tuple[int, set[str]]]:
     """Return (target, interface) -> number of the next round, and all parts that were asked before,
     on any track.
     """
@@ -239,7 +239,7 @@ def _rounds(drafts: Sequence[QuestionDraft]) -> dict[tuple[int, str], tuple[int,
     return {key: (number[key], shown[key]) for key in keys}
 
 
-def terms_of(track: Track, interface: str) -> Price:
+def answer_price(track: Track, interface: str) -> Price:
     """Return the terms of one answer on a track; else those of its kind, else those of the
     interface.
     """
@@ -263,15 +263,19 @@ def imported_questions(track: Track, limit: int = 20) -> list[Question]:
     """
     judged = Label.objects.filter(source__in=SURE).values("target")
     free = _unasked_targets(track, Target.objects.filter(pk__in=judged)).order_by("?")
-    return questions_about(track, list(free.values_list("pk", flat=True)[:limit]), made=False)
+    return unsaved_questions_about(
+        track, list(free.values_list("pk", flat=True)[:limit]), made=False
+    )
 
 
-def questions_about(track: Track, targets: Sequence[int], *, made: bool = True) -> list[Question]:
+def unsaved_questions_about(
+    track: Track, targets: Sequence[int], *, made: bool = True
+) -> list[Question]:
     """Return unsaved questions about these targets as the track would ask them. With `made=False`
     no target is stored either.
     """
     drafts = [draft for draft in kind_of(track).questions(targets, None, made=made) if draft.shown]
-    terms = {name: terms_of(track, name) for name in {draft.interface for draft in drafts}}
+    terms = {name: answer_price(track, name) for name in {draft.interface for draft in drafts}}
     return [
         Question(
             track=track,
@@ -290,19 +294,19 @@ def questions_about(track: Track, targets: Sequence[int], *, made: bool = True) 
     ]
 
 
-def is_open(track: Track, target: int) -> bool:
+def can_be_gold(track: Track, target: int) -> bool:
     """Return whether gold can be made of a target: it was not asked about on this track."""
     return _unasked_targets(track, Target.objects.filter(pk=target)).exists()
 
 
-def known_answer(question: Question) -> dict[str, Any] | None:
+def imported_answer(question: Question) -> dict[str, Any] | None:
     """Return the answer that imported judgments imply, in the fields of the form, with unknown
     steps left open; None if they imply none.
     """
     interface = interface_of(question.interface)
-    targets = [question.target_id, *mentions_beside(question.payload)]
-    rule = kind_of(question.track).merge
-    values = {target: value for target, value, _ in values_of(targets, rule) if value}
+    targets = [question.target_id, *mentions_of_pair(question.payload)]
+    rule = kind_of(question.track).merge_statements
+    values = {target: value for target, value, _ in merged_values(targets, rule) if value}
     return interface.answer_of(question, values)
 
 

@@ -9,10 +9,10 @@ from decimal import Decimal
 from django.contrib.postgres.aggregates import BoolOr
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from annotation.interfaces.registry import may_be_staged
-from annotation.interfaces.shared.payload import joins_readers
+from annotation.interfaces.registry import can_ask_third_after_disagreement
+from annotation.interfaces.shared.payload import settles_reader_tie
 from annotation.models import FIRST, Assignment, Question, Worker
-from annotation.platforms.registry import local_names
+from annotation.platforms.registry import local_platform_names
 from kbpo import clock
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission
@@ -34,14 +34,14 @@ LATELY = timedelta(days=1)
 """Workers seen within this time are considered available"""
 
 
-def max_people_asked(question: Question) -> int:
+def max_people(question: Question) -> int:
     """Return the greatest number of people who are asked a question after ties."""
-    return MOST_BESIDE_READERS if joins_readers(question.payload) else MOST_IF_UNSURE
+    return MOST_BESIDE_READERS if settles_reader_tie(question.payload) else MOST_IF_UNSURE
 
 
 def max_answers(question: Question) -> int:
     """Return the greatest number of answers to a question, counted or not."""
-    return MOST_BESIDE_READERS if joins_readers(question.payload) else MOST_ANSWERS
+    return MOST_BESIDE_READERS if settles_reader_tie(question.payload) else MOST_ANSWERS
 
 
 def promised_answers(question: Question) -> int:
@@ -50,29 +50,29 @@ def promised_answers(question: Question) -> int:
     """
     if question.staged:
         return FIRST
-    return 1 if joins_readers(question.payload) else question.track.workers_per_question
+    return 1 if settles_reader_tie(question.payload) else question.track.workers_per_question
 
 
-def is_staged(track: Track) -> bool:
+def asks_third_after_disagreement(track: Track) -> bool:
     """Return whether a track asks two people first, and a third only after a disagreement."""
     interface = kind_of(track).asking[0].interface
-    return track.workers_per_question == THREE and may_be_staged(interface)
+    return track.workers_per_question == THREE and can_ask_third_after_disagreement(interface)
 
 
-def people_asked(track: Track) -> str:
+def people_asked_text(track: Track) -> str:
     """Return how many people a track asks, in words."""
-    if is_staged(track):
+    if asks_third_after_disagreement(track):
         return f"{FIRST} people, and a third where they differ"
     n = track.workers_per_question
     return f"{n} {'person' if n == 1 else 'people'}"
 
 
-def people_expected(track: Track) -> Decimal:
+def expected_people(track: Track) -> Decimal:
     """Return the expected number of people who answer a question of a track. If a third person is
     asked only where two disagree, this is `FIRST` plus the share of settled questions that needed a
     third person, smoothed by a prior of `USUAL_SHARE` with the weight of 20 questions.
     """
-    if not is_staged(track):
+    if not asks_third_after_disagreement(track):
         return Decimal(track.workers_per_question)
     settled = Question.objects.filter(track=track, staged=True, status="settled")
     n, thirds = settled.count(), settled.filter(answers_wanted__gt=FIRST).count()
@@ -84,8 +84,8 @@ def has_other_worker(question: Question) -> bool:
     the worker must also not have read its document.
     """
     asked = Question.objects.filter(pk=question.pk)
-    if joins_readers(question.payload):
-        asked |= reading_questions(question.target.lies_in)
+    if settles_reader_tie(question.payload):
+        asked |= reading_questions(question.target.document_id_or_error)
     return has_available_worker(asked, question.track)
 
 
@@ -98,11 +98,11 @@ def has_available_worker(asked: QuerySet[Question], track: Track) -> bool:
     """Return whether a worker is available who has met none of these questions. On marketplaces
     this is always true; on our own pages, workers who were seen lately count.
     """
-    if track.platform not in local_names():
+    if track.platform not in local_platform_names():
         return True
     given_back = Q(returned_by=Assignment.ReturnedBy.WORKER)
     met = Assignment.objects.filter(~Q(status="returned") | given_back, hit__questions__in=asked)
-    here = Worker.objects.filter(platform__in=local_names(), excluded_at=None)
+    here = Worker.objects.filter(platform__in=local_platform_names(), excluded_at=None)
     lately = here.filter(last_seen_at__gt=clock.now() - LATELY)
     return lately.exclude(pk__in=met.values("worker")).exists()
 

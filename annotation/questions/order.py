@@ -15,12 +15,12 @@ from annotation.budget.promises import unpromised_money
 from annotation.interfaces.registry import document_interfaces
 from annotation.models import MOST_PRICE, DocumentOrder, Question
 from kbpo import clock
-from kbpo.accounts.audit import COMMAND, note
+from kbpo.accounts.audit import COMMAND, write_audit_entry
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Document
 from kbpo.money.models import Price
-from kbpo.money.spend import balance, reserve
-from kbpo.queue import nudge
+from kbpo.money.spend import balance, reserve_money
+from kbpo.queue import wake_step
 from kbpo.sampling.documents import draw as sampling
 from kbpo.sampling.models import DocumentBatch, DocumentSample
 from kbpo.tracks.models import Track
@@ -69,7 +69,7 @@ class Plan:
         return self.entities + self.relations
 
 
-def round_up(amount: Decimal) -> Decimal:
+def round_up_to_cent(amount: Decimal) -> Decimal:
     """Return an amount rounded up to the cent."""
     return amount.quantize(CENT, rounding=ROUND_CEILING)
 
@@ -86,11 +86,11 @@ def plan_documents(
     price = Price.objects.filter(track=track).order_by("-interface").first()
     fee = price.fee_rate if price else Decimal(0)
     tokens = list(_token_counts([*waiting, *new]).values())
-    ratio = _pairs_a_token(track)
+    ratio = _pairs_per_token(track)
     workers = track.workers_per_question
-    entities = sum((price_of(one, per_token, fee) for one in tokens), Decimal(0)) * workers
+    entities = sum((assignment_price(one, per_token, fee) for one in tokens), Decimal(0)) * workers
     pairs = [int((token * ratio).to_integral_value(ROUND_CEILING)) for token in tokens]
-    relations = sum((price_of(pair, per_pair, fee) for pair in pairs), Decimal(0)) * workers
+    relations = sum((assignment_price(pair, per_pair, fee) for pair in pairs), Decimal(0)) * workers
     return Plan(
         waiting, new, seed, sum(tokens), workers, entities, relations, per_token, per_pair, fee
     )
@@ -138,8 +138,10 @@ def order_documents(
     order.samples = list(samples.order_by("pk").values_list("pk", flat=True))
     order.save(update_fields=["samples"])
     what = f"{plan.documents} documents to be annotated whole"
-    reserve(track, None, order.purpose, plan.at_most, key=str(order.purpose), who=who, why=what)
-    note(
+    reserve_money(
+        track, None, order.purpose, plan.at_most, key=str(order.purpose), who=who, why=what
+    )
+    write_audit_entry(
         "order documents",
         order.purpose,
         who=who,
@@ -147,7 +149,7 @@ def order_documents(
         track=track.slug,
         after=f"{plan.documents} documents by {plan.workers} workers, at most ${plan.at_most}",
     )
-    nudge("read")
+    wake_step("read")
     return order
 
 
@@ -168,7 +170,7 @@ def _next_documents(track: Track, n: int) -> tuple[list[int], list[int], int]:
     ordered = set(samples.values_list("document", flat=True))
     waiting = [pk for pk in sampling.waiting_documents(track) if pk not in ordered][:n]
     missing = n - len(waiting)
-    if missing and sampling.split_stages(track):
+    if missing and sampling.has_two_stages(track):
         raise CannotOrder(
             f"{len(waiting):,} drawn documents wait to be ordered. This track draws its documents"
             " in two stages, and the second is drawn once the first is annotated."
@@ -176,7 +178,7 @@ def _next_documents(track: Track, n: int) -> tuple[list[int], list[int], int]:
     message = f"{track.secret}|documents|{DocumentSample.objects.filter(track=track).count()}"
     seed = int.from_bytes(hashlib.sha256(message.encode()).digest()[:7], "big")
     batch = DocumentBatch(track=track, size=missing, seed=seed, drawn_at=clock.now())
-    new = sampling.uniform_draw(batch) if missing else []
+    new = sampling.documents_of_uniform_draw(batch) if missing else []
     if len(new) < missing:
         raise CannotOrder(
             f"Only {len(waiting) + len(new):,} documents are left; {n:,} cannot be ordered."
@@ -185,7 +187,7 @@ def _next_documents(track: Track, n: int) -> tuple[list[int], list[int], int]:
 
 
 @transaction.atomic
-def add_money(order: DocumentOrder, *, who: User | None = None, why: str = "") -> Decimal:
+def add_missing_money(order: DocumentOrder, *, who: User | None = None, why: str = "") -> Decimal:
     """Reserve what the pending questions of an order lack, and return the amount; 0.00 if nothing
     is missing. Raises OverBudget, or CannotOrder without a reason.
     """
@@ -199,21 +201,23 @@ def add_money(order: DocumentOrder, *, who: User | None = None, why: str = "") -
     track, purpose = order.track, order.purpose
     key = f"{purpose}:more:{balance(purpose=purpose).reserved}"
     lacks = "Its questions cost more than was reserved"
-    reserve(track, None, purpose, amount, key=key, who=who, why=lacks)
+    reserve_money(track, None, purpose, amount, key=key, who=who, why=lacks)
     why = why.strip() or COMMAND
-    note("add money", purpose, who=who, after=f"${amount}", why=why, track=track.slug)
-    nudge("publish")
+    write_audit_entry("add money", purpose, who=who, after=f"${amount}", why=why, track=track.slug)
+    wake_step("publish")
     return amount
 
 
-def add_money_to(track: Track, pk: int, *, who: User | None = None, why: str = "") -> Decimal:
-    """Call `add_money` for an order of a track by its id. Raises OverBudget, or CannotOrder if
-    there is no such order.
+def add_missing_money_by_id(
+    track: Track, pk: int, *, who: User | None = None, why: str = ""
+) -> Decimal:
+    """Call `add_missing_money` for an order of a track by its id. Raises OverBudget, or CannotOrder
+    if there is no such order.
     """
     order = DocumentOrder.objects.filter(track=track, pk=pk, closed_at=None).first()
     if order is None:
         raise CannotOrder("There is no such order, or it is closed.")
-    return add_money(order, who=who, why=why)
+    return add_missing_money(order, who=who, why=why)
 
 
 def missing_money(order: DocumentOrder) -> Decimal:
@@ -223,16 +227,16 @@ def missing_money(order: DocumentOrder) -> Decimal:
     return max(Decimal("0.00"), needed - unpromised_money(order.purpose))
 
 
-def price_of(units: int, each: Decimal, fee_rate: Decimal) -> Decimal:
+def assignment_price(units: int, each: Decimal, fee_rate: Decimal) -> Decimal:
     """Return the price of one assignment: its reward and the platform's fee, each rounded up to the
     cent.
     """
-    return round_up(reward_of(units, each) * (1 + fee_rate))
+    return round_up_to_cent(assignment_reward(units, each) * (1 + fee_rate))
 
 
-def reward_of(units: int, each: Decimal) -> Decimal:
+def assignment_reward(units: int, each: Decimal) -> Decimal:
     """Return the reward of one worker for some tokens or pairs, rounded up to the cent."""
-    return max(CENT, round_up(units * each))
+    return max(CENT, round_up_to_cent(units * each))
 
 
 def _token_counts(documents: list[int]) -> dict[int, int]:
@@ -240,7 +244,7 @@ def _token_counts(documents: list[int]) -> dict[int, int]:
     return dict(Document.objects.filter(pk__in=documents).annotate(n=length).values_list("pk", "n"))
 
 
-def _pairs_a_token(track: Track) -> Decimal:
+def _pairs_per_token(track: Track) -> Decimal:
     """Return the expected number of mention pairs per token of a document: the ratio in up to 50
     latest questions of the track, increased by a quarter (`SPARE`); `PAIRS_A_TOKEN` if the track
     has fewer than `SURE` such questions.

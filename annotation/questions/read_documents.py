@@ -29,12 +29,12 @@ from annotation.questions.limits import (
     has_other_worker,
     reading_questions,
 )
-from annotation.questions.order import missing_money, price_of, reward_of
+from annotation.questions.order import assignment_price, assignment_reward, missing_money
 from kbpo import clock
 from kbpo.instances.models import Label
 from kbpo.money.models import Purpose
-from kbpo.money.spend import NOTHING, ZERO, Balance, balance, balances, release
-from kbpo.queue import nudge
+from kbpo.money.spend import NOTHING, ZERO, Balance, balance, balances, release_money
+from kbpo.queue import wake_step
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import DocumentSample
 from kbpo.tracks.base import QuestionDraft
@@ -56,12 +56,12 @@ def tick() -> int:
     for order in DocumentOrder.objects.filter(closed_at=None).order_by("pk"):
         for sample in due_samples(order):
             try:
-                moved += _advance(order, sample.pk)
+                moved += _advance_document(order, sample.pk)
             except Exception:  # one document's bug must not keep the others waiting
                 log.exception("Document sample %s could not be asked about", sample.pk)
     for order in DocumentOrder.objects.filter(closed_at=None):
         try:
-            moved += _close(order)
+            moved += _close_finished_order(order)
         except Exception:  # nor one order's
             log.exception("Order of documents %s could not be closed", order.pk)
     return moved
@@ -81,7 +81,7 @@ def due_samples(order: DocumentOrder) -> QuerySet[DocumentSample]:
 
 
 @transaction.atomic
-def _advance(order: DocumentOrder, pk: int) -> int:
+def _advance_document(order: DocumentOrder, pk: int) -> int:
     """Ask the next question about a document or settle it. Return 1 if something was done."""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -94,19 +94,23 @@ def _advance(order: DocumentOrder, pk: int) -> int:
     if sample.settled_at is not None:
         return 0
     kind = kind_with_recall(sample.track)
-    mentions = question_of(sample, NAME)
+    mentions = latest_reading_question(sample, NAME)
     if mentions is None:
-        return _ask(order, sample, kind.mentions_question(sample.document))
-    if not was_read(mentions):
+        return _ask_about_document(order, sample, kind.mentions_question(sample.document))
+    if not is_read_in_full(mentions):
         return 0
-    relations = question_of(sample, RELATION)
+    relations = latest_reading_question(sample, RELATION)
     if relations is None:
         draft = kind.relations_question(sample.document, mentions.pk)
-        return _ask(order, sample, draft) if draft is not None else _settle(sample, mentions)
-    return _settle(sample, relations) if was_read(relations) else 0
+        return (
+            _ask_about_document(order, sample, draft)
+            if draft is not None
+            else _settle_document(sample, mentions)
+        )
+    return _settle_document(sample, relations) if is_read_in_full(relations) else 0
 
 
-def question_of(sample: DocumentSample, reads: str) -> Question | None:
+def latest_reading_question(sample: DocumentSample, reads: str) -> Question | None:
     """Return the latest question about all names, or all relations, of a sample's document."""
     questions = Question.objects.filter(
         track=sample.track_id,
@@ -117,7 +121,7 @@ def question_of(sample: DocumentSample, reads: str) -> Question | None:
     return questions.order_by("-round").first()
 
 
-def was_read(question: Question) -> bool:
+def is_read_in_full(question: Question) -> bool:
     """Return whether a question is settled and most of its readers did not flag it."""
     labels = Label.objects.filter(
         target=question.target_id, question=question.pk, again=None
@@ -129,10 +133,14 @@ def has_ended_without_result(question: Question | None) -> bool:
     """Return whether a question ended without an answer."""
     if question is None:
         return False
-    return question.status in DEAD or (question.status == "settled" and not was_read(question))
+    return question.status in DEAD or (
+        question.status == "settled" and not is_read_in_full(question)
+    )
 
 
-def _ask(order: DocumentOrder, sample: DocumentSample, draft: QuestionDraft | None) -> int:
+def _ask_about_document(
+    order: DocumentOrder, sample: DocumentSample, draft: QuestionDraft | None
+) -> int:
     if draft is None:
         return 0
     interface = interface_of(draft.interface)
@@ -148,11 +156,11 @@ def _ask(order: DocumentOrder, sample: DocumentSample, draft: QuestionDraft | No
         **order.purpose.at("payer"),
         order=_reading_priority(sample) if first else _reading_priority(sample, begun=True),
         answers_wanted=order.workers,
-        price=price_of(units, each, order.fee_rate),
-        reward=reward_of(units, each),
+        price=assignment_price(units, each, order.fee_rate),
+        reward=assignment_reward(units, each),
         seconds=max(10, round(units * interface.terms.seconds_each)),
     )
-    nudge("publish")
+    wake_step("publish")
     return 1
 
 
@@ -164,21 +172,21 @@ def _ask_about_ties(order: DocumentOrder) -> int:
     samples = DocumentSample.objects.filter(pk__in=order.samples).exclude(settled_at=None)
     asked = []
     for sample in samples.select_related(*SAMPLE).order_by("position", "pk"):
-        for question in _tie_questions(order, sample):
+        for question in _new_tie_questions(order, sample):
             if question.price <= left:
                 left -= question.price
                 asked.append(question)
     Question.objects.bulk_create(asked)
     if asked:
-        nudge("publish")
+        wake_step("publish")
     return len(asked)
 
 
-def _tie_questions(order: DocumentOrder, sample: DocumentSample) -> Iterable[Question]:
+def _new_tie_questions(order: DocumentOrder, sample: DocumentSample) -> Iterable[Question]:
     """Return new questions about the ties between the readers of a document; none if everybody
     available has read it.
     """
-    mentions = question_of(sample, NAME)
+    mentions = latest_reading_question(sample, NAME)
     if mentions is None:
         return ()
     kind = kind_with_recall(sample.track)
@@ -198,16 +206,16 @@ def _reading_priority(sample: DocumentSample, *, begun: bool = False) -> float:
     return min(1.0, sample.position / max(1, size)) - (2 if begun else 0)
 
 
-def _settle(sample: DocumentSample, last: Question) -> int:
+def _settle_document(sample: DocumentSample, last: Question) -> int:
     """Store the facts of a document as instances and count it as read in full. Return 1."""
     kind_with_recall(sample.track).store_facts(last.pk)
     settle_documents(sample.track, [sample.document_id])
-    nudge("estimate")
+    wake_step("estimate")
     return 1
 
 
 @transaction.atomic
-def _close(order: DocumentOrder) -> int:
+def _close_finished_order(order: DocumentOrder) -> int:
     """Close an order with nothing left to do and release its money, after asking about ties. Return
     1 if something was done.
     """
@@ -227,7 +235,7 @@ def _close(order: DocumentOrder) -> int:
     ):
         return 0
     why = "Its documents are read; unused money is returned"
-    release(order.track, order.purpose, key=f"release:{order.purpose}", why=why)
+    release_money(order.track, order.purpose, key=f"release:{order.purpose}", why=why)
     DocumentOrder.objects.filter(pk=order.pk).update(closed_at=clock.now())
     return 1
 
@@ -237,17 +245,18 @@ def _is_in_progress(order: DocumentOrder) -> bool:
     waiting = DocumentSample.objects.filter(pk__in=order.samples, settled_at=None)
     for sample in waiting:
         if not any(
-            has_ended_without_result(question_of(sample, reads)) for reads in (NAME, RELATION)
+            has_ended_without_result(latest_reading_question(sample, reads))
+            for reads in (NAME, RELATION)
         ):
             return True
-    return _unsettled_questions(order).exists() and not _unanswerable(order)
+    return _unsettled_questions(order).exists() and not _unanswerable_questions(order)
 
 
 def _unsettled_questions(order: DocumentOrder) -> QuerySet[Question]:
     return Question.objects.filter(status__in=UNSETTLED, **order.purpose.at("payer"))
 
 
-def _unanswerable(order: DocumentOrder) -> list[int]:
+def _unanswerable_questions(order: DocumentOrder) -> list[int]:
     """Return the open questions about ties that nobody holds and no available worker can answer."""
     asked = Question.objects.filter(status__in=ANSWERABLE, **order.purpose.at("payer"))
     free = asked.exclude(interface__in=document_interfaces()).exclude(
@@ -261,13 +270,13 @@ def _give_up_unanswerable_questions(order: DocumentOrder) -> int:
     """End the questions about ties that nobody can answer, and return their number; they are
     settled with the answers that they have.
     """
-    free = Question.objects.filter(pk__in=_unanswerable(order), status__in=ANSWERABLE)
+    free = Question.objects.filter(pk__in=_unanswerable_questions(order), status__in=ANSWERABLE)
     locked = free.select_for_update(of=("self",), skip_locked=True).order_by("pk")
     alone = list(locked)
     for question in alone:
         question.move("unanswered", NOBODY_BESIDE)
     if alone:
-        nudge("settle")
+        wake_step("settle")
     return len(alone)
 
 
@@ -292,7 +301,7 @@ def document_orders(track: Track) -> list[OrderState]:
     """Return the orders of a track, newest first."""
     rows = list(DocumentOrder.objects.filter(track=track).select_related("who").order_by("-pk"))
     samples = DocumentSample.objects.in_bulk({pk for row in rows for pk in row.samples})
-    questions, money = _questions(track), balances([row.purpose for row in rows])
+    questions, money = _questions_by_document(track), balances([row.purpose for row in rows])
     asked = [one for of_document in questions.values() for one in of_document]
     # Settled questions that most flagged have an empty label.
     settled = [question.pk for question in asked if question.status == "settled"]
@@ -326,12 +335,12 @@ def document_orders(track: Track) -> list[OrderState]:
     ]
 
 
-def _questions(track: Track) -> dict[int, list[Question]]:
+def _questions_by_document(track: Track) -> dict[int, list[Question]]:
     """Return document -> its questions, without payloads."""
     questions = Question.objects.filter(track=track, target__kind="document")
     by_document: dict[int, list[Question]] = {}
     for question in questions.select_related("target").defer("payload").order_by("pk"):
-        by_document.setdefault(question.target.lies_in, []).append(question)
+        by_document.setdefault(question.target.document_id_or_error, []).append(question)
     return by_document
 
 
@@ -347,7 +356,7 @@ def _order_state(
     counts: Counter[str] = Counter()
     for sample in samples:
         asked = questions.get(sample.document_id, [])
-        counts["read" if sample.settled_at else _stage(asked, flagged)] += 1
+        counts["read" if sample.settled_at else _stage_text(asked, flagged)] += 1
     of_documents = [one for sample in samples for one in questions.get(sample.document_id, ())]
     waiting = [one.reason for one in [*of_documents, *divided] if one.reason]
     return OrderState(
@@ -364,7 +373,7 @@ def _order_state(
     )
 
 
-def _stage(asked: Sequence[Question], flagged: set[int]) -> str:
+def _stage_text(asked: Sequence[Question], flagged: set[int]) -> str:
     if any(one.status in DEAD or one.pk in flagged for one in asked):
         return "ended"
     if not asked:

@@ -15,10 +15,10 @@ from django.db.models import Subquery
 from django.db.models.functions import Coalesce
 
 from annotation.models import Worker
-from annotation.platforms.registry import local_names
+from annotation.platforms.registry import local_platform_names
 from annotation.workers.models import Consent, Terms
 from annotation.workers.payout import payout_schedule
-from annotation.workers.worker import belongs_to_worker
+from annotation.workers.worker import belongs_to_worker_filter
 
 SHIPPED = (1, 2, 3, 4, 5)
 """The versions that ship with the service"""
@@ -59,16 +59,16 @@ class Text:
         return sections
 
 
-def parts_for(worker: Worker | None, text: Text) -> list[tuple[str, list[str]]]:
+def consent_sections(worker: Worker | None, text: Text) -> list[tuple[str, list[str]]]:
     """Return the sections for a worker; without one, those for annotators with an account."""
-    at_marketplace = worker is not None and worker.platform not in local_names()
+    at_marketplace = worker is not None and worker.platform not in local_platform_names()
     return text.parts(marketplace=at_marketplace)
 
 
 def current_terms() -> Text:
     """Return the current terms."""
     latest = Terms.objects.order_by("-version").first()
-    return Text(latest.version, latest.text) if latest else _shipped(SHIPPED[-1])
+    return Text(latest.version, latest.text) if latest else _shipped_terms(SHIPPED[-1])
 
 
 def terms_version(number: int) -> Text | None:
@@ -76,10 +76,10 @@ def terms_version(number: int) -> Text | None:
     row = Terms.objects.filter(version=number).first()
     if row is not None:
         return Text(row.version, row.text)
-    return _shipped(number) if number in SHIPPED else None
+    return _shipped_terms(number) if number in SHIPPED else None
 
 
-def _shipped(number: int) -> Text:
+def _shipped_terms(number: int) -> Text:
     return Text(number, Path(__file__).with_name(f"terms_{number}.txt").read_text(encoding="utf-8"))
 
 
@@ -89,7 +89,7 @@ def has_consented(worker: Worker, assignment: str = "") -> bool:
     """
     latest = Terms.objects.order_by("-version").values("version")[:1]
     consents = Consent.objects.filter(version=Coalesce(Subquery(latest), SHIPPED[-1]))
-    return consents.filter(belongs_to_worker(assignment), worker=worker).exists()
+    return consents.filter(belongs_to_worker_filter(assignment), worker=worker).exists()
 
 
 def store_consent(worker: Worker, agreed: int, assignment: str = "") -> Consent:

@@ -10,15 +10,15 @@ from django.db.models import QuerySet
 
 from annotation.interfaces.registry import interface_of
 from annotation.models import Worker
-from annotation.platforms.registry import local_names
+from annotation.platforms.registry import local_platform_names
 from annotation.workers.models import Intake
 from kbpo.money.models import Price, Purpose
-from kbpo.money.spend import allowance
+from kbpo.money.spend import remaining_allowance
 from kbpo.prepared import Prepared
 from kbpo.tracks.models import Track
 
 
-def intake_of(track: Track | None = None) -> Intake:
+def intake_rules(track: Track | None = None) -> Intake:
     """Return the rules of a track (None: of the service); unsaved defaults if none are stored."""
     policies = list(Intake.objects.filter(track=track) if track is not None else ()) or list(
         Intake.objects.filter(track=None)
@@ -26,15 +26,15 @@ def intake_of(track: Track | None = None) -> Intake:
     return policies[0] if policies else Intake()
 
 
-def takes_volunteers() -> str:
+def volunteer_policy() -> str:
     """Return whether people can sign up without an invitation: closed, queue or open."""
-    return str(intake_of().volunteers)
+    return str(intake_rules().volunteers)
 
 
 def tracks_for_volunteers() -> list[int]:
     """Return the tracks on which volunteers may judge."""
     own = dict(Intake.objects.exclude(track=None).values_list("track", "volunteers"))
-    service = takes_volunteers()
+    service = volunteer_policy()
     tracks = Track.objects.values_list("pk", flat=True)
     return [pk for pk in tracks if own.get(pk, service) != Intake.Volunteers.CLOSED]
 
@@ -50,7 +50,7 @@ class Offer:
     most: int
 
 
-def offers_of(tracks: QuerySet[Track]) -> list[Offer]:
+def offered_questions(tracks: QuerySet[Track]) -> list[Offer]:
     """Return the kinds of questions on the open ones of some tracks."""
     prices = Price.objects.filter(track__in=tracks, track__status=Track.Status.OPEN)
     seconds: dict[str, list[int]] = {}
@@ -59,10 +59,10 @@ def offers_of(tracks: QuerySet[Track]) -> list[Offer]:
     return [Offer(what, min(each), max(each)) for what, each in seconds.items()]
 
 
-def tutorial_reward_on(track: Track) -> Decimal:
+def tutorial_reward(track: Track) -> Decimal:
     """Return what a track pays for passing a tutorial; 0 if it has no money."""
-    reward = intake_of(track).tutorial_reward
-    left = allowance(track, None, Purpose("tutorial")).left
+    reward = intake_rules(track).tutorial_reward
+    left = remaining_allowance(track, None, Purpose("tutorial")).left
     return reward if left is None or left >= reward else Decimal(0)
 
 
@@ -96,10 +96,12 @@ def tutorial_rewards(
     if worker.excluded_at is not None or not interfaces:
         return rewards
     own = {row.track_id: row.tutorial_reward for row in Intake.objects.exclude(track=None)}
-    service = intake_of().tutorial_reward
+    service = intake_rules().tutorial_reward
     if service <= 0 and not any(own.values()):
         return rewards
-    platforms = local_names() if worker.platform in local_names() else [worker.platform]
+    platforms = (
+        local_platform_names() if worker.platform in local_platform_names() else [worker.platform]
+    )
     tracks = Track.objects.filter(status=Track.Status.OPEN, platform__in=platforms)
     if worker.user is not None and worker.user.is_volunteer:
         tracks = tracks.filter(pk__in=tracks_for_volunteers())

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q
 
-from annotation.budget.accrue import give_up_late
+from annotation.budget.accrue import return_waived_money
 from annotation.models import (
     UNPROVEN,
     Assignment,
@@ -23,16 +23,16 @@ from annotation.models import (
     Response,
     Worker,
 )
-from annotation.platforms.registry import local_names
+from annotation.platforms.registry import local_platform_names
 from annotation.workers.models import Application, TutorialRun
 from annotation.workers.teach import release_promise
 from kbpo import clock
-from kbpo.accounts.audit import ERASED, forget, note
-from kbpo.accounts.close import close, delete_belongings
-from kbpo.accounts.close import erase_from_log as forget_person
+from kbpo.accounts.audit import ERASED, erase_person, write_audit_entry
+from kbpo.accounts.close import close_account, delete_belongings
+from kbpo.accounts.close import erase_person_from_log as forget_person
 from kbpo.accounts.models import User
 from kbpo.instances.record import rename_person
-from kbpo.money.spend import cancel_payment, release
+from kbpo.money.spend import cancel_payment, release_money
 
 PATIENCE = timedelta(days=14)
 """How long the promise for a tutorial is kept for a worker who has begun it, or failed it once."""
@@ -50,10 +50,10 @@ REMARKS = """
 def tick() -> int:
     """Erase annotators and release promises; return how many of both."""
     pending = Worker.objects.filter(LEAVING).values_list("pk", flat=True)
-    return sum(erase_if_settled(pk) for pk in list(pending)) + _release_stale()
+    return sum(erase_if_settled(pk) for pk in list(pending)) + _release_stale_promises()
 
 
-def is_leaving(worker: Worker) -> bool:
+def has_asked_to_leave(worker: Worker) -> bool:
     """Return whether a worker asked to be erased and is not erased yet."""
     return worker.leaves_at is not None and worker.erased_at is None
 
@@ -83,33 +83,33 @@ def erase_if_settled(worker_pk: int) -> bool:
     """
     worker = Worker.objects.select_for_update(of=("self",)).get(pk=worker_pk)
     unread = worker.assignments.filter(status__in=["submitted", "accepted"])
-    if not is_leaving(worker) or unread.exists():
+    if not has_asked_to_leave(worker) or unread.exists():
         return False
     payments = Payment.objects.select_for_update(of=("self",)).filter(worker=worker)
     owed = payments.exclude(status__in=["paid", "waived", "withheld"])
     if owed.exclude(status="owed").exists() or (owed.exists() and not worker.waives):
         return False
-    if worker.platform not in local_names():
+    if worker.platform not in local_platform_names():
         # A marketplace may still list answers of theirs, or owe them a bonus.
         listed = worker.assignments.exclude(status="returned").exclude(hit__platform_status="gone")
         if listed.exists() or worker.bonuses.filter(status__in=UNPAID).exists():
             return False
-    _waive(list(owed))
-    _erase(worker)
+    _waive_payments(list(owed))
+    _erase_worker(worker)
     return True
 
 
-def erase_elsewhere(worker: Worker, who: User, why: str) -> str:
+def erase_marketplace_worker(worker: Worker, who: User, why: str) -> str:
     """Erase a marketplace worker for an admin, at once or when possible, and return a sentence
     about what was done. Answers, payments and the ledger are kept. Raises ValueError.
     """
-    if worker.platform in local_names():
+    if worker.platform in local_platform_names():
         raise ValueError("Annotators with an account here erase themselves, from their own page.")
     if not why.strip():
         raise ValueError("Say why: it is recorded.")
     if worker.erased_at is not None:
         raise ValueError("This worker is erased already.")
-    note("erase", f"worker:{worker.handle[:6]}", who=who, why=why)
+    write_audit_entry("erase", f"worker:{worker.handle[:6]}", who=who, why=why)
     if ask_to_leave(worker, waives=False):
         return "Erased. Answers and payments stay, and belong to nobody."
     return (
@@ -118,20 +118,20 @@ def erase_elsewhere(worker: Worker, who: User, why: str) -> str:
     )
 
 
-def _waive(payments: list[Payment]) -> None:
+def _waive_payments(payments: list[Payment]) -> None:
     """Waive these payments: the money returns to its payers."""
     for payment in payments:
         cancel_payment(
             f"assignment:{payment.assignment_id}" if payment.assignment_id else payment.token
         )
-        give_up_late(payment)
+        return_waived_money(payment)
         payment.move("waived", "Waived by its worker, who left.")
     for run in TutorialRun.objects.filter(
         worker__payments__in=payments, promised__gt=0, passed=True
     ).distinct():
         if run.track is not None:
             why = "Waived by its worker, who left"
-            release(run.track, run.purpose, key=f"{run.purpose}/waived", why=why)
+            release_money(run.track, run.purpose, key=f"{run.purpose}/waived", why=why)
 
 
 def _erase_words_about(worker: Worker) -> None:
@@ -139,7 +139,7 @@ def _erase_words_about(worker: Worker) -> None:
     mine = Assignment.objects.filter(worker=worker)
     refused = mine.filter(rejections__isnull=False)
     for pk in refused.values_list("pk", flat=True).distinct():
-        forget(f"assignment:{pk}", f"assignment:{pk}")
+        erase_person(f"assignment:{pk}", f"assignment:{pk}")
     refused.update(reason=ERASED)
     Rejection.objects.filter(assignment__worker=worker).update(evidence=ERASED)
     for table in (Payment, Bonus):
@@ -150,11 +150,11 @@ def _erase_words_about(worker: Worker) -> None:
         worker.excluded_reason = ERASED
 
 
-def _erase(worker: Worker) -> None:
+def _erase_worker(worker: Worker) -> None:
     # The money promised for tutorials, before the attempts are deleted. Local annotators who passed
     # have a payment; marketplace workers cannot be paid any more.
     runs = TutorialRun.objects.filter(worker=worker, promised__gt=0, promise__isnull=False)
-    if worker.platform in local_names():
+    if worker.platform in local_platform_names():
         runs = runs.exclude(passed=True)
     for run in runs.select_for_update(of=("self",)).order_by("pk"):
         release_promise(run, "The annotator left")
@@ -172,7 +172,7 @@ def _erase(worker: Worker) -> None:
     user, worker.user = worker.user, None
     _erase_words_about(worker)
     before, worker.handle, worker.last_seen_at = worker.handle, secrets.token_hex(16), None
-    forget(f"worker:{before}", f"worker:{worker.handle}")
+    erase_person(f"worker:{before}", f"worker:{worker.handle}")
     rated = Response.objects.filter(assignment__worker=worker).values_list("target", flat=True)
     rename_person(before, worker.handle, rated.distinct())
     worker.erased_at, worker.wants_mail, worker.mailed_at = clock.now(), False, None
@@ -197,13 +197,13 @@ def _close_account(user: User) -> None:
         user.save(update_fields=["is_annotator", "is_volunteer"])
         Application.objects.filter(user=user).delete()
         if not has_other_roles(user):
-            close(user)
+            close_account(user)
     else:
         forget_person(user)
         user.delete()
 
 
-def _release_stale() -> int:
+def _release_stale_promises() -> int:
     """Release the promises of attempts that were not finished, or failed and were not repeated.
     Return their number.
     """
@@ -220,10 +220,10 @@ def _release_stale() -> int:
                 what = "The tutorial was not finished" if begun else "It was not tried again"
                 release_promise(row, f"{what} within a fortnight")
                 taken += 1
-    return taken + _release_unclaimed(late)
+    return taken + _release_unclaimed_promises(late)
 
 
-def _release_unclaimed(late: datetime) -> int:
+def _release_unclaimed_promises(late: datetime) -> int:
     """Release promises to marketplace workers who passed and never submitted a HIT: they cannot be
     paid.
     """
@@ -232,7 +232,9 @@ def _release_unclaimed(late: datetime) -> int:
     )
     sent = Assignment.objects.filter(worker=OuterRef("worker"), raw__isnull=False)
     taken = 0
-    strangers = tutorial_runs.exclude(worker__platform__in=local_names()).exclude(Exists(sent))
+    strangers = tutorial_runs.exclude(worker__platform__in=local_platform_names()).exclude(
+        Exists(sent)
+    )
     for run in strangers[:500]:
         with transaction.atomic():
             row = TutorialRun.objects.select_for_update(of=("self",)).get(pk=run.pk)

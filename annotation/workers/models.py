@@ -243,7 +243,7 @@ class Appeal(models.Model):
         return f"appeal {self.pk}"
 
 
-def _number() -> str:
+def _random_receipt_number() -> str:
     """Return a random number for a receipt."""
     return secrets.token_hex(5).upper()
 
@@ -265,7 +265,7 @@ class Payout(models.Model):
     paid_at = models.DateTimeField(default=clock.now)
     paid_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     number = models.CharField(
-        max_length=16, unique=True, default=_number, help_text="Of the receipt"
+        max_length=16, unique=True, default=_random_receipt_number, help_text="Of the receipt"
     )
     undoes = models.OneToOneField(
         "self",

@@ -17,12 +17,12 @@ from django.db import transaction
 from django.db.models import Count, F, Max, Min, Q, Sum
 
 from annotation.models import Assignment, Payment, Worker, WorkerIdentity
-from annotation.platforms.registry import local_names
-from annotation.workers.intake import intake_of
+from annotation.platforms.registry import local_platform_names
+from annotation.workers.intake import intake_rules
 from annotation.workers.models import Payout, PayoutItem
 from annotation.workers.speak import send_message
 from kbpo import clock
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import write_audit_entry
 from kbpo.accounts.models import User
 
 LONGEST_REFERENCE = 120
@@ -61,15 +61,15 @@ class Owed:
 def list_debts() -> list[Owed]:
     """Return the local annotators who are owed money, the largest sums first."""
     by_worker = (
-        Payment.objects.filter(status="owed", worker__platform__in=local_names())
+        Payment.objects.filter(status="owed", worker__platform__in=local_platform_names())
         .values("worker")
         .annotate(amount=Sum("amount"), n=Count("pk"), since=Min("created_at"), upto=Max("pk"))
         .order_by("-amount", "worker")
     )
     totals = list(by_worker)
     workers = Worker.objects.select_related("user").in_bulk([row["worker"] for row in totals])
-    minimum = intake_of().payout_minimum
-    address_of = addresses([row["worker"] for row in totals])
+    minimum = intake_rules().payout_minimum
+    address_of = payout_addresses([row["worker"] for row in totals])
     return [
         Owed(
             workers[row["worker"]],
@@ -85,7 +85,7 @@ def list_debts() -> list[Owed]:
     ]
 
 
-def debt_to(worker: Worker) -> Decimal:
+def debt_to_worker(worker: Worker) -> Decimal:
     """Return the sum that is owed to a local annotator."""
     payments = Payment.objects.filter(worker=worker, status="owed")
     return payments.aggregate(sum=Sum("amount"))["sum"] or ZERO
@@ -109,7 +109,7 @@ def record_payout(
             f"Give a reference of 1 to {LONGEST_REFERENCE} characters, by which the payment can"
             " be found again."
         )
-    if not (address := address_of(worker)):
+    if not (address := payout_address(worker)):
         raise CannotPay("Nothing was marked: this annotator has no payout address. Write to them.")
     here = {"status": "owed", "pk__lte": upto}
     assignments = Assignment.objects.select_for_update(of=("self",)).filter(
@@ -142,7 +142,9 @@ def record_payout(
     for assignment in answers:
         if assignment.status == "approved":
             assignment.move("paid")
-    note("payout", f"payout:{payout.number}", who=who, why=reference, after=f"${total}")
+    write_audit_entry(
+        "payout", f"payout:{payout.number}", who=who, why=reference, after=f"${total}"
+    )
     receipt = f"{settings.SITE_URL.rstrip('/')}/annotate/receipts/{payout.number}/"
     text = f"${total} went to {payout.sent_to} (reference {reference}). Receipt {payout.number}:"
     send_message(worker, f"You were paid ${total}", f"{text} {receipt}")
@@ -191,7 +193,7 @@ def undo_payout(number: str, who: User, why: str) -> Payout:
         undoes=payout,
     )
     about, before = f"payout:{payout.number}", f"${payout.amount}"
-    note("undo payout", about, who=who, why=reason, before=before, after="owed")
+    write_audit_entry("undo payout", about, who=who, why=reason, before=before, after="owed")
     text = f"Receipt {payout.number} was undone: {reason}. If the money did reach you, tell us."
     send_message(worker, f"${payout.amount} are owed to you again", text)
     return undone
@@ -252,7 +254,7 @@ class Earnings:
         return self.answered + self.approved + self.paid
 
 
-def earnings(worker: Worker) -> Earnings:
+def earnings_of_worker(worker: Worker) -> Earnings:
     """Return the sums that a worker earned: for answers still being checked, owed, and paid."""
     being_read = Assignment.objects.filter(worker=worker, status__in=["submitted", "accepted"])
     sums = Payment.objects.filter(worker=worker).aggregate(
@@ -300,16 +302,16 @@ def _day_in_month(year: int, month: int, day: int) -> date:
 
 def payout_schedule() -> Schedule:
     """Return the current rules."""
-    rules = intake_of()
+    rules = intake_rules()
     return Schedule(rules.payout_minimum, rules.payout_day, rules.payout_ways)
 
 
-def address_of(worker: Worker) -> str:
+def payout_address(worker: Worker) -> str:
     """Return the address of a worker; empty if they gave none."""
-    return addresses([worker.pk]).get(worker.pk, "")
+    return payout_addresses([worker.pk]).get(worker.pk, "")
 
 
-def addresses(workers: list[int]) -> dict[int, str]:
+def payout_addresses(workers: list[int]) -> dict[int, str]:
     """Return worker -> address, of those who gave one."""
     identities = WorkerIdentity.objects.filter(worker__in=workers).exclude(pay_to="")
     return dict(identities.values_list("worker", "pay_to"))
@@ -322,7 +324,7 @@ def mask_address(address: str) -> str:
     return f"… {end}" if len(address) > SHOWN else address
 
 
-def set_address(worker: Worker, text: str) -> str:
+def set_payout_address(worker: Worker, text: str) -> str:
     """Store an address and return it normalized. Raises CannotSet."""
     address = "\n".join(" ".join(line.split()) for line in text.replace("\x00", "").splitlines())
     address = address.strip()
@@ -339,7 +341,7 @@ def payment_forecast(worker: Worker, owed: Decimal) -> str:
     """Return sentences about when a worker is paid, and what is missing for that."""
     rules = payout_schedule()
     when = f"{rules.next_date():%-d %B %Y}"
-    if not address_of(worker):
+    if not payout_address(worker):
         waiting = f"${owed:.2f} wait for you. " if owed else ""
         return (
             f"{waiting}Enter a payout address, or it cannot be paid: the next payouts are on"

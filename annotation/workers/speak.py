@@ -11,14 +11,14 @@ from django.db.models import Exists, OuterRef, QuerySet
 from annotation.models import Rejection, Worker
 from annotation.platforms.base import Platform, PlatformDown, Refused, UnknownOutcome
 from annotation.platforms.proof import feedback_path
-from annotation.platforms.registry import local_names, platform_of
+from annotation.platforms.registry import local_platform_names, platform_of
 from annotation.workers.models import Appeal, Feedback, Message
 from annotation.workers.worker import is_reachable
 from kbpo import clock
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import write_audit_entry
 from kbpo.accounts.models import User
 from kbpo.accounts.notices import notify
-from kbpo.queue import nudge
+from kbpo.queue import wake_step
 
 LONGEST = 4000
 A_DAY = 20
@@ -52,12 +52,12 @@ def clean_text(text: str, what: str, *, most: int = LONGEST, needed: bool = True
     return cleaned
 
 
-def write_to_worker(worker: Worker, subject: str, text: str, by: User | None) -> Message:
+def send_message_from_admin(worker: Worker, subject: str, text: str, by: User | None) -> Message:
     """Send a message to a worker, on their page or through their marketplace, and return it. Raises
     CannotSay.
     """
-    if worker.platform not in local_names():
-        return _write_elsewhere(worker, subject, text, by)
+    if worker.platform not in local_platform_names():
+        return _queue_marketplace_message(worker, subject, text, by)
     if worker.user_id is None:
         raise CannotSay("This annotator has no account here any more.")
     subject, text = clean_text(subject, "The subject", most=120), clean_text(text, "The message")
@@ -76,7 +76,7 @@ def send_message(worker: Worker, subject: str, text: str) -> Message | None:
     return Message.objects.create(worker=worker, subject=subject[:120], text=text[:LONGEST])
 
 
-def tell_decision(worker: Worker, subject: str, text: str, page: str = "") -> Message | None:
+def send_decision(worker: Worker, subject: str, text: str, page: str = "") -> Message | None:
     """Send a message about a decision, with the address of the page for appeals, to a worker with
     an account, and return it. Return None without an account, since marketplaces send their own
     messages.
@@ -85,7 +85,7 @@ def tell_decision(worker: Worker, subject: str, text: str, page: str = "") -> Me
     return send_message(worker, subject, f"{text}\n\n{address}")
 
 
-def _write_elsewhere(worker: Worker, subject: str, text: str, by: User | None) -> Message:
+def _queue_marketplace_message(worker: Worker, subject: str, text: str, by: User | None) -> Message:
     """Store a message to be delivered by the marketplace. Marketplaces deliver only to people who
     have worked for us, and limit length and number.
     """
@@ -106,12 +106,12 @@ def _write_elsewhere(worker: Worker, subject: str, text: str, by: User | None) -
         text=clean_text(text, "The message", most=LONGEST_OUT),
         by=by,
     )
-    note("write", f"worker:{worker.handle}", who=by, why=subject)
-    nudge("pay_out")
+    write_audit_entry("write", f"worker:{worker.handle}", who=by, why=subject)
+    wake_step("pay_out")
     return message
 
 
-def tell_of_exclusions(platform: str) -> int:
+def notify_of_exclusions(platform: str) -> int:
     """Tell excluded workers of a marketplace the reason, and where they can appeal, once each.
     Return their number.
     """
@@ -132,7 +132,7 @@ def tell_of_exclusions(platform: str) -> int:
     return n_written
 
 
-def tell_of_refusals(platform: str) -> int:
+def notify_of_refusals(platform: str) -> int:
     """Tell workers of a marketplace why pay was refused, and where they can appeal, once for each
     rejection. Return the number of workers.
     """
@@ -150,7 +150,7 @@ def tell_of_refusals(platform: str) -> int:
     return len(workers)
 
 
-def write_to_all(subject: str, text: str, by: User | None) -> int:
+def send_to_all_annotators(subject: str, text: str, by: User | None) -> int:
     """Send a message to all annotators with an account, and return their number. Raises
     CannotSay.
     """
@@ -160,12 +160,12 @@ def write_to_all(subject: str, text: str, by: User | None) -> int:
     return len(Message.objects.bulk_create(messages))
 
 
-def mark_read(worker: Worker) -> None:
+def mark_messages_read(worker: Worker) -> None:
     """Mark all messages of a worker as read."""
     Message.objects.filter(worker=worker, read_at=None).update(read_at=clock.now())
 
 
-def give_feedback(
+def store_feedback(
     worker: Worker, interface: str, *, clear: bool, fair: bool, comment: str
 ) -> Feedback:
     """Store feedback for admins and return it. Raises CannotSay."""
@@ -215,7 +215,7 @@ def deliver_messages(platform: Platform) -> int:
     done = 0
     untried = waiting.filter(tried_at=None, trouble="").order_by("pk")
     for pk in list(untried.values_list("pk", flat=True)[:BATCH]):
-        message = _claim(pk)
+        message = _claim_message(pk)
         if message is None:
             continue
         address = settings.SITE_URL.rstrip("/") + feedback_path(message.worker)
@@ -238,7 +238,7 @@ def deliver_messages(platform: Platform) -> int:
 
 
 @transaction.atomic
-def _claim(pk: int) -> Message | None:
+def _claim_message(pk: int) -> Message | None:
     """Mark a message as tried before the call and return it; None if another process has claimed
     it.
     """

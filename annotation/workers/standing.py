@@ -7,14 +7,14 @@ from datetime import timedelta
 
 from annotation.interfaces.registry import document_interfaces, rating_interfaces
 from annotation.models import COUNTED, Assignment, Worker
-from annotation.platforms.registry import local_names
+from annotation.platforms.registry import local_platform_names
 from annotation.workers.consent import SHIPPED
 from annotation.workers.intake import tracks_for_volunteers
-from annotation.workers.teach import open_interfaces
+from annotation.workers.teach import interfaces_passed
 from kbpo import clock
 from kbpo.prepared import Prepared
 from kbpo.tracks.registry import FORM
-from kbpo.tracks.texts.declared import tutorials_in
+from kbpo.tracks.texts.declared import tutorials_of_forms
 
 MOST_OF_ONE = 0.25
 """Greatest share of a run's ratings that one worker should give"""
@@ -140,7 +140,7 @@ def standing_of(worker: int) -> WorkerStanding:
         now=clock.now(),
         left=LEFT,
         since=clock.now() - WAITS_FOR_THEM,
-        platforms=local_names(),
+        platforms=local_platform_names(),
         rating=rating_interfaces(),
         forms=f"{FORM}%",
         counted=list(COUNTED),
@@ -155,7 +155,7 @@ def standing_of(worker: int) -> WorkerStanding:
     for name in passed:  # "interface/version"
         interface, _, version = name.rpartition("/")
         versions.add((interface, int(version)))
-    taught = open_interfaces(versions, tutorials_in(forms))
+    taught = interfaces_passed(versions, tutorials_of_forms(forms))
     learned_ever = {*taught, *(interface for interface, _ in versions)}
     return WorkerStanding(
         worker=worker,

@@ -35,13 +35,20 @@ from annotation.models import (
     Question,
     Worker,
 )
-from annotation.platforms.registry import fee_rate_of, local_names
+from annotation.platforms.registry import fee_rate_of, local_platform_names
 from annotation.workers.intake import tutorial_rewards
 from annotation.workers.models import TutorialRun
-from annotation.workers.worker import belongs_to_worker, has_sent_in
+from annotation.workers.worker import belongs_to_worker_filter, has_sent_in
 from kbpo import clock
 from kbpo.money.models import Ledger, Purpose
-from kbpo.money.spend import ZERO, OverBudget, allowance, release, reserve, spend
+from kbpo.money.spend import (
+    ZERO,
+    OverBudget,
+    release_money,
+    remaining_allowance,
+    reserve_money,
+    spend_money,
+)
 from kbpo.tracks.texts import declared
 
 HOME = Path(interfaces.__file__).parent
@@ -106,10 +113,10 @@ class Tutorial:
 
 def tutorials() -> dict[str, Tutorial]:
     """Return interface -> tutorial, for built-in interfaces and declared forms."""
-    return builtin_tutorials() | _read_forms(declared.tutorials())
+    return builtin_tutorials() | _tutorials_of_forms(declared.declared_tutorials())
 
 
-def _read_forms(declared: Mapping[str, dict[str, Any] | None]) -> dict[str, Tutorial]:
+def _tutorials_of_forms(declared: Mapping[str, dict[str, Any] | None]) -> dict[str, Tutorial]:
     """Return interface -> tutorial of declared forms."""
     return {name: Tutorial(**fields) for name, fields in declared.items() if fields is not None}
 
@@ -125,16 +132,18 @@ def builtin_tutorials() -> dict[str, Tutorial]:
     return by_interface
 
 
-def taught_interfaces(worker: Worker, assignment: str = "") -> list[str]:
+def interfaces_worker_may_answer(worker: Worker, assignment: str = "") -> list[str]:
     """Return the interfaces through which a worker may be asked while they hold this assignment:
     those without a tutorial, and those whose tutorial they passed.
     """
-    runs = TutorialRun.objects.filter(belongs_to_worker(assignment), worker=worker, passed=True)
+    runs = TutorialRun.objects.filter(
+        belongs_to_worker_filter(assignment), worker=worker, passed=True
+    )
     passed = set(runs.values_list("interface", "version"))
-    return open_interfaces(passed, declared.tutorials())
+    return interfaces_passed(passed, declared.declared_tutorials())
 
 
-def open_interfaces(
+def interfaces_passed(
     passed: set[tuple[str, int]], of_forms: Mapping[str, dict[str, Any] | None]
 ) -> list[str]:
     """Return the interfaces open to a worker who passed these versions of tutorials; `of_forms` has
@@ -142,7 +151,7 @@ def open_interfaces(
     """
     versions = {
         name: tutorial.version
-        for name, tutorial in (builtin_tutorials() | _read_forms(of_forms)).items()
+        for name, tutorial in (builtin_tutorials() | _tutorials_of_forms(of_forms)).items()
     }
     return [
         name
@@ -151,12 +160,14 @@ def open_interfaces(
     ]
 
 
-def runs_of(worker: Worker, tutorial: Tutorial, assignment: str = "") -> list[TutorialRun]:
+def tutorial_attempts(
+    worker: Worker, tutorial: Tutorial, assignment: str = ""
+) -> list[TutorialRun]:
     """Return a worker's attempts at this version of a tutorial in order, while they hold this
     assignment.
     """
     tutorial_runs = TutorialRun.objects.filter(
-        belongs_to_worker(assignment),
+        belongs_to_worker_filter(assignment),
         worker=worker,
         interface=tutorial.interface,
         version=tutorial.version,
@@ -167,7 +178,7 @@ def runs_of(worker: Worker, tutorial: Tutorial, assignment: str = "") -> list[Tu
 def learnable_interfaces(worker: Worker) -> list[str]:
     """Return the interfaces whose tutorial the worker has not passed and may still attempt."""
     runs: dict[tuple[str, int], list[TutorialRun]] = defaultdict(list)
-    for run in TutorialRun.objects.filter(belongs_to_worker(""), worker=worker):
+    for run in TutorialRun.objects.filter(belongs_to_worker_filter(""), worker=worker):
         runs[run.interface, run.version].append(run)
     return [
         name
@@ -193,7 +204,7 @@ def begin_tutorial(worker: Worker, tutorial: Tutorial, assignment: str = "") -> 
     The reward is reserved here, before the work, so that every promise can be kept.
     """
     Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
-    runs = runs_of(worker, tutorial, assignment)
+    runs = tutorial_attempts(worker, tutorial, assignment)
     if runs and runs[-1].passed is None:
         return renew_promise(runs[-1])
     if len(runs) >= ATTEMPTS or any(run.passed for run in runs):
@@ -205,7 +216,7 @@ def begin_tutorial(worker: Worker, tutorial: Tutorial, assignment: str = "") -> 
         attempt=len(runs) + 1,
         assignment=assignment,
     )
-    if not runs or not _take_over_promise(runs[-1], run):
+    if not runs or not _move_promise(runs[-1], run):
         _reserve_reward(run)
     return run
 
@@ -227,7 +238,7 @@ def renew_promise(run: TutorialRun) -> TutorialRun:
     return row
 
 
-def _take_over_promise(first: TutorialRun, run: TutorialRun) -> bool:
+def _move_promise(first: TutorialRun, run: TutorialRun) -> bool:
     """Move the promise of the first attempt to the second, and return whether there was one."""
     before = TutorialRun.objects.select_for_update(of=("self",)).get(pk=first.pk)
     if before.promised <= 0:
@@ -269,7 +280,9 @@ def tutorials_paid_for(worker: Worker, interfaces: Iterable[str]) -> set[str]:
     return {keys[key] for key in listed} | {granted[token] for token in given} | set(waiting)
 
 
-def reward_after(worker: Worker, tutorial: Tutorial, runs: Sequence[TutorialRun]) -> Decimal:
+def reward_after_attempts(
+    worker: Worker, tutorial: Tutorial, runs: Sequence[TutorialRun]
+) -> Decimal:
     """Return the reward after these attempts: what the last one was promised, else what would be
     promised if the worker began now; 0 if the tutorial was paid before, or no track can pay.
     """
@@ -290,7 +303,7 @@ def rewards_offered(worker: Worker, interfaces: Sequence[str]) -> dict[str, Deci
     for interface, tracks in tracks_of.items():
         for track, reward in tracks if interface not in paid else ():
             if track.pk not in left:
-                left[track.pk] = allowance(track, None, Purpose("tutorial")).left
+                left[track.pk] = remaining_allowance(track, None, Purpose("tutorial")).left
             rest = left[track.pk]
             if rest is None or _cost_with_fee(worker, reward) <= rest:
                 offered[interface] = reward
@@ -317,11 +330,13 @@ def _are_too_many_unclaimed(worker: Worker) -> bool:
     workers of marketplaces who never sent in a HIT have one already. Workers of local platforms,
     and those who have sent in a HIT, are never refused.
     """
-    if worker.platform in local_names() or has_sent_in(worker):
+    if worker.platform in local_platform_names() or has_sent_in(worker):
         return False
     assignments = Assignment.objects.filter(worker=OuterRef("worker")).exclude(status__in=UNLISTED)
     promised = TutorialRun.objects.filter(promised__gt=0, promise__isnull=False)
-    strangers = promised.exclude(worker__platform__in=local_names()).exclude(Exists(assignments))
+    strangers = promised.exclude(worker__platform__in=local_platform_names()).exclude(
+        Exists(assignments)
+    )
     return strangers.count() >= MOST_UNCLAIMED
 
 
@@ -341,7 +356,7 @@ def _reserve_reward(run: TutorialRun) -> None:
         cost = _cost_with_fee(run.worker, reward)
         key, why = _next_key(purpose, "reserve"), f"Tutorial, {run.interface}"
         try:
-            reserve(track, None, purpose, cost, key=key, why=why)
+            reserve_money(track, None, purpose, cost, key=key, why=why)
         except OverBudget:
             continue
         run.promised, run.track, run.promise = reward, track, run
@@ -355,7 +370,7 @@ def forget_attempts(worker: Worker, tutorial: Tutorial) -> bool:
     there were any.
     """
     Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
-    runs = runs_of(worker, tutorial)
+    runs = tutorial_attempts(worker, tutorial)
     if len(runs) < ATTEMPTS or any(run.passed is not False for run in runs):
         return False
     TutorialRun.objects.filter(pk__in=[run.pk for run in runs]).delete()
@@ -379,7 +394,7 @@ def store_tutorial_answer(run: TutorialRun, number: int, raw: dict[str, Any]) ->
         row.passed = sum(answered["right"] for answered in row.answers) >= tutorial.needed
         row.ended_at = clock.now()
         if row.passed:
-            _pay(row)
+            _pay_tutorial(row)
         elif row.attempt == ATTEMPTS:
             release_promise(row, "The tutorial was not passed")
     row.save()
@@ -393,7 +408,7 @@ def right_answer(tutorial: Tutorial, number: int, attempt: int = 1) -> list[Pars
     )
 
 
-def feedback(run: TutorialRun, number: int) -> SideBySide:
+def answer_beside_right_one(run: TutorialRun, number: int) -> SideBySide:
     """Return a comparison of the answer to the number-th question with the right one."""
     tutorial = tutorials()[run.interface]
     interface, asked = interface_of(run.interface), tutorial.question(number, run.attempt)
@@ -421,19 +436,19 @@ def missed_criteria(
     return sorted(set(wrong))
 
 
-def _pay(run: TutorialRun) -> None:
+def _pay_tutorial(run: TutorialRun) -> None:
     """Spend the promised money and record what is owed, once for each worker and interface. On a
     marketplace a bonus is paid once the platform lists the worker (`pay_out.py`); until then the
     promise is kept.
     """
-    if run.worker.platform not in local_names():
+    if run.worker.platform not in local_platform_names():
         if not run.assignment:
-            _qualify(run.worker)
+            _give_qualification(run.worker)
         return
     if run.promised <= 0 or run.track is None:
         return
     key = payment_key(run.worker_id, run.interface)
-    spend(run.track, run.purpose, run.promised, key=key, why=f"Tutorial, {run.interface}")
+    spend_money(run.track, run.purpose, run.promised, key=key, why=f"Tutorial, {run.interface}")
     Payment.objects.get_or_create(
         token=key,
         defaults={
@@ -445,15 +460,15 @@ def _pay(run: TutorialRun) -> None:
     )
 
 
-def qualify_listed(worker: Worker, assignment: str) -> None:
+def qualify_after_listed_assignment(worker: Worker, assignment: str) -> None:
     """Give a worker the qualification if they passed a tutorial with this assignment and the
     platform lists the assignment as theirs.
     """
     if TutorialRun.objects.filter(worker=worker, assignment=assignment, passed=True).exists():
-        _qualify(worker)
+        _give_qualification(worker)
 
 
-def _qualify(worker: Worker) -> None:
+def _give_qualification(worker: Worker) -> None:
     Qualification.objects.update_or_create(
         worker=worker, name="tutorial", defaults={"wanted": True, "wanted_at": clock.now()}
     )
@@ -471,6 +486,6 @@ def _next_key(purpose: Purpose, kind: str) -> str:
 def release_promise(run: TutorialRun, why: str) -> None:
     """Release the promise of an attempt."""
     if run.promised > 0 and run.track is not None:
-        release(run.track, run.purpose, key=_next_key(run.purpose, "release"), why=why)
+        release_money(run.track, run.purpose, key=_next_key(run.purpose, "release"), why=why)
         run.promised = Decimal(0)
         run.save(update_fields=["promised"])

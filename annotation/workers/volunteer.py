@@ -6,12 +6,12 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 
-from annotation.workers.intake import takes_volunteers
+from annotation.workers.intake import volunteer_policy
 from annotation.workers.models import Application, Intake
 from kbpo import clock
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import write_audit_entry
 from kbpo.accounts.limits import Limit
-from kbpo.accounts.models import FULL, Audit, User, has_room
+from kbpo.accounts.models import FULL, Audit, User, can_one_more_wait
 from kbpo.accounts.notices import notify
 
 SIGN_UPS = Limit("volunteer", 10, 3600)
@@ -40,7 +40,7 @@ def open_applications() -> QuerySet[Application]:
     return Application.objects.filter(admitted=None, user__is_active=True)
 
 
-def request_of(user: User) -> Application | None:
+def application_of_user(user: User) -> Application | None:
     """Return the open or declined application of a user; None for annotators."""
     if user.is_annotator:
         return None
@@ -49,12 +49,14 @@ def request_of(user: User) -> Application | None:
 
 def check_sign_up(address: str, network: str) -> None:
     """Raise CannotVolunteer if nobody at this address and network may sign up now."""
-    mode = takes_volunteers()
+    mode = volunteer_policy()
     if mode == Intake.Volunteers.CLOSED:
         raise CannotVolunteer(CLOSED)
     if not SIGN_UPS.count(address):
         raise CannotVolunteer(TOO_MANY, SIGN_UPS.wait(address))
-    if mode == Intake.Volunteers.QUEUE and not has_room(open_applications(), network, "made_at"):
+    if mode == Intake.Volunteers.QUEUE and not can_one_more_wait(
+        open_applications(), network, "made_at"
+    ):
         raise CannotVolunteer(FULL)
 
 
@@ -63,14 +65,14 @@ def apply_as_volunteer(user: User, why: str = "", network: str = "") -> Applicat
     """Store an application and return it; it is accepted at once if the service is open to all."""
     if user.is_annotator:
         raise CannotVolunteer("You are an annotator already.")
-    mode = takes_volunteers()
+    mode = volunteer_policy()
     if mode == Intake.Volunteers.CLOSED:
         raise CannotVolunteer(CLOSED)
     row, _ = Application.objects.get_or_create(
         user=user, defaults={"why": why.replace("\x00", "").strip()[:1000], "network": network}
     )
     if mode == Intake.Volunteers.OPEN and row.admitted is None:
-        _admit(row, None)
+        _admit_volunteer(row, None)
     return row
 
 
@@ -82,11 +84,11 @@ def decide_application(pk: int, who: User, *, admit: bool, why: str = "") -> App
     if row is None:
         return None
     if admit:
-        _admit(row, who)
+        _admit_volunteer(row, who)
     else:
-        _answer(row, who, admitted=False)
+        _store_and_mail_decision(row, who, admitted=False)
     after = "admitted" if admit else "declined"
-    note("volunteer", f"user:{row.user_id}", who=who, why=why, after=after)
+    write_audit_entry("volunteer", f"user:{row.user_id}", who=who, why=why, after=after)
     page = f"{settings.SITE_URL.rstrip('/')}/annotate/" if admit else ""
     paragraphs = [ADMITTED if admit else TURNED_AWAY, why, page]
     subject = "You are admitted as an annotator" if admit else "Your request to judge"
@@ -102,12 +104,12 @@ def decline_reason(row: Application) -> str:
     return log.values_list("why", flat=True).first() or ""
 
 
-def _admit(row: Application, who: User | None) -> None:
-    _answer(row, who, admitted=True)
+def _admit_volunteer(row: Application, who: User | None) -> None:
+    _store_and_mail_decision(row, who, admitted=True)
     row.user.is_annotator = row.user.is_volunteer = True
     row.user.save(update_fields=["is_annotator", "is_volunteer"])
 
 
-def _answer(row: Application, who: User | None, *, admitted: bool) -> None:
+def _store_and_mail_decision(row: Application, who: User | None, *, admitted: bool) -> None:
     row.admitted, row.answered_at, row.answered_by, row.network = admitted, clock.now(), who, ""
     row.save(update_fields=["admitted", "answered_at", "answered_by", "network"])

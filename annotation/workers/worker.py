@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
 from annotation.models import UNLISTED, Assignment, Worker, WorkerIdentity
-from annotation.platforms.registry import local_names, platform_of
+from annotation.platforms.registry import local_platform_names, platform_of
 from kbpo.accounts.models import Team, User
 from kbpo.prepared import Columns, Prepared
 from kbpo.tracks.models import Track
@@ -31,7 +31,7 @@ LETTERS = frozenset(string.ascii_lowercase)
 MOST = 26
 
 
-def handle_of(platform: str, external_id: str) -> str:
+def worker_handle(platform: str, external_id: str) -> str:
     """Return the keyed hash of a worker's id on a platform."""
     message = f"{platform}:{external_id}".encode()
     return hmac.new(settings.WORKER_KEY.encode(), message, hashlib.sha256).hexdigest()[:32]
@@ -40,7 +40,7 @@ def handle_of(platform: str, external_id: str) -> str:
 @transaction.atomic
 def worker_on_platform(platform: str, external_id: str) -> Worker:
     """Return the worker with this id on a platform; created if new."""
-    handle = handle_of(platform, external_id)
+    handle = worker_handle(platform, external_id)
     worker, _ = Worker.objects.get_or_create(handle=handle, defaults={"platform": platform})
     WorkerIdentity.objects.get_or_create(worker=worker, defaults={"external_id": external_id})
     return worker
@@ -55,7 +55,7 @@ def worker_of(user: User, platform: str = "pool") -> Worker:
         worker = WORKER.row(of_worker)
         worker.unread = unread  # type: ignore[attr-defined]
         return worker
-    handle = handle_of(platform, str(user.pk))
+    handle = worker_handle(platform, str(user.pk))
     with transaction.atomic():
         worker, _ = Worker.objects.get_or_create(
             handle=handle, defaults={"platform": platform, "user": user}
@@ -72,7 +72,7 @@ def has_sent_in(worker: Worker, assignment: str = "") -> bool:
     return (listed.filter(external_id=assignment) if assignment else listed).exists()
 
 
-def belongs_to_worker(assignment: str = "") -> Q:
+def belongs_to_worker_filter(assignment: str = "") -> Q:
     """Return the condition that a consent or a tutorial belongs to a worker.
 
     In a marketplace's frame anybody can write any id into an address. So what was done while
@@ -89,7 +89,7 @@ def is_reachable(worker: Worker) -> bool:
     """Return whether a message can reach a worker: on their page, or through a marketplace.
     Marketplaces deliver messages only to people who have submitted something.
     """
-    if worker.platform in local_names():
+    if worker.platform in local_platform_names():
         return worker.user_id is not None
     if not platform_of(worker.platform).capabilities.messages:
         return False
@@ -98,19 +98,19 @@ def is_reachable(worker: Worker) -> bool:
     return not only_drafted and WorkerIdentity.objects.filter(worker=worker).exists()
 
 
-def has_judged(track: Track, team: Team) -> bool:
+def has_team_judged(track: Track, team: Team) -> bool:
     """Return whether a member of a team has answered a question of a track."""
     return Assignment.objects.filter(
         worker__user__memberships__team=team, hit__questions__track=track, raw__isnull=False
     ).exists()
 
 
-def keys_of(worker: Worker | None) -> str:
+def keyboard_settings_json(worker: Worker | None) -> str:
     """Return the keyboard settings as JSON for the page."""
     return json.dumps(worker.keys if worker is not None else {})
 
 
-def set_keys(worker: Worker, said: str) -> bool:
+def store_keyboard_settings(worker: Worker, said: str) -> bool:
     """Store these keyboard settings and return whether they are valid: no key may have two
     meanings.
     """
@@ -118,14 +118,14 @@ def set_keys(worker: Worker, said: str) -> bool:
         wanted = json.loads(said)
     except (ValueError, RecursionError):
         return False
-    if not _is_valid(wanted):
+    if not _are_keys_valid(wanted):
         return False
     worker.keys = {"off": wanted["off"], "keys": wanted["keys"]}
     worker.save(update_fields=["keys"])
     return True
 
 
-def _is_valid(wanted: Any) -> bool:
+def _are_keys_valid(wanted: Any) -> bool:
     if not isinstance(wanted, dict) or not isinstance(wanted.get("off"), bool):
         return False
     changed = wanted.get("keys")

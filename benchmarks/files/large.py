@@ -16,8 +16,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from formats.schema import shipped_schema
-from rehearsal.newspaper.files import DOCUMENTS, write
-from rehearsal.newspaper.knows import rows
+from rehearsal.newspaper.files import DOCUMENTS, write_files
+from rehearsal.newspaper.knows import read_rows
 
 RELATIONS_A_DOCUMENT = 800
 STRINGS = ("TITLE", "DATE")
@@ -25,7 +25,9 @@ STRINGS = ("TITLE", "DATE")
 Mention = dict[str, str]
 
 
-def large(directory: Path, relations: int, *, documents: int | None = None, seed: int = 1) -> Path:
+def write_large_file(
+    directory: Path, relations: int, *, documents: int | None = None, seed: int = 1
+) -> Path:
     """Write the knowledge base with exactly so many relations, none twice, next to its corpus.
 
     The corpus repeats the newspaper's documents under new ids, and its entities under new names.
@@ -39,15 +41,15 @@ def large(directory: Path, relations: int, *, documents: int | None = None, seed
     path = directory / f"large_{relations}.kb.tsv"
     unfinished = path.with_suffix(".part")
     with TemporaryDirectory() as folder:
-        write(Path(folder))
+        write_files(Path(folder))
         corpus = [
             json.loads(line)
             for line in (Path(folder) / "corpus.jsonl").read_text("utf-8").splitlines()
         ]
         mentions: dict[str, list[Mention]] = defaultdict(list)
-        for row in rows(Path(folder) / "mentions.tsv"):
+        for row in read_rows(Path(folder) / "mentions.tsv"):
             mentions[row["doc_id"]].append(row)
-    pairs = {document: _pairs(mentions[document]) for document in mentions}
+    pairs = {document: _allowed_relations(mentions[document]) for document in mentions}
     left, typed = relations, set[str]()
     with (
         (directory / "corpus.jsonl").open("w", encoding="utf-8", newline="\n") as texts,
@@ -59,7 +61,7 @@ def large(directory: Path, relations: int, *, documents: int | None = None, seed
             document = corpus[place]["id"]
             name = f"{document}_{copy}"
             texts.write(json.dumps(corpus[place] | {"id": name}, ensure_ascii=False) + "\n")
-            file.writelines(_entities(mentions[document], name, copy, typed))
+            file.writelines(_entity_lines(mentions[document], name, copy, typed))
             # A third more than its share, while it lasts: short documents cannot hold theirs.
             share = min(left, -(-4 * left // (3 * (wanted - number))))
             take = min(share, len(pairs[document]))
@@ -67,14 +69,15 @@ def large(directory: Path, relations: int, *, documents: int | None = None, seed
             for index in np.sort(rng.choice(len(pairs[document]), size=take, replace=False)):
                 subject, predicate, object_ = pairs[document][index]
                 target = (
-                    _quote(object_["gloss"])
+                    _quoted(object_["gloss"])
                     if object_["type"] in STRINGS
-                    else _entity(object_, copy)
+                    else _entity_name(object_, copy)
                 )
-                provenance = f"{_place(name, subject)},{_place(name, object_)}"
+                provenance = f"{_place_text(name, subject)},{_place_text(name, object_)}"
                 confidence = rng.integers(1, 100) / 100
                 file.write(
-                    f"{_entity(subject, copy)}\t{predicate}\t{target}\t{provenance}\t{confidence}\n"
+                    f"{_entity_name(subject, copy)}\t{predicate}\t{target}\t{provenance}"
+                    f"\t{confidence}\n"
                 )
     if left:
         raise ValueError(
@@ -85,26 +88,28 @@ def large(directory: Path, relations: int, *, documents: int | None = None, seed
     return path
 
 
-def _entities(mentions: list[Mention], document: str, copy: int, typed: set[str]) -> Iterator[str]:
+def _entity_lines(
+    mentions: list[Mention], document: str, copy: int, typed: set[str]
+) -> Iterator[str]:
     """Return the lines of a document's entities; `typed` are the entities whose types were written
     already.
     """
     for mention in mentions:
         if mention["type"] in STRINGS:
             continue
-        name = _entity(mention, copy)
+        name = _entity_name(mention, copy)
         if name not in typed:
             typed.add(name)
             yield f"{name}\ttype\t{mention['type']}\n"
             if mention["link"]:
-                yield f"{name}\tlink\t{_quote(mention['link'])}\n"
-        where = f"{_quote(mention['gloss'])}\t{_place(document, mention)}\n"
+                yield f"{name}\tlink\t{_quoted(mention['link'])}\n"
+        where = f"{_quoted(mention['gloss'])}\t{_place_text(document, mention)}\n"
         yield f"{name}\tmention\t{where}"
         if mention["begin"] == mention["canonical_begin"]:
             yield f"{name}\tcanonical_mention\t{where}"
 
 
-def _pairs(mentions: list[Mention]) -> list[tuple[Mention, str, Mention]]:
+def _allowed_relations(mentions: list[Mention]) -> list[tuple[Mention, str, Mention]]:
     """Return all relations that the schema allows between mentions of different entities."""
     allowed = defaultdict(list)
     for predicate in shipped_schema("tac_kbp").predicates.values():
@@ -119,16 +124,16 @@ def _pairs(mentions: list[Mention]) -> list[tuple[Mention, str, Mention]]:
     ]
 
 
-def _entity(mention: Mention, copy: int) -> str:
+def _entity_name(mention: Mention, copy: int) -> str:
     """Return the name of an entity; an entity with a link may be in several documents of a copy."""
     return f":E{copy}_{mention['link'] or mention['doc_id'] + '_' + mention['entity']}"
 
 
-def _place(document: str, mention: Mention) -> str:
+def _place_text(document: str, mention: Mention) -> str:
     return f"{document}:{mention['begin']}-{int(mention['end']) - 1}"  # inclusive at both ends
 
 
-def _quote(text: str) -> str:
+def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
@@ -143,7 +148,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     try:
-        path = large(
+        path = write_large_file(
             options.directory, options.relations, documents=options.documents, seed=options.seed
         )
     except ValueError as problem:

@@ -107,43 +107,43 @@ class Client:
 
     def tracks(self) -> Table:
         """Return all tracks."""
-        return self._table(self._get("tracks/")["tracks"])
+        return self._as_table(self._get_json("tracks/")["tracks"])
 
     def track(self, slug: str) -> Json:
         """Return a track with its corpus and the links to its documents."""
-        return self._get(f"tracks/{slug}/")
+        return self._get_json(f"tracks/{slug}/")
 
     def schema(self, slug: str) -> Json:
         """Return the schema of a track's corpus."""
-        return self._get(f"tracks/{slug}/schema/")
+        return self._get_json(f"tracks/{slug}/schema/")
 
     def board(self, slug: str, **switches: str) -> Json:
         """Return the leaderboard; `distribution`, `criterion`, `population` and `sort` select
         another view.
         """
-        return self._get(f"tracks/{slug}/board/", **switches)
+        return self._get_json(f"tracks/{slug}/board/", **switches)
 
     def scores(self, slug: str, **switches: str) -> Table:
         """Return the systems of a leaderboard with their figures, one row each."""
-        return self._table(self.board(slug, **switches)["systems"])
+        return self._as_table(self.board(slug, **switches)["systems"])
 
     def compare(self, slug: str, a: int, b: int, **switches: str) -> Json:
         """Return the differences between two systems of a board with intervals, by relation, and
         their overlap. `evaluation` selects an earlier state.
         """
-        return self._get(f"tracks/{slug}/compare/", a=a, b=b, **switches)
+        return self._get_json(f"tracks/{slug}/compare/", a=a, b=b, **switches)
 
     def submissions(self, **switches: Any) -> Table:
         """Return the runs of your teams, the latest first, filtered by `track` and `status`."""
-        return self._table(self._pages("submissions/", of="submissions", **switches))
+        return self._as_table(self._numbered_pages("submissions/", of="submissions", **switches))
 
     def submission(self, number: int) -> Json:
         """Return a submission: its status, plan and scores."""
-        return self._get(f"submissions/{number}/")
+        return self._get_json(f"submissions/{number}/")
 
     def problems(self, number: int) -> Table:
         """Return the problems in the file of a submission."""
-        return self._table(self._pages(f"submissions/{number}/problems/"))
+        return self._as_table(self._numbered_pages(f"submissions/{number}/problems/"))
 
     def predictions(self, number: int, **filters: str) -> Iterator[Json]:
         """Yield a submission's predictions, each with the judgments that you may see.
@@ -159,7 +159,7 @@ class Client:
         """Return the judged predictions of a submission, filtered by `verdict` and the filters of
         `predictions`.
         """
-        return self._table(self.predictions(number, verdict=verdict, **filters))
+        return self._as_table(self.predictions(number, verdict=verdict, **filters))
 
     def errors(self, number: int, **filters: str) -> Table:
         """Return the judged predictions that are wrong, in whole or in a part; if people rate, all
@@ -174,13 +174,13 @@ class Client:
     def dispute(self, number: int, prediction: int, note: str) -> Json:
         """Dispute the judgment of one of your predictions: an expert judges it blind."""
         address = f"submissions/{number}/predictions/{prediction}/dispute/"
-        return cast(Json, self._send("POST", address, json={"note": note}).json())
+        return cast(Json, self._send_with_retries("POST", address, json={"note": note}).json())
 
     def slices(self, number: int) -> Table:
         """Return the scores of a submission by slice: by relation, by class of entity,
         and so on.
         """
-        return self._table(self._get(f"submissions/{number}/slices/")["slices"])
+        return self._as_table(self._get_json(f"submissions/{number}/slices/")["slices"])
 
     def metrics(self, slug: str, figure: str = "worth", criterion: str = "") -> Table:
         """Return the worth of the metrics and judges of a track, all together first. `figure`
@@ -188,7 +188,9 @@ class Client:
         criterion.
         """
         chosen = {"criterion": criterion} if criterion else {}
-        return self._table(self._pages(f"tracks/{slug}/metrics/", figure=figure, **chosen))
+        return self._as_table(
+            self._numbered_pages(f"tracks/{slug}/metrics/", figure=figure, **chosen)
+        )
 
     def missed(self, number: int, *, who: str = "missed", **filters: str) -> Table:
         """Return the true facts of fully read documents that a submission does not predict: those
@@ -196,7 +198,9 @@ class Client:
         `relation`, `entity`, `q`, `document`, `sort`.
         """
         chosen = {name: value for name, value in filters.items() if value}
-        return self._table(self._pages(f"submissions/{number}/missed/", who=who, **chosen))
+        return self._as_table(
+            self._numbered_pages(f"submissions/{number}/missed/", who=who, **chosen)
+        )
 
     def submit(
         self,
@@ -227,7 +231,7 @@ class Client:
         with path.open("rb") as file:
             key = _idempotency_key(file, *fields.values(), *flags.values())
             file.seek(0)
-            answer = self._send(
+            answer = self._send_with_retries(
                 "POST",
                 "submissions/",
                 data=fields | {flag: str(is_set).lower() for flag, is_set in flags.items()},
@@ -241,7 +245,9 @@ class Client:
         """Change the given fields of a submission: `name`, `description`, `paper`, `code`,
         `private`, `anonymous`.
         """
-        return cast(Json, self._send("PATCH", f"submissions/{number}/", json=said).json())
+        return cast(
+            Json, self._send_with_retries("PATCH", f"submissions/{number}/", json=said).json()
+        )
 
     def publish(self, number: int) -> Json:
         """Make a private submission public. This cannot be undone."""
@@ -252,7 +258,7 @@ class Client:
         `development` (the number of judged development predictions). A price above `at_most`, as
         "12.50", is refused.
         """
-        answer = self._send("POST", f"submissions/{number}/confirm/", json=choices)
+        answer = self._send_with_retries("POST", f"submissions/{number}/confirm/", json=choices)
         return cast(Json, answer.json())
 
     def order(
@@ -269,32 +275,32 @@ class Client:
         """
         said = {"half_width": half_width, "order": order, "made_at": made_at, "at_most": at_most}
         choices = {name: value for name, value in said.items() if value is not None}
-        answer = self._send("POST", f"submissions/{number}/order/", json=choices)
+        answer = self._send_with_retries("POST", f"submissions/{number}/order/", json=choices)
         return cast(Json, answer.json())
 
     def withdraw(self, number: int) -> Json:
         """Withdraw a submission. Existing judgments are kept and paid."""
-        return cast(Json, self._send("POST", f"submissions/{number}/withdraw/").json())
+        return cast(Json, self._send_with_retries("POST", f"submissions/{number}/withdraw/").json())
 
     def retry(self, number: int) -> Json:
         """Retry a failed submission."""
-        return cast(Json, self._send("POST", f"submissions/{number}/retry/").json())
+        return cast(Json, self._send_with_retries("POST", f"submissions/{number}/retry/").json())
 
     def delete(self, number: int) -> None:
         """Delete a refused upload or a discarded draft with its file. Runs are
         withdrawn instead.
         """
-        self._send("DELETE", f"submissions/{number}/")
+        self._send_with_retries("DELETE", f"submissions/{number}/")
 
     def judges(self, track: str) -> list[Json]:
         """Return the metrics and judges of a track, each with the number of its scores."""
-        return list(self._get(f"tracks/{track}/judges/")["judges"])
+        return list(self._get_json(f"tracks/{track}/judges/")["judges"])
 
     def unscored(self, track: str, judge: Json, *, after: int = 0, limit: int = 100) -> Json:
         """Return the items that a judge (its name, version and prompt) has not scored: `results`,
         and the `count` of all. For admins.
         """
-        return self._get(f"tracks/{track}/unscored/", **judge, after=after, limit=limit)
+        return self._get_json(f"tracks/{track}/unscored/", **judge, after=after, limit=limit)
 
     def bring_scores(
         self, track: str, judge: Json, scores: list[Json], *, not_tuned: bool = False
@@ -303,7 +309,7 @@ class Client:
         that the judge was not tuned on judgments of the track.
         """
         body = {**judge, "scores": scores, "not_tuned": not_tuned}
-        answer = self._send("POST", f"tracks/{track}/scores/", json=body)
+        answer = self._send_with_retries("POST", f"tracks/{track}/scores/", json=body)
         return cast(Json, answer.json())
 
     def import_scores(
@@ -314,7 +320,7 @@ class Client:
         """
         path, judge = Path(path), {**judge, "not_tuned": not_tuned}
         with path.open("rb") as file:
-            answer = self._send(
+            answer = self._send_with_retries(
                 "POST", f"tracks/{track}/judges/", data=judge, files={"file": (path.name, file)}
             )
         return cast(Json, answer.json())
@@ -363,19 +369,19 @@ class Client:
         """Write the documents of a track's corpus to a file; all or nothing. `what` may be
         "mentions" for the types of its mentions; `tell` is called with the size of each block.
         """
-        return self._save(f"tracks/{slug}/{what}/", Path(path), tell)
+        return self._download_to_file(f"tracks/{slug}/{what}/", Path(path), tell)
 
     def releases(self, slug: str) -> list[Json]:
         """Return the releases of a track, the latest first, each with its SHA-256."""
-        return list(self._get(f"tracks/{slug}/releases/")["releases"])
+        return list(self._get_json(f"tracks/{slug}/releases/")["releases"])
 
     def download_release(
         self, release: Json, path: str | Path, *, tell: Callable[[int], None] | None = None
     ) -> Path:
         """Write the file of a release; all or nothing. Raises Refused if its SHA-256 differs."""
-        return self._save(release["link"], Path(path), tell, wanted=release["digest"])
+        return self._download_to_file(release["link"], Path(path), tell, wanted=release["digest"])
 
-    def _save(
+    def _download_to_file(
         self, url: str, path: Path, tell: Callable[[int], None] | None, *, wanted: str = ""
     ) -> Path:
         """Write the content of an address to a file. The file is unchanged if that fails or the
@@ -387,7 +393,7 @@ class Client:
             try:
                 with self._http.stream("GET", url) as answer:
                     if answer.status_code == 200:
-                        _checked_answer(answer)
+                        _check_is_from_service(answer)
                         with part.open("wb") as file:
                             for block in answer.iter_raw(BLOCK):
                                 file.write(block)
@@ -403,7 +409,7 @@ class Client:
                 part.unlink(missing_ok=True)
                 raise Unreachable(_failure_text(error, self._http.base_url)) from error
             if not self._wait_if_asked(answer, attempt):
-                raise _refusal(answer)
+                raise _refusal_exception(answer)
         if wanted and digest.hexdigest() != wanted:
             part.unlink()
             raise Refused(
@@ -412,7 +418,7 @@ class Client:
         part.replace(path)
         return path
 
-    def _table(self, records: Iterable[Json]) -> Table:
+    def _as_table(self, records: Iterable[Json]) -> Table:
         """Return records as a table. In a data frame each part of a nested value is a column, as
         `f1_value`.
         """
@@ -420,14 +426,16 @@ class Client:
             return list(records)
         return pandas.json_normalize(list(records), sep="_")
 
-    def _get(self, path: str, **parameters: Any) -> Json:
-        return cast(Json, self._send("GET", path, params=parameters).json())
+    def _get_json(self, path: str, **parameters: Any) -> Json:
+        return cast(Json, self._send_with_retries("GET", path, params=parameters).json())
 
-    def _pages(self, path: str, *, of: str = "results", **parameters: Any) -> Iterator[Json]:
+    def _numbered_pages(
+        self, path: str, *, of: str = "results", **parameters: Any
+    ) -> Iterator[Json]:
         """Yield the rows of all pages."""
         offset = 0
         while True:
-            page = self._get(path, limit=1000, offset=offset, **parameters)
+            page = self._get_json(path, limit=1000, offset=offset, **parameters)
             yield from page[of]
             offset += len(page[of])
             if not page[of] or offset >= page["count"]:
@@ -438,13 +446,13 @@ class Client:
         after = ""
         while True:
             asked = {"limit": 500, "after": after, **filters}
-            page = self._get(path, **{name: value for name, value in asked.items() if value})
+            page = self._get_json(path, **{name: value for name, value in asked.items() if value})
             yield from page["results"]
             if not page["next"]:
                 return
             after = parse_qs(urlsplit(page["next"]).query)["after"][0]
 
-    def _send(self, method: str, path: str, **options: Any) -> httpx.Response:
+    def _send_with_retries(self, method: str, path: str, **options: Any) -> httpx.Response:
         """Return the response. Requests that the service asks to repeat later are repeated a few
         times.
         """
@@ -454,10 +462,10 @@ class Client:
             except httpx.HTTPError as error:
                 raise Unreachable(_failure_text(error, self._http.base_url)) from error
             if answer.is_success:
-                return _checked_answer(answer)
+                return _check_is_from_service(answer)
             if "files" in options or not self._wait_if_asked(answer, attempt):
                 break
-        raise _refusal(answer)
+        raise _refusal_exception(answer)
 
     def _wait_if_asked(self, answer: httpx.Response, attempt: int) -> bool:
         """Wait if the service asked to repeat the request soon, and return whether it did."""
@@ -468,7 +476,7 @@ class Client:
         if seconds > LONGEST_WAIT or attempt == MOST_WAITS:
             return False
         if self._tell_wait is not None:
-            self._tell_wait(_retry_text(_refusal(answer), seconds))
+            self._tell_wait(_retry_text(_refusal_exception(answer), seconds))
         time.sleep(seconds)
         return True
 
@@ -478,7 +486,7 @@ def _retry_text(trouble: Exception, seconds: float) -> str:
     return f"{trouble} It is asked again in {seconds:.0f} s."
 
 
-def _checked_answer(answer: httpx.Response) -> httpx.Response:
+def _check_is_from_service(answer: httpx.Response) -> httpx.Response:
     """Return the response. Raises Unreachable if it is not from this service."""
     if answer.headers.get("Content-Type", "").startswith("text/"):  # ours is JSON
         host = answer.url.host
@@ -486,7 +494,7 @@ def _checked_answer(answer: httpx.Response) -> httpx.Response:
     return answer
 
 
-def _refusal(answer: httpx.Response) -> Exception:
+def _refusal_exception(answer: httpx.Response) -> Exception:
     """Return the exception for a refusal, by the service or by a proxy."""
     if answer.has_redirect_location:
         there = answer.url.join(answer.headers["Location"])
@@ -495,10 +503,10 @@ def _refusal(answer: httpx.Response) -> Exception:
         refusal = answer.json()
         return Refused(str(refusal["detail"]), str(refusal["error"]), answer.status_code)
     except (ValueError, KeyError, TypeError):
-        return _proxy_refusal(answer)
+        return _proxy_refusal_exception(answer)
 
 
-def _proxy_refusal(answer: httpx.Response) -> Exception:
+def _proxy_refusal_exception(answer: httpx.Response) -> Exception:
     """Return the exception for a refusal that is not from the service but from a proxy
     before it.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 
-def run() -> None:
+def run_command_line() -> None:
     """Run the command line."""
     try:
         from kbpo_client.commands import main

@@ -13,7 +13,7 @@ UNDER_WAY = {"received", "read", "confirmed", "judging"}
 """Statuses in which a submission waits for the service, or for annotators"""
 
 
-def percent(figure: Json | None) -> str:
+def percent_with_interval(figure: Json | None) -> str:
     """Return a figure with its 80 % interval, as “41.2 (38.9–43.6)”, in whole per cents if it rests
     on few judgments; “41.2 (all judged)” if everything is judged, a dash without a figure.
     """
@@ -81,7 +81,7 @@ def summary_lines(submission: Json, board: Json | None, *, with_next: bool = Tru
         ranked = [row for row in systems.values() if rank_text(row) and row["role"] != "reference"]
         yield _rank_sentence(submission, system, len(ranked))
     if with_next:
-        yield from _next_lines(submission)
+        yield from _next_command_lines(submission)
 
 
 def _figure_lines(figures: list[tuple[str, Json | None]], n_labels: int) -> Iterator[str]:
@@ -90,7 +90,7 @@ def _figure_lines(figures: list[tuple[str, Json | None]], n_labels: int) -> Iter
         yield f"By {n_labels:,} judgments, each figure with its 80 % interval:"
     widest = max((len(label) for label, _ in figures), default=0)
     for label, figure in figures:
-        line, note = percent(figure), (figure or {}).get("note", "")
+        line, note = percent_with_interval(figure), (figure or {}).get("note", "")
         if line == "–" and note:
             line = f"{line}  {note}"
         yield f"  {label:{widest}}  {line}"
@@ -128,7 +128,7 @@ def _rank_sentence(submission: Json, system: Json | None, n_ranked: int) -> str:
     return f"It has no rank on the board of {submission['track']}."
 
 
-def _next_lines(submission: Json) -> Iterator[str]:
+def _next_command_lines(submission: Json) -> Iterator[str]:
     """Yield the commands that the owner of a submission can run now."""
     number, track, status = submission["id"], submission["track"], submission["status"]
     if not submission.get("own", True):
@@ -154,10 +154,10 @@ def _next_lines(submission: Json) -> Iterator[str]:
     elif status == "failed":
         yield f"Next: `kbpo retry {number}` tries it again."
     elif status == "scored":
-        yield from _next_lines_when_scored(submission)
+        yield from _next_command_lines_when_scored(submission)
 
 
-def _next_lines_when_scored(submission: Json) -> Iterator[str]:
+def _next_command_lines_when_scored(submission: Json) -> Iterator[str]:
     number, track = submission["id"], submission["track"]
     yield f"Next: `kbpo errors {number}` lists its judgments, `kbpo scores {track}` is the board."
     if submission["private"]:
@@ -172,10 +172,10 @@ def _next_lines_when_scored(submission: Json) -> Iterator[str]:
     yield f"`kbpo status {number} --long` has every figure of it."
 
 
-def full_report(submission: Json) -> Iterator[str]:
+def full_report_lines(submission: Json) -> Iterator[str]:
     """Yield every figure of a submission, by criterion and distribution."""
     scores = [score for score in submission["scores"] if score["method"] == "centred"]
     widest = max((len(score["quantity"]) for score in scores), default=0)
     for score in scores:
         view = f"{score['criterion']}, {score['distribution']}"
-        yield f"  {score['quantity']:{widest}} {percent(score):24} {view}"
+        yield f"  {score['quantity']:{widest}} {percent_with_interval(score):24} {view}"

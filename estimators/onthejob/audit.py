@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from estimators import checks
 from estimators.checks import FloatArray
 from estimators.estimate import Estimate
-from estimators.horvitz_thompson import anticipated_variance, centred
+from estimators.horvitz_thompson import anticipated_variance, centred_difference_estimate
 
 
 def audit_probability(expected: ArrayLike, *, share: float, multiplier: float) -> FloatArray:
@@ -40,9 +40,9 @@ def audit_probability(expected: ArrayLike, *, share: float, multiplier: float) -
     >>> audit_probability([0.5, 0.8, 1.0], share=0.1, multiplier=0.5).round(6).tolist()
     [0.25, 0.2, 0.1]
     """
-    p = checks.probabilities("expected", expected)
-    least = float(checks.positive_probabilities("share", share))
-    factor = float(checks.non_negative("multiplier", multiplier))
+    p = checks.check_probabilities("expected", expected)
+    least = float(checks.check_positive_probabilities("share", share))
+    factor = float(checks.check_non_negative("multiplier", multiplier))
     return np.maximum(least, np.minimum(1.0, factor * np.sqrt(p * (1 - p))))
 
 
@@ -50,8 +50,8 @@ def stream_accuracy(pi: ArrayLike, right: ArrayLike, expected: ArrayLike) -> Est
     """Return the mean accuracy of all inputs of a stream.
 
     ``mean p̂ + Σ_S (f − p̂)/π / Σ_S 1/π`` over the audited inputs S:
-    :func:`estimators.horvitz_thompson.centred` with the model's expectation as g. Its interval
-    is that of boards, ``confidence_interval(level, method="wilson")``.
+    :func:`estimators.horvitz_thompson.centred_difference_estimate` with the model's expectation as
+    g. Its interval is that of boards, ``confidence_interval(level, method="wilson")``.
 
     Parameters
     ----------
@@ -74,8 +74,8 @@ def stream_accuracy(pi: ArrayLike, right: ArrayLike, expected: ArrayLike) -> Est
     >>> estimate.value, estimate.n
     (0.5, 2)
     """
-    f, g = checks.labels("right", right), checks.probabilities("expected", expected)
-    chance = checks.positive_probabilities("pi", pi)
+    f, g = checks.check_labels("right", right), checks.check_probabilities("expected", expected)
+    chance = checks.check_positive_probabilities("pi", pi)
     if not f.shape == g.shape == chance.shape or f.ndim != 1 or not f.size:
         raise ValueError(
             "pi, right and expected must be of one length, at least 1;"
@@ -84,7 +84,7 @@ def stream_accuracy(pi: ArrayLike, right: ArrayLike, expected: ArrayLike) -> Est
     audited = ~np.isnan(f)
     weight = np.full(f.size, 1 / f.size)
     anticipated = anticipated_variance(weight, chance, g, f[audited], g[audited])
-    return centred(
+    return centred_difference_estimate(
         weight[audited],
         chance[audited],
         f[audited],

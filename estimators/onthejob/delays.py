@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
-from estimators.checks import FloatArray, non_negative
+from estimators.checks import FloatArray, check_non_negative
 
 
 class Delays:
@@ -67,7 +67,7 @@ class Empirical(Delays):
 
     def __init__(self, delays: ArrayLike) -> None:
         super().__init__()
-        self._sorted = np.sort(non_negative("delays", delays))
+        self._sorted = np.sort(check_non_negative("delays", delays))
         if not self._sorted.size:
             raise ValueError("delays must hold at least one delay; got none")
         self.mean = float(self._sorted.mean())
@@ -110,7 +110,7 @@ class ShiftedLogNormal(Delays):
         """Return the distribution with the mean and variance of recorded delays, shifted by nine
         tenths of the shortest one.
         """
-        values = non_negative("delays", delays)
+        values = check_non_negative("delays", delays)
         shift = 0.9 * float(values.min())
         mean, variance = float(values.mean()) - shift, float(values.var())
         if mean <= 0 or variance <= 0:
@@ -161,5 +161,5 @@ def delay_model(delays: ArrayLike, prior: Delays, *, least: int = 30) -> Delays:
     >>> delay_model([0.5, 0.7], prior) is prior, round(delay_model(np.arange(1, 31), prior).mean, 6)
     (True, 15.5)
     """
-    values = non_negative("delays", delays)
+    values = check_non_negative("delays", delays)
     return prior if values.size < least else ShiftedLogNormal.fit(values)

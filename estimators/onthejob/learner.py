@@ -20,7 +20,7 @@ CALIBRATED_ON = 200  # newest inputs that the temperature is fitted to
 TEMPERATURES = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0)
 
 
-def padded(rows: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
+def pad_rows(rows: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
     """Return matrices of different heights as one batch with zeros at the end, and their heights.
 
     Parameters
@@ -36,7 +36,7 @@ def padded(rows: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
     Examples
     --------
     >>> import numpy as np
-    >>> batch, lengths = padded([np.ones((1, 2)), np.ones((2, 2))])
+    >>> batch, lengths = pad_rows([np.ones((1, 2)), np.ones((2, 2))])
     >>> batch[0].tolist(), lengths.tolist()
     ([[1.0, 1.0], [0.0, 0.0]], [1, 2])
     """
@@ -108,10 +108,10 @@ class Learner:
 
     def scores(self, features: sparse.csr_array) -> tuple[FloatArray, FloatArray]:
         """Return unary (n, K) and transition (K, K) scores, divided by the temperature."""
-        unary = self._unary(features) / self.temperature
+        unary = self._unary_scores(features) / self.temperature
         return unary, self.steps[: len(self.steps) - 2] / self.temperature
 
-    def _unary(self, features: sparse.csr_array) -> FloatArray:
+    def _unary_scores(self, features: sparse.csr_array) -> FloatArray:
         unary: FloatArray = features @ self.weights
         unary[0] += self.steps[-2]
         unary[-1] += self.steps[-1]
@@ -122,13 +122,13 @@ class Learner:
         if not log_likelihood.any():
             return  # without an answer the gradient is 0
         self._inputs.append((features, log_likelihood))
-        self._predicted.append(self._unary(features))
+        self._predicted.append(self._unary_scores(features))
         n = len(self._inputs)
         refit = n in {25 * 2**k for k in range(20)}
         for _ in range(8 if refit else int(n % self.every == 0)):
             first = 0 if refit else max(n - NEWEST, 0)
             for begin in range(first, n, 8):
-                self._step(self._inputs[begin : begin + 8])
+                self._gradient_step(self._inputs[begin : begin + 8])
         if self.calibrated and n >= 20 and n % 10 == 0:
             self._fit_temperature()
 
@@ -140,8 +140,8 @@ class Learner:
         The gradient is one array (rows of features, K) with respect to the unary scores, and one
         (K + 2, K) with respect to transition, start and end scores.
         """
-        batch, lengths = padded([self._unary(features) for features, _ in inputs])
-        evidence, _ = padded([log_likelihood for _, log_likelihood in inputs])
+        batch, lengths = pad_rows([self._unary_scores(features) for features, _ in inputs])
+        evidence, _ = pad_rows([log_likelihood for _, log_likelihood in inputs])
         transition = self.steps[:-2]
         if self.objective == "map":
             for b, n in enumerate(lengths):
@@ -165,7 +165,7 @@ class Learner:
         stacked = sparse.vstack([features for features, _ in inputs], format="csr")
         return float((log_z_given - log_z).sum()), stacked, difference[inside], of_steps
 
-    def _step(self, inputs: Sequence[tuple[sparse.csr_array, FloatArray]]) -> None:
+    def _gradient_step(self, inputs: Sequence[tuple[sparse.csr_array, FloatArray]]) -> None:
         """Take one gradient step on some inputs, on the columns that occur in them."""
         _, stacked, of_unary, of_steps = self.gradient(inputs)
         columns, local = np.unique(stacked.indices, return_inverse=True)
@@ -183,13 +183,13 @@ class Learner:
 
     def _fit_temperature(self) -> None:
         newest = self._inputs[-CALIBRATED_ON:]
-        batch, lengths = padded(self._predicted[-CALIBRATED_ON:])
-        evidence, _ = padded([log_likelihood for _, log_likelihood in newest])
+        batch, lengths = pad_rows(self._predicted[-CALIBRATED_ON:])
+        evidence, _ = pad_rows([log_likelihood for _, log_likelihood in newest])
         transition = self.steps[:-2]
 
-        def fit(temperature: float) -> float:
+        def loss_at_temperature(temperature: float) -> float:
             scores, steps = batch / temperature, transition / temperature
             given = forward_backward(scores + evidence, steps, lengths)[0]
             return float((given - forward_backward(scores, steps, lengths)[0]).sum())
 
-        self.temperature = max(TEMPERATURES, key=fit)
+        self.temperature = max(TEMPERATURES, key=loss_at_temperature)

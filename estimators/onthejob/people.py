@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from estimators.checks import FloatArray
 
 
-def symmetric(n_labels: int, quality: float) -> FloatArray:
+def symmetric_response_table(n_labels: int, quality: float) -> FloatArray:
     """Return the response table of an annotator with the same accuracy for all labels.
 
     ``p(r | y) = q`` if r = y, else ``(1 − q)/(K − 1)``.
@@ -31,7 +31,7 @@ def symmetric(n_labels: int, quality: float) -> FloatArray:
 
     Examples
     --------
-    >>> symmetric(2, 0.75).tolist()
+    >>> symmetric_response_table(2, 0.75).tolist()
     [[0.75, 0.25], [0.25, 0.75]]
     """
     if n_labels < 2 or not 0 < quality < 1:
@@ -43,7 +43,7 @@ def symmetric(n_labels: int, quality: float) -> FloatArray:
     return table
 
 
-def value_of_answers(p: ArrayLike, table: ArrayLike, m: int) -> FloatArray:
+def expected_best_probability(p: ArrayLike, table: ArrayLike, m: int) -> FloatArray:
     """Return the expected probability of the best label after m more answers.
 
     ``Σ_a P(a) max_y p(y | a)`` over the multisets a of m responses.
@@ -65,18 +65,18 @@ def value_of_answers(p: ArrayLike, table: ArrayLike, m: int) -> FloatArray:
     Examples
     --------
     >>> table = [[0.75, 0.25], [0.25, 0.75]]
-    >>> [value_of_answers([[0.5, 0.5]], table, m).tolist() for m in (0, 1, 2)]
+    >>> [expected_best_probability([[0.5, 0.5]], table, m).tolist() for m in (0, 1, 2)]
     [[0.5], [0.75], [0.75]]
     """
     prior = np.asarray(p, dtype=np.float64)
-    counts, ways = _multisets(prior.shape[1], m)
+    counts, ways = _response_multisets(prior.shape[1], m)
     log_table = np.log(np.maximum(np.asarray(table, dtype=np.float64), 1e-12))
     likelihood = np.exp(counts @ log_table.T) * ways[:, None]
     return np.asarray((prior[:, None, :] * likelihood).max(axis=2).sum(axis=1))
 
 
 @cache
-def _multisets(n_labels: int, m: int) -> tuple[FloatArray, FloatArray]:
+def _response_multisets(n_labels: int, m: int) -> tuple[FloatArray, FloatArray]:
     """Return the counts of labels in each multiset of m responses, and the number of its
     permutations.
     """
@@ -121,7 +121,9 @@ class Quality:
     ) -> None:
         self.n_labels, self.strength, self.tied = n_labels, strength, tied
         # A row for each true label holds 10 answers; tied, the rows are added up before division.
-        self._anybody = 10.0 * symmetric(n_labels, quality) / (n_labels if tied else 1)
+        self._anybody = (
+            10.0 * symmetric_response_table(n_labels, quality) / (n_labels if tied else 1)
+        )
         self._workers: dict[int, FloatArray] = {}
 
     def update(self, worker: int, response: int, posterior: FloatArray) -> None:
@@ -134,15 +136,15 @@ class Quality:
 
     def table(self, worker: int | None = None) -> FloatArray:
         """Return p(response | label) (K, K) of a worker, or of anybody."""
-        anybody = self._mean(self._anybody)
+        anybody = self._mean_table(self._anybody)
         own = None if worker is None else self._workers.get(worker)
         if own is None:
             return anybody
         prior = self.strength * anybody / (self.n_labels if self.tied else 1)
-        return self._mean(own + prior)
+        return self._mean_table(own + prior)
 
-    def _mean(self, counts: FloatArray) -> FloatArray:
+    def _mean_table(self, counts: FloatArray) -> FloatArray:
         if self.tied:
-            return symmetric(self.n_labels, float(np.trace(counts) / counts.sum()))
+            return symmetric_response_table(self.n_labels, float(np.trace(counts) / counts.sum()))
         table: FloatArray = counts / counts.sum(axis=1, keepdims=True)
         return table

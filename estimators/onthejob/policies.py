@@ -59,15 +59,16 @@ class Rounds:
 
 
 class Vote(Rounds):
-    """Asks n people about every position at once, without a model. See :func:`majority` for the
-    labels.
+    """Asks n people about every position at once, without a model. See :func:`majority_responses`
+    for the labels.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from estimators.onthejob.people import symmetric
+    >>> from estimators.onthejob.people import symmetric_response_table
     >>> from estimators.onthejob.states import Belief
-    >>> state = State(Belief(np.zeros((1, 2)), np.zeros((2, 2)), [symmetric(2, 0.75)]))
+    >>> state = State(Belief(np.zeros((1, 2)), np.zeros((2, 2)),
+    ...     [symmetric_response_table(2, 0.75)]))
     >>> policy = Vote(1)
     >>> policy.next(state), policy.next(state.ask(0)) == WAIT
     (0, True)
@@ -88,9 +89,10 @@ class Online(Rounds):
     Examples
     --------
     >>> import numpy as np
-    >>> from estimators.onthejob.people import symmetric
+    >>> from estimators.onthejob.people import symmetric_response_table
     >>> from estimators.onthejob.states import Belief
-    >>> state = State(Belief(np.zeros((1, 2)), np.zeros((2, 2)), [symmetric(2, 0.75)]))
+    >>> state = State(Belief(np.zeros((1, 2)), np.zeros((2, 2)),
+    ...     [symmetric_response_table(2, 0.75)]))
     >>> Online().next(state) == RETURN
     True
     """
@@ -99,7 +101,9 @@ class Online(Rounds):
         return np.zeros(len(state.belief.unary), dtype=np.int64)
 
 
-def votes_needed(uncertainty: FloatArray, *, error: float = 0.3, limit: float = 0.02) -> IntArray:
+def min_votes_needed(
+    uncertainty: FloatArray, *, error: float = 0.3, limit: float = 0.02
+) -> IntArray:
     """Return the least number m of answers with ``u · error^m ≤ limit``.
 
     Parameters
@@ -119,7 +123,7 @@ def votes_needed(uncertainty: FloatArray, *, error: float = 0.3, limit: float = 
     Examples
     --------
     >>> import numpy as np
-    >>> votes_needed(np.array([0.5, 0.2, 0.05, 0.02])).tolist()
+    >>> min_votes_needed(np.array([0.5, 0.2, 0.05, 0.02])).tolist()
     [3, 2, 1, 0]
     """
     ratio = np.log(np.maximum(uncertainty, 1e-300) / limit) / math.log(1 / error)
@@ -127,22 +131,23 @@ def votes_needed(uncertainty: FloatArray, *, error: float = 0.3, limit: float = 
 
 
 class Threshold(Rounds):
-    """Asks about every position as often as :func:`votes_needed` returns, and checks again.
+    """Asks about every position as often as :func:`min_votes_needed` returns, and checks again.
 
     It never considers time or the price of a query.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from estimators.onthejob.people import symmetric
+    >>> from estimators.onthejob.people import symmetric_response_table
     >>> from estimators.onthejob.states import Belief
-    >>> state = State(Belief(np.zeros((1, 2)), np.zeros((2, 2)), [symmetric(2, 0.75)]))
+    >>> state = State(Belief(np.zeros((1, 2)), np.zeros((2, 2)),
+    ...     [symmetric_response_table(2, 0.75)]))
     >>> Threshold().plan(state).tolist()
     [3]
     """
 
     def plan(self, state: State) -> IntArray:
-        wanted = votes_needed(1 - state.posterior.nodes.max(axis=1))
+        wanted = min_votes_needed(1 - state.posterior.nodes.max(axis=1))
         free = [state.most - state.asked(i) for i in range(len(wanted))]
         return np.minimum(wanted, free)
 
@@ -167,9 +172,10 @@ class Lookahead(Rounds):
     --------
     >>> import numpy as np
     >>> from estimators.onthejob.delays import Empirical
-    >>> from estimators.onthejob.people import symmetric
+    >>> from estimators.onthejob.people import symmetric_response_table
     >>> from estimators.onthejob.states import Belief
-    >>> state = State(Belief(np.zeros((1, 2)), np.zeros((2, 2)), [symmetric(2, 0.75)]))
+    >>> state = State(Belief(np.zeros((1, 2)), np.zeros((2, 2)),
+    ...     [symmetric_response_table(2, 0.75)]))
     >>> Lookahead(Costs(0.01, 0.005), Empirical([1.0])).plan(state).tolist()
     [5]
     """
@@ -186,7 +192,7 @@ class Lookahead(Rounds):
         for i in state.posterior.uncertain:
             free = min(self.at_once, state.most - state.asked(i))
             net = [
-                state.belief.gain(state.answered, m)[i] / scale - m * self.costs.query
+                state.belief.expected_gain(state.answered, m)[i] / scale - m * self.costs.query
                 for m in range(free + 1)
             ]
             if len(nodes) == 1:  # one position: its number of queries decides the delay as well
@@ -213,9 +219,10 @@ class Optimal(Rounds):
     Examples
     --------
     >>> import numpy as np
-    >>> from estimators.onthejob.people import symmetric
+    >>> from estimators.onthejob.people import symmetric_response_table
     >>> from estimators.onthejob.states import Belief
-    >>> state = State(Belief(np.zeros((1, 2)), np.zeros((2, 2)), [symmetric(2, 0.75)]), most=7)
+    >>> state = State(Belief(np.zeros((1, 2)), np.zeros((2, 2)),
+    ...     [symmetric_response_table(2, 0.75)]), most=7)
     >>> Optimal(Costs(0.01, 0.005), 1.0).plan(state).tolist()
     [3]
     """
@@ -252,7 +259,9 @@ class Optimal(Rounds):
         return np.array([int(np.argmax(self.values(state)))])
 
 
-def majority(answered: tuple[tuple[int, int, int], ...], n: int, n_labels: int) -> IntArray:
+def majority_responses(
+    answered: tuple[tuple[int, int, int], ...], n: int, n_labels: int
+) -> IntArray:
     """Return the most frequent response at each position; the lowest label wins ties.
 
     Parameters
@@ -271,7 +280,7 @@ def majority(answered: tuple[tuple[int, int, int], ...], n: int, n_labels: int) 
 
     Examples
     --------
-    >>> majority(((0, 1, 0), (0, 1, 0), (0, 0, 0), (1, 0, 0), (1, 2, 0)), 2, 3).tolist()
+    >>> majority_responses(((0, 1, 0), (0, 1, 0), (0, 0, 0), (1, 0, 0), (1, 2, 0)), 2, 3).tolist()
     [1, 0]
     """
     counts = np.zeros((n, n_labels), dtype=np.int64)

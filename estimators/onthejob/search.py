@@ -111,9 +111,10 @@ class Search:
     --------
     >>> import numpy as np
     >>> from estimators.onthejob.delays import Empirical
-    >>> from estimators.onthejob.people import symmetric
+    >>> from estimators.onthejob.people import symmetric_response_table
     >>> from estimators.onthejob.states import Belief
-    >>> state = State(Belief(np.zeros((1, 2)), np.zeros((2, 2)), [symmetric(2, 0.75)]))
+    >>> state = State(Belief(np.zeros((1, 2)), np.zeros((2, 2)),
+    ...     [symmetric_response_table(2, 0.75)]))
     >>> search = Search(Costs(0.01, 0.005), Empirical([1.0]), np.random.default_rng(0))
     >>> search.next(state)
     0
@@ -145,15 +146,16 @@ class Search:
         ):
             flight = Counter([position for position, _ in state.in_flight])
             pending = sum(
-                state.belief.gain(state.answered, m)[position] for position, m in flight.items()
+                state.belief.expected_gain(state.answered, m)[position]
+                for position, m in flight.items()
             )
-            self._root = self._node(state, state.answered, state.in_flight, state.now, pending)
+            self._root = self._make_node(state, state.answered, state.in_flight, state.now, pending)
         self._state = state
         root = self._searched = self._root
-        if not self._actions(root, state):
+        if not self._legal_actions(root, state):
             return RETURN
         while root.visits < self.simulations:
-            self._simulate(state)
+            self._run_simulation(state)
         action = max(root.children, key=lambda a: root.children[a].value)
         if root.returned >= root.children[action].value:
             return RETURN
@@ -162,7 +164,7 @@ class Search:
             self._root, self._state = child, state.ask(action)
         return action
 
-    def tree(self) -> list[tuple[int, int, float, list[tuple[int, int, float]]]]:
+    def top_of_search_tree(self) -> list[tuple[int, int, float, list[tuple[int, int, float]]]]:
         """Return the first two levels of the last search, without RETURN.
 
         For each action: the action, its visits, its value, and the same of each action after it;
@@ -181,7 +183,7 @@ class Search:
             levels.append((action, child.visits, child.value, below))
         return levels
 
-    def _node(
+    def _make_node(
         self, state: State, answered: Evidence, in_flight: Flight, now: float, pending: float
     ) -> _Node:
         n = 1 if self.costs.per_token else len(state.belief.unary)
@@ -198,10 +200,14 @@ class Search:
         position.
         """
         m = sum(query[0] == position for query in node.in_flight)
-        gain = state.belief.gain(node.answered, m + 1)[position]
-        return node.pending + gain - (state.belief.gain(node.answered, m)[position] if m else 0.0)
+        gain = state.belief.expected_gain(node.answered, m + 1)[position]
+        return (
+            node.pending
+            + gain
+            - (state.belief.expected_gain(node.answered, m)[position] if m else 0.0)
+        )
 
-    def _simulate(self, state: State) -> None:
+    def _run_simulation(self, state: State) -> None:
         node: _Node | _Crowd = self._root
         path: list[_Node | _Crowd | _Draw] = [node]
         new = False
@@ -212,7 +218,7 @@ class Search:
                 alone = len(parent.in_flight) == 1
                 new = len(crowd.draws) < (1 if alone else max(1, math.ceil(crowd.visits**0.5)))
                 if new:
-                    crowd.draws.append(self._draw(parent, state))
+                    crowd.draws.append(self._draw_next_answer(parent, state))
                     draw = crowd.draws[-1]
                 else:
                     draw = min(crowd.draws, key=lambda one: one.visits)
@@ -221,14 +227,14 @@ class Search:
                 path += [draw, node]
                 continue
             if node.untried is None:
-                node.untried = self._actions(node, state)
+                node.untried = self._legal_actions(node, state)
             if node.untried:
                 action = node.untried.pop()
                 if action == WAIT:
                     node.children[action] = _Crowd()
                 else:
                     flight = (*node.in_flight, (action, node.now))
-                    node.children[action] = self._node(
+                    node.children[action] = self._make_node(
                         state,
                         node.answered,
                         flight,
@@ -258,7 +264,7 @@ class Search:
             else:
                 visited.value = sum(one.value for one in visited.draws) / len(visited.draws)
 
-    def _actions(self, node: _Node, state: State) -> list[int]:
+    def _legal_actions(self, node: _Node, state: State) -> list[int]:
         """Return the legal actions besides RETURN, ordered so that the last one is tried first."""
         asked = Counter([query[0] for query in node.answered])
         asked.update([query[0] for query in node.in_flight])
@@ -270,7 +276,7 @@ class Search:
             self.rng.shuffle(positions)
         return [*positions, WAIT] if node.in_flight else positions
 
-    def _draw(self, node: _Node, state: State) -> _Draw:
+    def _draw_next_answer(self, node: _Node, state: State) -> _Draw:
         """Draw which of the answers in flight comes first, and when."""
         if len(node.in_flight) == 1:
             sent = node.in_flight[0][1]
@@ -284,12 +290,14 @@ class Search:
         first = arrivals.index(min(arrivals))
         position, now = node.in_flight[first][0], max(arrivals[first], node.now)
         in_flight = node.in_flight[:first] + node.in_flight[first + 1 :]
-        law = state.belief.next_response(position, node.answered)
+        law = state.belief.next_response_probabilities(position, node.answered)
         m = sum(query[0] == position for query in node.in_flight)
-        others = node.pending - state.belief.gain(node.answered, m)[position]
+        others = node.pending - state.belief.expected_gain(node.answered, m)[position]
         nodes = []
         for r in range(len(law)):
             answered = state.belief.after(node.answered, position, r)
-            pending = others + (state.belief.gain(answered, m - 1)[position] if m > 1 else 0.0)
-            nodes.append(self._node(state, answered, in_flight, now, pending))
+            pending = others + (
+                state.belief.expected_gain(answered, m - 1)[position] if m > 1 else 0.0
+            )
+            nodes.append(self._make_node(state, answered, in_flight, now, pending))
         return _Draw(position, law, nodes)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from estimators.checks import FloatArray, IntArray
 from estimators.onthejob.chains import forward_backward
-from estimators.onthejob.people import value_of_answers
+from estimators.onthejob.people import expected_best_probability
 
 WAIT = -1
 """Action: wait for the next answer"""
@@ -64,8 +64,8 @@ class Belief:
     Examples
     --------
     >>> import numpy as np
-    >>> from estimators.onthejob.people import symmetric
-    >>> belief = Belief(np.zeros((1, 2)), np.zeros((2, 2)), [symmetric(2, 0.75)])
+    >>> from estimators.onthejob.people import symmetric_response_table
+    >>> belief = Belief(np.zeros((1, 2)), np.zeros((2, 2)), [symmetric_response_table(2, 0.75)])
     >>> belief.posterior(((0, 1, 0),)).nodes.round(6).tolist()
     [[0.25, 0.75]]
     """
@@ -98,10 +98,10 @@ class Belief:
         """Return the marginals given some answers in any order."""
         key = tuple(sorted(evidence))
         if key not in self._posteriors:
-            self._compute([key])
+            self._compute_posteriors([key])
         return self._posteriors[key]
 
-    def next_response(self, position: int, evidence: Evidence = ()) -> list[float]:
+    def next_response_probabilities(self, position: int, evidence: Evidence = ()) -> list[float]:
         """Return p(r | position, answers) = Σ_y p_i(y) p(r | y) of the next answer of an average
         annotator.
         """
@@ -111,7 +111,7 @@ class Belief:
             self._responses[key] = law.tolist()
         return self._responses[key]
 
-    def gain(self, evidence: Evidence, m: int) -> list[float]:
+    def expected_gain(self, evidence: Evidence, m: int) -> list[float]:
         """Return the gain in the expected number of right labels from m more answers of an average
         annotator.
 
@@ -120,7 +120,7 @@ class Belief:
         key = (evidence, m)
         if key not in self._gains:
             nodes = self.posterior(evidence).nodes
-            value = value_of_answers(nodes, self.tables[0], m)
+            value = expected_best_probability(nodes, self.tables[0], m)
             self._gains[key] = (value - nodes.max(axis=1)).tolist()
         return self._gains[key]
 
@@ -134,10 +134,10 @@ class Belief:
         if extended not in self._posteriors:
             n_labels = self.unary.shape[1]
             others = (tuple(sorted((*evidence, (position, r, 0)))) for r in range(n_labels))
-            self._compute([key for key in others if key not in self._posteriors])
+            self._compute_posteriors([key for key in others if key not in self._posteriors])
         return extended
 
-    def _compute(self, keys: list[Evidence]) -> None:
+    def _compute_posteriors(self, keys: list[Evidence]) -> None:
         scores = np.stack([self.unary + self.log_likelihood(key) for key in keys])
         nodes = forward_backward(scores, self.transition)[1]
         largest = nodes.max(axis=2)
@@ -192,8 +192,9 @@ class State:
     Examples
     --------
     >>> import numpy as np
-    >>> from estimators.onthejob.people import symmetric
-    >>> state = State(Belief(np.zeros((1, 2)), np.zeros((2, 2)), [symmetric(2, 0.75)]))
+    >>> from estimators.onthejob.people import symmetric_response_table
+    >>> state = State(Belief(np.zeros((1, 2)), np.zeros((2, 2)),
+    ...     [symmetric_response_table(2, 0.75)]))
     >>> state = state.ask(0).answer(0, response=1, now=2.0)
     >>> state.n_queries, state.labels().tolist(), round(state.utility(Costs(0.01, 0.005)), 6)
     (1, [1], 0.73)

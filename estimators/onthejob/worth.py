@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from estimators import checks
 
 
-def answer_worth(
+def variance_reduction_of_answer(
     p: ArrayLike, table: ArrayLike, *, values: ArrayLike, weight: float, price: float
 ) -> float:
     """Return the reduction of an estimate's variance by one more answer to a question, per unit of
@@ -41,12 +41,12 @@ def answer_worth(
     Examples
     --------
     >>> table = [[0.75, 0.25], [0.25, 0.75]]
-    >>> answer_worth([0.5, 0.5], table, values=[0, 1], weight=0.5, price=4.0)
+    >>> variance_reduction_of_answer([0.5, 0.5], table, values=[0, 1], weight=0.5, price=4.0)
     0.00390625
     """
-    prior = checks.probabilities("p", p)
-    f = checks.finite("values", values)
-    responses = checks.probabilities("table", table)
+    prior = checks.check_probabilities("p", p)
+    f = checks.check_finite("values", values)
+    responses = checks.check_probabilities("table", table)
     if not price > 0:
         raise ValueError(f"price must be positive; got {price}")
     chance = prior @ responses
@@ -57,7 +57,7 @@ def answer_worth(
     return weight**2 * explained / price
 
 
-def question_worth(variance: float, n: int, price: float) -> float:
+def variance_reduction_of_question(variance: float, n: int, price: float) -> float:
     """Return the reduction of an estimate's variance by one more question, per unit of price.
 
     A variance V that is proportional to 1/n falls by ``V/(n + 1)``.
@@ -78,7 +78,7 @@ def question_worth(variance: float, n: int, price: float) -> float:
 
     Examples
     --------
-    >>> question_worth(0.01, 99, 0.5)
+    >>> variance_reduction_of_question(0.01, 99, 0.5)
     0.0002
     """
     if not (price > 0 and n > 0 and variance >= 0):
@@ -88,7 +88,7 @@ def question_worth(variance: float, n: int, price: float) -> float:
     return variance / (n + 1) / price
 
 
-def ask_again(
+def is_another_answer_better(
     p: ArrayLike,
     table: ArrayLike,
     *,
@@ -105,26 +105,26 @@ def ask_again(
     Parameters
     ----------
     p, table, values, weight, price
-        As for :func:`answer_worth`.
+        As for :func:`variance_reduction_of_answer`.
     variance, n
-        As for :func:`question_worth`.
+        As for :func:`variance_reduction_of_question`.
     price_of_question : float
         What a new question costs, with all answers that it needs.
 
     Returns
     -------
     bool
-        True if :func:`answer_worth` exceeds :func:`question_worth`.
+        True if :func:`variance_reduction_of_answer` exceeds :func:`variance_reduction_of_question`.
 
     Examples
     --------
     >>> table = [[0.75, 0.25], [0.25, 0.75]]
     >>> about = {"values": [0, 1], "price": 1.0, "variance": 0.001, "n": 99}
     >>> about["price_of_question"] = 3.0
-    >>> ask_again([0.5, 0.5], table, weight=0.01, **about)
+    >>> is_another_answer_better([0.5, 0.5], table, weight=0.01, **about)
     True
-    >>> ask_again([0.1, 0.9], table, weight=0.005, **about)
+    >>> is_another_answer_better([0.1, 0.9], table, weight=0.005, **about)
     False
     """
-    one_more = answer_worth(p, table, values=values, weight=weight, price=price)
-    return one_more > question_worth(variance, n, price_of_question)
+    one_more = variance_reduction_of_answer(p, table, values=values, weight=weight, price=price)
+    return one_more > variance_reduction_of_question(variance, n, price_of_question)

@@ -10,10 +10,18 @@ from django.db.models import Q
 from django.utils.text import slugify
 
 from kbpo import clock
-from kbpo.accounts.audit import note
-from kbpo.accounts.mail import send
-from kbpo.accounts.models import FULL, AccountRequest, Delivery, Invitation, Team, User, has_room
-from kbpo.queue import one_at_a_time
+from kbpo.accounts.audit import write_audit_entry
+from kbpo.accounts.mail import queue_mail
+from kbpo.accounts.models import (
+    FULL,
+    AccountRequest,
+    Delivery,
+    Invitation,
+    Team,
+    User,
+    can_one_more_wait,
+)
+from kbpo.queue import take_transaction_lock
 
 INVITATION_DAYS = 14
 """How long the link of an accepted request works"""
@@ -55,10 +63,10 @@ def request_account(
         "system": system,
         "user": user,
     }
-    one_at_a_time("ask for an account", 0)
+    take_transaction_lock("ask for an account", 0)
     if (same := waiting.filter(**fields).first()) is not None:
         return same
-    if not has_room(waiting, network, "asked_at"):
+    if not can_one_more_wait(waiting, network, "asked_at"):
         raise CannotAsk(FULL)
     return AccountRequest.objects.create(**fields, network=network)
 
@@ -76,7 +84,7 @@ def link_account(invitation: Invitation, user: User) -> None:
 
 
 @transaction.atomic
-def accept(request: AccountRequest, who: User, *, joins: bool = False) -> Invitation | None:
+def accept_request(request: AccountRequest, who: User, *, joins: bool = False) -> Invitation | None:
     """Accept a request and return its invitation, which is also mailed; None if it was decided
     before. `joins` confirms that the person joins an existing team and will see its runs and money.
     Raises JoinsTeam without that confirmation.
@@ -93,7 +101,7 @@ def accept(request: AccountRequest, who: User, *, joins: bool = False) -> Invita
         made_by=who,
         expires_at=clock.now() + timedelta(days=INVITATION_DAYS),
     )
-    _decide(request, who, accepted=True, invitation=invitation)
+    _store_decision(request, who, accepted=True, invitation=invitation)
     if request.user is None:
         subject, step = f"Your account for {request.team}", "you can make your account now:"
     else:
@@ -109,12 +117,12 @@ def accept(request: AccountRequest, who: User, *, joins: bool = False) -> Invita
 
 
 @transaction.atomic
-def decline(request: AccountRequest, who: User, why: str) -> None:
+def decline_request(request: AccountRequest, who: User, why: str) -> None:
     """Decline the request, and tell the person who asked why."""
     request = AccountRequest.objects.select_for_update(of=("self",)).get(pk=request.pk)
     if request.decided_at is not None:
         return
-    _decide(request, who, accepted=False, why=why)
+    _store_decision(request, who, accepted=False, why=why)
     wish = "an account" if request.user is None else "a team"
     text = f"we cannot give you {wish} at the moment:\n\n{why}"
     _mail_answer(request, f"Your request for {wish}", text)
@@ -123,10 +131,10 @@ def decline(request: AccountRequest, who: User, why: str) -> None:
 def _mail_answer(request: AccountRequest, subject: str, text: str) -> None:
     """Mail the answer to the sender. It is deleted together with the request."""
     text = f"Hello {request.name},\n\n{text}\n"
-    send(request.email, subject, text, user=request.user, request=request)
+    queue_mail(request.email, subject, text, user=request.user, request=request)
 
 
-def _decide(
+def _store_decision(
     request: AccountRequest,
     who: User,
     *,
@@ -138,7 +146,7 @@ def _decide(
     request.decided_at, request.decided_by, request.network = clock.now(), who, ""
     request.save()
     verb = "accept request" if accepted else "decline request"
-    note(verb, f"request:{request.pk}", who=who, why=why, after=request.team)
+    write_audit_entry(verb, f"request:{request.pk}", who=who, why=why, after=request.team)
 
 
 def find_or_create_team(name: str) -> Team:

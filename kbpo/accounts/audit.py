@@ -13,7 +13,7 @@ COMMAND = "By a command of this service"
 ERASED = "Erased with the person"
 
 
-def note(
+def write_audit_entry(
     what: str,
     about: object,
     *,
@@ -38,14 +38,14 @@ def note(
     )
 
 
-def forget(about: str, instead: str) -> int:
+def erase_person(about: str, instead: str) -> int:
     """Remove the old name and all free text about a person from the log, and return the number of
     changed entries. Actions, actors and times stay.
     """
     return Audit.objects.filter(about=about).update(about=instead, before="", why=ERASED)
 
 
-def was_dismissed(kind: str) -> Exists:
+def dismissed_condition(kind: str) -> Exists:
     """Return a condition for querysets: whether an admin dismissed the row after it entered its
     current status.
     """

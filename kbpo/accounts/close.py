@@ -12,7 +12,7 @@ from django.db.models import CASCADE, ManyToOneRel, Model, QuerySet
 from kbpo import clock
 from kbpo.accounts import audit
 from kbpo.accounts.models import AccountRequest, Audit, User
-from kbpo.accounts.teams import ROLES, CannotChange, remove, role_text
+from kbpo.accounts.teams import ROLES, CannotChange, remove_member, role_log_text
 
 REQUESTS_KEPT = timedelta(days=90)
 """How long a decided account request is kept"""
@@ -25,7 +25,7 @@ KEPT_COLUMNS = {
 
 
 @transaction.atomic
-def close(user: User) -> None:
+def close_account(user: User) -> None:
     """Close the account: delete its name, address, password and belongings, and leave its teams,
     which keep their submissions. Raises CannotChange.
     """
@@ -36,12 +36,12 @@ def close(user: User) -> None:
         raise CannotChange("Leave as an annotator first: that page settles your pay.")
     for team in user.teams.order_by("pk"):
         try:
-            remove(team, user, user, "The account is closed.")
+            remove_member(team, user, user, "The account is closed.")
         except CannotChange as refusal:
             raise CannotChange(f"{team.name}: {refusal}") from None
-    erase_from_log(user)
+    erase_person_from_log(user)
     delete_belongings(user, but=KEPT_COLUMNS)
-    audit.note("close account", f"user:{user.pk}", who=user)
+    audit.write_audit_entry("close account", f"user:{user.pk}", who=user)
     user.username, user.email = f"{CLOSED}{user.pk}", ""
     user.first_name = user.last_name = ""
     user.no_mail_about, user.no_call_about = [], []
@@ -50,21 +50,21 @@ def close(user: User) -> None:
     user.save()
 
 
-def erase_from_log(user: User) -> None:
+def erase_person_from_log(user: User) -> None:
     """Remove the person's name and words from the log, and delete their requests for accounts."""
     name, instead = user.get_username(), f"{CLOSED}{user.pk}"
     of_teams = Audit.objects.filter(about__startswith="team:")
     of_teams.filter(before=name).update(before=instead, why=audit.ERASED)
     for role in ROLES:
-        acts = of_teams.filter(after=role_text(name, role))
-        acts.update(after=role_text(instead, role), why=audit.ERASED)
-    audit.forget(f"user:{user.pk}", f"user:{user.pk}")
+        acts = of_teams.filter(after=role_log_text(name, role))
+        acts.update(after=role_log_text(instead, role), why=audit.ERASED)
+    audit.erase_person(f"user:{user.pk}", f"user:{user.pk}")
     _delete_requests(user.requests.all())
     if user.email:
         _delete_requests(AccountRequest.objects.filter(email__iexact=user.email, user=None))
 
 
-def forget_requests(email: str) -> None:
+def delete_decided_requests(email: str) -> None:
     """Delete the decided requests of an address without an account. Pending requests are kept,
     since anybody may have entered the address.
     """
@@ -80,7 +80,7 @@ def delete_old_requests() -> None:
 
 def _delete_requests(asked: QuerySet[AccountRequest]) -> None:
     for pk in asked.values_list("pk", flat=True):
-        audit.forget(f"request:{pk}", f"request:{pk}")
+        audit.erase_person(f"request:{pk}", f"request:{pk}")
     asked.delete()
 
 

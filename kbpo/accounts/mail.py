@@ -11,7 +11,7 @@ from django.core.mail import EmailMessage
 
 from kbpo.accounts.models import AccountRequest, Delivery, User
 from kbpo.accounts.secret_links import mask_links
-from kbpo.queue import nudge
+from kbpo.queue import wake_step
 
 
 class CannotSend(Exception):
@@ -23,12 +23,12 @@ class CannotSend(Exception):
         """The server's reply code; None if the server could not be reached"""
 
 
-def goes_out() -> bool:
+def is_mail_sent() -> bool:
     """Return whether the site sends mail; without a mail server mails are written to the log."""
     return bool(settings.MAIL_URL)
 
 
-def send(
+def queue_mail(
     address: str,
     subject: str,
     text: str,
@@ -44,7 +44,7 @@ def send(
         row = build_mail(address, subject, text, event="mail", user=user)
         row.request = request
         row.save()
-        nudge("mail")
+        wake_step("mail")
 
 
 def build_mail(address: str, subject: str, text: str, *, event: str, user: User | None) -> Delivery:
@@ -53,7 +53,7 @@ def build_mail(address: str, subject: str, text: str, *, event: str, user: User 
     return Delivery(address=address, user=user, event=event, body=body, status="waiting")
 
 
-def post(row: Delivery) -> None:
+def send_to_mail_server(row: Delivery) -> None:
     """Pass a mail to the mail server. If a process dies in between, a recipient may get it twice,
     with the same number. Raises CannotSend.
     """
@@ -64,7 +64,7 @@ def post(row: Delivery) -> None:
     }
     reply_to = [settings.CONTACT] if settings.CONTACT else None
     subject, text = row.body["subject"], row.body["text"]
-    if not goes_out():  # it goes to the log, which more people read
+    if not is_mail_sent():  # it goes to the log, which more people read
         text = mask_links(text)
     mail = EmailMessage(subject, text, to=[row.address], headers=headers, reply_to=reply_to)
     try:

@@ -142,7 +142,7 @@ class Former(models.Model):
         return f"{self.user_id} once in {self.team_id}"
 
 
-def _digest(secret: str) -> str:
+def _secret_hash(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -176,7 +176,7 @@ class Token(models.Model):
         return f"{self.name} ({self.prefix}…)"
 
     @classmethod
-    def issue(
+    def create_with_secret(
         cls, user: User, name: str, *, days: int | None = 365, scope: str = Scope.ALL
     ) -> tuple[Token, str]:
         """Return a new token and its secret, which is shown once and never stored."""
@@ -185,7 +185,7 @@ class Token(models.Model):
         token = cls.objects.create(
             user=user,
             name=name,
-            digest=_digest(secret),
+            digest=_secret_hash(secret),
             prefix=secret[5:11],
             scope=scope,
             expires_at=expires,
@@ -193,9 +193,9 @@ class Token(models.Model):
         return token, secret
 
     @classmethod
-    def find(cls, secret: str) -> Token | None:
+    def find_by_secret(cls, secret: str) -> Token | None:
         """Return the token with this secret, valid or not; None if there is none."""
-        return cls.objects.select_related("user").filter(digest=_digest(secret)).first()
+        return cls.objects.select_related("user").filter(digest=_secret_hash(secret)).first()
 
     def allows(self, scope: str) -> bool:
         """Return whether the token has this scope."""
@@ -255,7 +255,7 @@ class Waiting(models.Model):
 
 
 @transaction.atomic
-def has_room(waiting: QuerySet[Any], network: str, since: str) -> bool:
+def can_one_more_wait(waiting: QuerySet[Any], network: str, since: str) -> bool:
     """Return whether one more request of this network may be queued.
 
     If the queue is full, the oldest request of the network with the most requests is deleted, if

@@ -23,10 +23,10 @@ from django.db.models import F, Q
 from kbpo import clock
 from kbpo.accounts.close import delete_old_requests
 from kbpo.accounts.limits import Limit
-from kbpo.accounts.mail import CannotSend, build_mail, goes_out, post
+from kbpo.accounts.mail import CannotSend, build_mail, is_mail_sent, send_to_mail_server
 from kbpo.accounts.models import EVENTS, Delivery, User, Webhook
-from kbpo.accounts.webhooks import CannotCall, call, check_new_url
-from kbpo.queue import nudge
+from kbpo.accounts.webhooks import CannotCall, call_webhook, check_new_url
+from kbpo.queue import wake_step
 
 TEST = "test"
 MOST = 5
@@ -52,7 +52,7 @@ def notify(
     ]
     called = [pk for pk, person in active.items() if event not in person.no_call_about]
     hooks = Webhook.objects.filter(user__in=called)
-    return _queue(
+    return _queue_deliveries(
         [*mails, *_queue_calls(hooks, event, {"subject": subject, "text": text, **about})]
     )
 
@@ -60,7 +60,7 @@ def notify(
 def queue_test_call(hook: Webhook) -> Delivery:
     """Queue a test call and return it."""
     body = {"subject": "A test", "text": "Your webhook works."}
-    return _queue(_queue_calls([hook], TEST, body))[0]
+    return _queue_deliveries(_queue_calls([hook], TEST, body))[0]
 
 
 def _queue_calls(hooks: Iterable[Webhook], event: str, body: dict[str, Any]) -> list[Delivery]:
@@ -70,12 +70,12 @@ def _queue_calls(hooks: Iterable[Webhook], event: str, body: dict[str, Any]) -> 
     ]
 
 
-def _queue(unsaved: list[Delivery]) -> list[Delivery]:
+def _queue_deliveries(unsaved: list[Delivery]) -> list[Delivery]:
     deliveries = Delivery.objects.bulk_create(unsaved)
     if any(row.hook_id is None for row in deliveries):
-        nudge("mail")
+        wake_step("mail")
     if any(row.hook_id is not None for row in deliveries):
-        nudge("call")
+        wake_step("call")
     return deliveries
 
 
@@ -94,7 +94,7 @@ def notice_choices(user: User) -> list[dict[str, object]]:
     ]
 
 
-def save_choices(user: User, *, by_mail: Collection[str], by_call: Collection[str]) -> None:
+def save_notice_choices(user: User, *, by_mail: Collection[str], by_call: Collection[str]) -> None:
     """Store the events of which the user is notified by mail and by webhook."""
     user.no_mail_about = [event for event in EVENTS if event not in by_mail]
     user.no_call_about = [event for event in EVENTS if event not in by_call]
@@ -118,7 +118,7 @@ def add_webhook(user: User, url: str) -> Webhook:
     return hook
 
 
-def send_test(hook: Webhook) -> Delivery | None:
+def send_test_call(hook: Webhook) -> Delivery | None:
     """Queue a test call of a webhook and return it; None if its owner sent many within an hour."""
     if not TESTS.count(str(hook.user_id)):
         return None
@@ -153,7 +153,12 @@ def tick() -> int:
     be reached, only one mail is tried.
     """
     tried, is_up, end = 0, True, time.monotonic() + A_ROUND_SECONDS
-    while is_up and tried < A_ROUND and time.monotonic() < end and (row := _claim(Q(hook=None))):
+    while (
+        is_up
+        and tried < A_ROUND
+        and time.monotonic() < end
+        and (row := _claim_delivery(Q(hook=None)))
+    ):
         is_up = _try_delivery(row)
         tried += 1
     old = Delivery.objects.filter(made_at__lt=clock.now() - KEEP_DELIVERED)
@@ -167,18 +172,18 @@ def tick_calls() -> int:
     tried, end = 0, time.monotonic() + A_ROUND_SECONDS
     while tried < A_ROUND and time.monotonic() < end:
         paused = Q(hook__paused_until__gt=clock.now())
-        row = _claim(Q(hook__isnull=False) & ~paused)
+        row = _claim_delivery(Q(hook__isnull=False) & ~paused)
         if row is None:
             break
         began = time.monotonic()
         _try_delivery(row)
-        _note_speed(row, time.monotonic() - began)
+        _pause_if_slow(row, time.monotonic() - began)
         tried += 1
     return tried
 
 
 @transaction.atomic
-def _claim(which: Q) -> Delivery | None:
+def _claim_delivery(which: Q) -> Delivery | None:
     """Return the next due row that no other process is handling."""
     deliveries = Delivery.objects.select_for_update(skip_locked=True, of=("self",), no_key=True)
     row = deliveries.due("waiting").filter(which).select_related("hook").first()
@@ -194,12 +199,12 @@ def _try_delivery(row: Delivery) -> bool:
     trouble, is_up = "", True
     try:
         if row.hook is None:
-            post(row)
+            send_to_mail_server(row)
         else:
             at = row.made_at.isoformat()
             record = {"id": row.pk, "event": row.event, "at": at, **row.body}
             text = json.dumps(record, ensure_ascii=False).encode()
-            row.answered = call(row.hook.url, row.hook.secret, row.event, text, row.pk)
+            row.answered = call_webhook(row.hook.url, row.hook.secret, row.event, text, row.pk)
             trouble = "" if 200 <= row.answered < 300 else f"It answered {row.answered}."
     except CannotCall as problem:
         row.answered, trouble = None, str(problem)
@@ -209,7 +214,7 @@ def _try_delivery(row: Delivery) -> bool:
     if trouble:
         status = "failed" if row.attempts >= MOST_TRIES else "waiting"
     else:
-        status = "sent" if row.hook is not None or goes_out() else "printed"
+        status = "sent" if row.hook is not None or is_mail_sent() else "printed"
     # Of a mail that was sent only the subject is kept: its text may have a log-in link.
     is_over = row.hook is None and status in ("sent", "printed")
     mine = Delivery.objects.filter(pk=row.pk, status="waiting", attempts=row.attempts)
@@ -223,7 +228,7 @@ def _try_delivery(row: Delivery) -> bool:
     return is_up
 
 
-def _note_speed(row: Delivery, seconds: float) -> None:
+def _pause_if_slow(row: Delivery, seconds: float) -> None:
     """Pause the webhook after `MOST_SLOW` slow calls in a row."""
     hooks = Webhook.objects.filter(deliveries=row)
     if seconds <= SLOW_SECONDS:

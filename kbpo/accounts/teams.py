@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import write_audit_entry
 from kbpo.accounts.models import Former, Membership, Team, User
 
 ROLES = dict(Membership.Role.choices)
@@ -19,23 +19,23 @@ class CannotChange(ValueError):
     """The change was refused; the text is a sentence."""
 
 
-def may_manage(team: Team, user: User) -> bool:
+def can_manage(team: Team, user: User) -> bool:
     """Return whether a user may change roles and remove members: owners of the team and admins."""
     return user.is_staff or team.memberships.filter(user=user, role=OWNER).exists()
 
 
-def roles_of(team: Team) -> dict[User, str]:
+def member_roles(team: Team) -> dict[User, str]:
     """Return the members of a team by name, each with their role."""
     memberships = team.memberships.select_related("user").order_by("user__username")
     return {row.user: row.role for row in memberships}
 
 
 @transaction.atomic
-def join(team: Team, user: User) -> None:
+def add_member(team: Team, user: User) -> None:
     """Add the user to the team, as its owner if it has none. An existing member keeps their
     role.
     """
-    team = _lock(team)
+    team = _lock_team(team)
     membership, _ = Membership.objects.get_or_create(team=team, user=user)
     if not team.memberships.filter(role=OWNER).exists():
         membership.role = OWNER
@@ -43,27 +43,27 @@ def join(team: Team, user: User) -> None:
 
 
 @transaction.atomic
-def set_role(team: Team, user: User, role: str, who: User, why: str = "") -> None:
+def set_member_role(team: Team, user: User, role: str, who: User, why: str = "") -> None:
     """Set the role of a member: owner or member. Raises CannotChange."""
     if role not in ROLES:
         raise CannotChange("Choose a role: owner or member.")
-    team = _lock(team)
+    team = _lock_team(team)
     _check_member(team, user)
     if role != OWNER:
         _check_other_owner(team, user)
     team.memberships.filter(user=user).update(role=role)
-    after = role_text(user.get_username(), role)
-    note("team role", f"team:{team.slug}", who=who, why=why, after=after)
+    after = role_log_text(user.get_username(), role)
+    write_audit_entry("team role", f"team:{team.slug}", who=who, why=why, after=after)
 
 
 @transaction.atomic
-def remove(team: Team, user: User, who: User, why: str = "") -> int:
+def remove_member(team: Team, user: User, who: User, why: str = "") -> int:
     """Remove a member and return the number of invitations that were revoked. Open invitations are
     revoked unless the member left by themselves and others remain.
 
     Raises CannotChange if the team would have members but no owner.
     """
-    team = _lock(team)
+    team = _lock_team(team)
     _check_member(team, user)
     check_leaves_an_owner(team, user)
     membership = team.memberships.get(user=user)
@@ -72,7 +72,7 @@ def remove(team: Team, user: User, who: User, why: str = "") -> int:
     # Who came back and leaves again has seen what they saw the first time.
     Former.objects.get_or_create(team=team, user=user, defaults={"joined_at": joined_at})
     action = "leave team" if who == user else "remove from team"
-    note(action, f"team:{team.slug}", who=who, why=why, before=user.get_username())
+    write_audit_entry(action, f"team:{team.slug}", who=who, why=why, before=user.get_username())
     if who == user and team.members.exists():
         return 0
     # A former member may have copied the links of open invitations.
@@ -85,12 +85,12 @@ def check_leaves_an_owner(team: Team, user: User) -> None:
         _check_other_owner(team, user)
 
 
-def role_text(name: str, role: str) -> str:
+def role_log_text(name: str, role: str) -> str:
     """Return a role as the log shows it."""
     return f"{name}: {role}"
 
 
-def _lock(team: Team) -> Team:
+def _lock_team(team: Team) -> Team:
     return Team.objects.select_for_update(of=("self",), no_key=True).get(pk=team.pk)
 
 

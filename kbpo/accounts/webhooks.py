@@ -35,7 +35,7 @@ class CannotCall(Exception):
     """The call was not made or failed; the text is a sentence for the owner."""
 
 
-def signature(secret: str, moment: int, body: bytes) -> str:
+def signature_header(secret: str, moment: int, body: bytes) -> str:
     """Return the value of the header X-KBPO-Signature: the time, and the HMAC-SHA256 of time and
     body.
     """
@@ -73,7 +73,7 @@ def check_new_url(url: str) -> None:
     ours = host == "localhost" or host.endswith(".localhost")
     with suppress(OSError, UnicodeError):
         number = "127.0.0.1" if ours else host
-        _refuse_private(_addresses(number, 0, flags=socket.AI_NUMERICHOST))
+        _refuse_private(_resolve_addresses(number, 0, flags=socket.AI_NUMERICHOST))
 
 
 def resolve_host(host: str, port: int) -> str:
@@ -82,12 +82,12 @@ def resolve_host(host: str, port: int) -> str:
     """
     found: list[list[str]] = []
 
-    def look_up() -> None:
+    def resolve_into_result() -> None:
         with suppress(OSError, UnicodeError):
-            found.append(_addresses(host, port))
+            found.append(_resolve_addresses(host, port))
 
     # The system's look-up has no time-out, so a thread that may be left behind does it.
-    thread = threading.Thread(target=look_up, daemon=True)
+    thread = threading.Thread(target=resolve_into_result, daemon=True)
     thread.start()
     thread.join(LOOKUP_SECONDS)
     if thread.is_alive():
@@ -98,7 +98,7 @@ def resolve_host(host: str, port: int) -> str:
     return found[0][0]
 
 
-def _addresses(host: str, port: int, *, flags: int = 0) -> list[str]:
+def _resolve_addresses(host: str, port: int, *, flags: int = 0) -> list[str]:
     resolved = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
     return [str(address[4][0]).partition("%")[0] for address in resolved]
 
@@ -122,7 +122,7 @@ def is_public(address: str) -> bool:
     return ip.is_global and not ip.is_multicast
 
 
-def call(url: str, secret: str, event: str, body: bytes, number: int) -> int:
+def call_webhook(url: str, secret: str, event: str, body: bytes, number: int) -> int:
     """Return the HTTP status of a call. The host is resolved once and that address is called;
     redirects are not followed. Raises CannotCall.
     """
@@ -139,7 +139,9 @@ def call(url: str, secret: str, event: str, body: bytes, number: int) -> int:
     # Whatever drips in slowly is cut off, the handshake too:
     # a timeout of the socket counts from byte to byte.
     held = [plain]
-    alarm = threading.Timer(max(0.0, LONGEST - (time.monotonic() - began)), _shut_down, [held])
+    alarm = threading.Timer(
+        max(0.0, LONGEST - (time.monotonic() - began)), _close_below_tls, [held]
+    )
     alarm.daemon = True
     alarm.start()
     connection = http.client.HTTPConnection(host, port, timeout=LONGEST)
@@ -158,7 +160,7 @@ def call(url: str, secret: str, event: str, body: bytes, number: int) -> int:
             "User-Agent": USER_AGENT,
             "X-KBPO-Event": event,
             "X-KBPO-Delivery": str(number),
-            "X-KBPO-Signature": signature(secret, moment, body),
+            "X-KBPO-Signature": signature_header(secret, moment, body),
             "Connection": "close",
         }
         connection.request("POST", path, body, headers)
@@ -173,7 +175,7 @@ def call(url: str, secret: str, event: str, body: bytes, number: int) -> int:
         held[0].close()
 
 
-def _shut_down(held: list[socket.socket]) -> None:
+def _close_below_tls(held: list[socket.socket]) -> None:
     """Close a connection below TLS, whose own shutdown would wait for the peer."""
     with suppress(OSError):
         socket.socket.shutdown(held[0], socket.SHUT_RDWR)

@@ -30,14 +30,14 @@ def now() -> datetime:
     global _answered
     at = time.monotonic()
     if _answered is None or at - _answered[1] >= ASKED_EVERY:
-        _answered = _smooth(_ask(), _answered)
+        _answered = _without_small_step_back(_database_time(), _answered)
     if _answered is None:
         return timezone.now()
     said, then = _answered
     return said + timedelta(seconds=at - then)
 
 
-def _smooth(
+def _without_small_step_back(
     new: tuple[datetime, float] | None, old: tuple[datetime, float] | None
 ) -> tuple[datetime, float] | None:
     """Return the new time, unless it is a little behind the old one."""
@@ -49,13 +49,13 @@ def _smooth(
     return new
 
 
-def ask_again() -> None:
+def expire_cached_time() -> None:
     """Make the next call of `now` ask the database."""
     global _answered
     _answered = None
 
 
-def _ask() -> tuple[datetime, float] | None:
+def _database_time() -> tuple[datetime, float] | None:
     """Return the database's answer; None if no connection is open or its transaction failed.
 
     The connection is used directly, without Django, since rows whose fields default to the time are

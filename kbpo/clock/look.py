@@ -16,7 +16,7 @@ from django.core.cache import cache
 from django.db import connection
 
 from kbpo import clock
-from kbpo.clock.served import EVERY, beat
+from kbpo.clock.served import EVERY, record_beat
 
 LONGEST = timedelta(seconds=60)
 QUARTER = 4
@@ -29,7 +29,7 @@ def is_due() -> bool:
     lost it, they look.
     """
     connection.ensure_connection()  # before its first answer the time would be this machine's
-    now, stored = clock.now(), _stored()
+    now, stored = clock.now(), _database_snapshot()
     before, changed_at, looked_at = cache.get(KEPT) or ("", now, now)
     if before != stored:
         changed_at = now
@@ -37,12 +37,12 @@ def is_due() -> bool:
         return False
     # Before the next line, and before any step: its own heartbeat is no news to the
     # next one.
-    beat(EVERY / 2)
-    cache.set(KEPT, (_stored(), changed_at, now), None)
+    record_beat(EVERY / 2)
+    cache.set(KEPT, (_database_snapshot(), changed_at, now), None)
     return True
 
 
-def _stored() -> str:
+def _database_snapshot() -> str:
     """Return an identifier of the state of the database: which writing transactions have ended.
 
     Transactions of the server's own housekeeping and of its other databases are included: they

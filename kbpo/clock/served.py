@@ -50,7 +50,7 @@ class Pause(NamedTuple):
     end: datetime
 
 
-def beat(every: timedelta = EVERY) -> datetime:
+def record_beat(every: timedelta = EVERY) -> datetime:
     """Return the time, and store it as the last beat if that one is old. Callers that expire rows
     for being late call this first.
     """
@@ -68,9 +68,9 @@ def beat(every: timedelta = EVERY) -> datetime:
             log.warning(
                 "The clock did not tick from %s to %s; that counts for no deadline", begin, now
             )
-            recent = [pause for pause in _pauses_of(row) if pause.end >= now - KEPT]
+            recent = [pause for pause in _stored_pauses(row) if pause.end >= now - KEPT]
             _store_pauses(row, [Pause(begin, now), *recent])
-            for model, name in _fields(LEASES):
+            for model, name in _datetime_fields(LEASES):
                 running = model._default_manager.filter(**{f"{name}__gt": begin})
                 running.update(**{name: F(name) + (now - begin)})
         elif row.at - now > BACK:
@@ -85,10 +85,12 @@ def beat(every: timedelta = EVERY) -> datetime:
 def pauses_before(now: datetime) -> list[Pause]:
     """Return the pauses so far, the latest first."""
     row = Heartbeat.objects.filter(pk=1).first()
-    return [pause for pause in _pauses_of(row) if pause.begin < now] if row else []
+    return [pause for pause in _stored_pauses(row) if pause.begin < now] if row else []
 
 
-def late_since(limit: timedelta, now: datetime, pauses: list[Pause] | None = None) -> datetime:
+def latest_due_moment(
+    limit: timedelta, now: datetime, pauses: list[Pause] | None = None
+) -> datetime:
     """Return the moment since which the service ran for as long as the limit, without pauses.
     Callers with several limits pass `pauses_before(now)`.
     """
@@ -102,7 +104,7 @@ def late_since(limit: timedelta, now: datetime, pauses: list[Pause] | None = Non
     return at - left
 
 
-def _pauses_of(row: Heartbeat) -> list[Pause]:
+def _stored_pauses(row: Heartbeat) -> list[Pause]:
     return [Pause(*map(datetime.fromisoformat, ends)) for ends in row.pauses]
 
 
@@ -117,18 +119,18 @@ def _correct_future_times(row: Heartbeat, now: datetime) -> None:
     """
     last = row.at
     log.warning("The time was put back from %s to %s", last, now)
-    before = [pause for pause in _pauses_of(row) if pause.begin < now]
+    before = [pause for pause in _stored_pauses(row) if pause.begin < now]
     _store_pauses(row, [Pause(begin, min(end, now)) for begin, end in before])
     by = last - now
-    for model, name in _fields(WAITS):
+    for model, name in _datetime_fields(WAITS):
         ahead = model._default_manager.filter(**{f"{name}__gt": now})
         ahead.update(**{name: Greatest(Value(now), F(name) - by)})
-    for model, name in _fields(SINCE):
+    for model, name in _datetime_fields(SINCE):
         ahead = model._default_manager.filter(**{f"{name}__gt": now})
         ahead.update(**{name: Least(Value(now), F(name))})
 
 
-def _fields(names: tuple[str, ...]) -> list[tuple[type[models.Model], str]]:
+def _datetime_fields(names: tuple[str, ...]) -> list[tuple[type[models.Model], str]]:
     fields = []
     for model in apps.get_models():
         for field in model._meta.concrete_fields:

@@ -48,7 +48,7 @@ def cached_arrays(name: str, state: object, make: Callable[[], Arrays]) -> Array
         return mapped
     made = make()
     try:
-        _write(place, made)
+        _write_arrays(place, made)
     except OSError as problem:  # a full disk must not keep scores from being made
         log.warning("What is read of predictions could not be kept: %s", problem)
         return made
@@ -86,7 +86,7 @@ def _delete_folder(place: Path) -> None:
     shutil.rmtree(gone, ignore_errors=True)
 
 
-def _write(place: Path, arrays: Arrays) -> None:
+def _write_arrays(place: Path, arrays: Arrays) -> None:
     """Write the arrays to the folder, or leave no folder."""
     part = _temporary_path(place)
     part.mkdir(parents=True, mode=0o700)
@@ -106,11 +106,11 @@ def _write(place: Path, arrays: Arrays) -> None:
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 _READ: ContextVar[dict[Hashable, dict[Any, Any]] | None] = ContextVar("_READ", default=None)
-"""What is read -> its key -> the cached value; None outside of `caching_reads`"""
+"""What is read -> its key -> the cached value; None outside of `cache_reads`"""
 
 
 @contextmanager
-def caching_reads() -> Iterator[None]:
+def cache_reads() -> Iterator[None]:
     """Cache what `read_cached` reads inside this context. For callers that do not write and need
     not see changes by others meanwhile.
     """

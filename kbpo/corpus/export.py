@@ -20,7 +20,7 @@ CHUNK = 200
 def corpus_lines(corpus: Corpus) -> Iterator[str]:
     """Yield one line of JSON for each document, in the order in which the documents were loaded."""
     for document in iterate_in_pages(Document.objects.filter(corpus=corpus)):
-        yield json.dumps(_record(document), ensure_ascii=False) + "\n"
+        yield json.dumps(_document_record(document), ensure_ascii=False) + "\n"
 
 
 def mention_lines(corpus: Corpus) -> Iterator[str]:
@@ -58,7 +58,7 @@ def iterate_in_pages(rows: QuerySet[M]) -> Iterator[M]:
         page = list(rows.filter(pk__gt=page[-1].pk).order_by("pk")[:CHUNK])
 
 
-def _record(document: Document) -> dict[str, Any]:
+def _document_record(document: Document) -> dict[str, Any]:
     tokens = zip(document.token_begin, document.token_end, strict=True)
     record: dict[str, Any] = {"id": document.key, "title": document.title}
     if document.date:

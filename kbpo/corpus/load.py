@@ -19,8 +19,8 @@ from formats.messages import Message, Report
 from formats.opening import Limits, open_text
 from formats.schema import SHIPPED, Schema, load_schema
 from kbpo.corpus.lookup import DatabaseCorpus
-from kbpo.corpus.models import Corpus, Document, Part, Predicate, slug_of
-from kbpo.corpus.sql import copy
+from kbpo.corpus.models import Corpus, Document, Part, Predicate, unique_slug
+from kbpo.corpus.sql import copy_rows
 
 DEV_SHARE, LEAST_DEV, MOST_DEV = 0.2, 5, 100
 """Share of documents in the development part, and its least and greatest number of documents"""
@@ -84,14 +84,14 @@ def load_corpus(
     notes = [] if notes is None else notes
     notes += schema.notes
     name = name.strip()
-    slug = slug_of(name, Corpus.objects.exclude(name=name), "corpus")
+    slug = unique_slug(name, Corpus.objects.exclude(name=name), "corpus")
     if not slug:
         raise CannotLoad("A corpus needs a name with letters or digits.")
     same = Corpus.objects.filter(models.Q(name=name) | models.Q(slug=slug)).first()
     if same is not None:
         raise CannotLoad(f"There is a corpus {same.name} already. Choose another name.")
     corpus = Corpus.objects.create(
-        name=name, slug=slug, schema=schema.as_dict(), digest=_digest(path)
+        name=name, slug=slug, schema=schema.as_dict(), digest=_file_digest(path)
     )
     Predicate.objects.bulk_create(
         Predicate(corpus=corpus, name=predicate, position=position)
@@ -100,17 +100,17 @@ def load_corpus(
     report, limits = Report(), Limits().for_corpus()
     names_parts = False
 
-    def documents() -> Iterator[tuple[Any, ...]]:
+    def document_rows() -> Iterator[tuple[Any, ...]]:
         nonlocal names_parts
         for record in read_corpus(open_text(path, limits, report), limits, report):
             names_parts |= bool(record.part)
-            yield _document(corpus, record)
+            yield _document_row(corpus, record)
 
-    corpus.n_documents = copy(
-        "corpus_document", DOCUMENT_COLUMNS, documents(), chunk=CHUNK_OF_DOCUMENTS
+    corpus.n_documents = copy_rows(
+        "corpus_document", DOCUMENT_COLUMNS, document_rows(), chunk=CHUNK_OF_DOCUMENTS
     )
     refuse_errors(report, path)
-    notes += warnings_in(report, path)
+    notes += first_warnings(report, path)
     if not corpus.n_documents:
         raise CannotLoad(f"{path.name} holds no document.")
     if not names_parts:
@@ -129,11 +129,11 @@ def load_mentions(corpus: Corpus, path: Path, schema: Schema, notes: list[str]) 
     """
     report, lookup = Report(), DatabaseCorpus(corpus)
     records = read_mentions(open_text(path, Limits(), report), lookup, schema, report)
-    number = copy(
-        "corpus_mention", MENTION_COLUMNS, (_mention(lookup, record) for record in records)
+    number = copy_rows(
+        "corpus_mention", MENTION_COLUMNS, (_mention_row(lookup, record) for record in records)
     )
     refuse_errors(report, path)
-    notes += warnings_in(report, path)
+    notes += first_warnings(report, path)
     return number
 
 
@@ -141,15 +141,15 @@ def refuse_errors(report: Report, path: Path) -> None:
     """Raise CannotLoad with the first errors of a file, if it has any."""
     if not report.errors:
         return
-    raise CannotLoad("\n".join([*_first(report, path, "error"), NOTHING]))
+    raise CannotLoad("\n".join([*_first_messages(report, path, "error"), NOTHING]))
 
 
-def warnings_in(report: Report, path: Path) -> list[str]:
+def first_warnings(report: Report, path: Path) -> list[str]:
     """Return the first warnings of a file, worded for corpora."""
-    return _first(report, path, "warning")
+    return _first_messages(report, path, "warning")
 
 
-def _first(report: Report, path: Path, severity: str) -> list[str]:
+def _first_messages(report: Report, path: Path, severity: str) -> list[str]:
     messages = [message for message in report if message.severity == severity]
     lines = [_message_sentence(message, path) for message in messages[:SHOWN]]
     if report.by_severity[severity] > len(lines):
@@ -165,7 +165,7 @@ def _message_sentence(message: Message, path: Path) -> str:
     return f"{where}: {DROPPED.sub('', message.text)}"
 
 
-def _document(corpus: Corpus, record: DocumentRecord) -> tuple[Any, ...]:
+def _document_row(corpus: Corpus, record: DocumentRecord) -> tuple[Any, ...]:
     tokens, sentences = record.tokens, record.sentences
     return (
         corpus.pk,
@@ -184,31 +184,31 @@ def _document(corpus: Corpus, record: DocumentRecord) -> tuple[Any, ...]:
 def _draw_development_part(corpus: Corpus, share: float) -> None:
     documents = Document.objects.filter(corpus=corpus)
     keys = list(documents.order_by("key").values_list("key", flat=True))
-    dev = development_part(
+    dev = draw_development_part(
         [[key] for key in keys], corpus.hash_key, share=share, least=LEAST_DEV, most=MOST_DEV
     )
     documents.filter(key__in=dev).update(part=Part.DEV)
 
 
-def _mention(lookup: DatabaseCorpus, record: MentionRecord) -> tuple[Any, ...]:
+def _mention_row(lookup: DatabaseCorpus, record: MentionRecord) -> tuple[Any, ...]:
     is_number = record.entity.isascii() and record.entity.isdecimal() and len(record.entity) < 10
     entity = int(record.entity) if is_number else None
     document = lookup.pk(record.document)
     return (document, *record.span, record.type, *record.canonical, record.link, entity)
 
 
-def _digest(path: Path) -> str:
+def _file_digest(path: Path) -> str:
     digest = hashlib.sha256()
     try:
         with path.open("rb") as file:
-            for block in _blocks(file):
+            for block in _file_blocks(file):
                 digest.update(block)
     except OSError as error:
         raise CannotLoad(f"{path} cannot be read: {error.strerror}.") from error
     return digest.hexdigest()
 
 
-def _blocks(file: Any) -> Iterator[bytes]:
+def _file_blocks(file: Any) -> Iterator[bytes]:
     while block := file.read(1 << 20):
         yield block
 
@@ -219,7 +219,7 @@ states one.
 """
 
 
-def development_part(
+def draw_development_part(
     groups: Sequence[Sequence[str]], key: str, *, share: float, least: int, most: int
 ) -> set[str]:
     """Return the keys of the documents or inputs that become the development part.
@@ -243,11 +243,11 @@ def development_part(
     wanted = min(max(round(share * n), least), most)
     own_key = hmac.digest(key.encode(), b"parts", "sha256")
 
-    def place(group: Sequence[str]) -> bytes:
+    def hash_of_group(group: Sequence[str]) -> bytes:
         return hmac.digest(own_key, min(group).encode(), "sha256")
 
     chosen: set[str] = set()
-    for group in sorted(groups, key=place):
+    for group in sorted(groups, key=hash_of_group):
         if len(chosen) + len(group) <= wanted:
             chosen.update(group)
     return chosen

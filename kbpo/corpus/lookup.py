@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 from formats.lookup import DocumentView
 from formats.schema import load_schema
 from formats.splitting import Span
-from formats.words import words
+from formats.words import split_words
 from kbpo.corpus.models import Corpus, Document, Mention, Part
 
 CACHED_CHARACTERS = 16_000_000
@@ -116,36 +116,38 @@ class DatabaseCorpus:
 CHUNK = 500
 
 
-def entity_types(corpus: Corpus) -> set[str]:
+def world_entity_types(corpus: Corpus) -> set[str]:
     """Return the types whose mentions are entities, not dates, titles or numbers."""
     return {name for name, kind in load_schema(corpus.schema).entity_types.items() if kind.linkable}
 
 
-def occurrences(corpus: Corpus, names: dict[str, int]) -> Iterator[tuple[int, int, int]]:
+def name_occurrences(corpus: Corpus, names: dict[str, int]) -> Iterator[tuple[int, int, int]]:
     """Yield (document, code, number of times) for the codes of names; if two names match at a
     place, the longer one counts.
 
     Names are compared with case, whole words only.
     """
-    by_first = _by_first_word(names)
+    by_first = _names_by_first_word(names)
     documents = Document.objects.filter(corpus=corpus).order_by("pk").values_list("pk", "text")
     for document, text in documents.iterator(chunk_size=CHUNK):
-        for code, number in sorted(Counter(_codes(words(text), by_first)).items()):
+        for code, number in sorted(Counter(_name_codes_in(split_words(text), by_first)).items()):
             yield document, code, number
 
 
-def _by_first_word(names: dict[str, int]) -> dict[str, list[tuple[list[str], int]]]:
+def _names_by_first_word(names: dict[str, int]) -> dict[str, list[tuple[list[str], int]]]:
     """Return first word -> the names that begin with it, as lists of words, the longest first."""
     names_of: dict[str, list[tuple[list[str], int]]] = defaultdict(list)
     for name, code in names.items():
-        if parts := words(name):
+        if parts := split_words(name):
             names_of[parts[0]].append((parts, code))
     for entries in names_of.values():
         entries.sort(key=lambda entry: -len(entry[0]))
     return names_of
 
 
-def _codes(text: list[str], by_first: dict[str, list[tuple[list[str], int]]]) -> Iterable[int]:
+def _name_codes_in(
+    text: list[str], by_first: dict[str, list[tuple[list[str], int]]]
+) -> Iterable[int]:
     place = 0
     while place < len(text):
         for parts, code in by_first.get(text[place], ()):

@@ -199,13 +199,13 @@ class DocumentQuerySet(models.QuerySet["Document"]):
         """Return the documents that contain all of these words; words "in quotes" must be
         consecutive, and words after a minus sign must be absent.
         """
-        return self._matching(words, "websearch")
+        return self._filter_by_words(words, "websearch")
 
     def with_all_of(self, name: str) -> DocumentQuerySet:
         """Return documents that contain all words of a name, with any punctuation between them."""
-        return self._matching(name, "plain")
+        return self._filter_by_words(name, "plain")
 
-    def _matching(self, words: str, how: str) -> DocumentQuerySet:
+    def _filter_by_words(self, words: str, how: str) -> DocumentQuerySet:
         query = SearchQuery(words.replace("\0", ""), config="simple", search_type=how)
         return self.alias(words=WORDS).filter(words=query)
 
@@ -241,7 +241,7 @@ class Document(models.Model):
         """Return the spans of the sentences, half-open."""
         return list(zip(self.sentence_begin, self.sentence_end, strict=True))
 
-    def sentence_of(self, offset: int) -> int:
+    def sentence_index_at(self, offset: int) -> int:
         """Return the index of the sentence that contains a character, or of the nearest one before
         it.
         """
@@ -282,7 +282,7 @@ class Mention(models.Model):
         return f"{self.document_id}:{self.begin}-{self.end}"
 
     @property
-    def stands_for(self) -> tuple[int, int]:
+    def canonical_span(self) -> tuple[int, int]:
         """Return the span of its canonical mention, which all mentions of one entity share; without
         a canonical mention, its own span.
         """
@@ -291,7 +291,7 @@ class Mention(models.Model):
         return self.canonical_begin, self.canonical_end
 
 
-def slug_of(name: str, rows: QuerySet[Any], otherwise: str) -> str:
+def unique_slug(name: str, rows: QuerySet[Any], otherwise: str) -> str:
     """Return a slug from the letters a to z and the digits of a name, at most 120 characters. If
     there are none, return `otherwise` with the first free number. Empty for an empty name.
     """

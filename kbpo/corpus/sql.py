@@ -18,7 +18,7 @@ BEGIN = len(b"PGCOPY\n\xff\r\n\0") + 8
 END = 2
 
 
-def fetch(sql: str, parameters: Parameters) -> list[tuple[Any, ...]]:
+def fetch_rows(sql: str, parameters: Parameters) -> list[tuple[Any, ...]]:
     """Return the rows of a parameterised query."""
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
@@ -69,13 +69,13 @@ def prefer_indexes(*, of_words: bool = False) -> Iterator[None]:
         chosen["enable_indexscan"] = "off"
     each = ", ".join(["current_setting(%s), set_config(%s, %s, true)"] * len(chosen))
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(f"SELECT {each}", _settings(chosen))
+        cursor.execute(f"SELECT {each}", _set_config_parameters(chosen))
         before = dict(zip(chosen, cursor.fetchone()[::2], strict=True))
         yield
-        cursor.execute(f"SELECT {each}", _settings(before))
+        cursor.execute(f"SELECT {each}", _set_config_parameters(before))
 
 
-def _settings(values: Mapping[str, str]) -> list[str]:
+def _set_config_parameters(values: Mapping[str, str]) -> list[str]:
     return [part for name, value in values.items() for part in (name, name, value)]
 
 
@@ -83,20 +83,22 @@ CHUNK = 5_000
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
-def copy(
+def copy_rows(
     table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, chunk: int = CHUNK
 ) -> int:
     """Copy rows into a table, and return their number. Between two chunks the iterator of rows may
     use the same connection.
     """
-    return copy_lines(table, columns, ("\t".join(map(_field, row)) for row in rows), chunk=chunk)
+    return copy_lines(
+        table, columns, ("\t".join(map(_copy_field, row)) for row in rows), chunk=chunk
+    )
 
 
 def copy_lines(
     table: str, columns: Sequence[str], lines: Iterable[str], *, chunk: int = CHUNK
 ) -> int:
     """Copy lines in the format of COPY into a table, and return their number. For millions of rows
-    this is faster, since columns are formatted together. Texts must have passed `escape_copy`.
+    this is faster, since columns are formatted together. Texts must have passed `escape_for_copy`.
     """
     source, total = iter(lines), 0
     sql = f"COPY {table} ({', '.join(columns)}) FROM STDIN"
@@ -108,14 +110,14 @@ def copy_lines(
     return total
 
 
-def escape_copy(text: str) -> str:
+def escape_for_copy(text: str) -> str:
     """Return the text escaped for COPY."""
     return text.translate(_ESCAPES) if "\\" in text or not text.isprintable() else text
 
 
-def _field(value: Any) -> str:
+def _copy_field(value: Any) -> str:
     if isinstance(value, str):
-        return escape_copy(value)
+        return escape_for_copy(value)
     if isinstance(value, int | float):
         return repr(value)
     if value is None:

@@ -16,7 +16,7 @@ from formats.messages import FormatError
 from formats.schema import SHIPPED, Schema, load_schema
 from kbpo.corpus.load import DEV_SHARE, CannotLoad, find_schema, load_corpus
 from kbpo.corpus.models import Corpus, CorpusUpload, Mention, Upload
-from kbpo.queue import OwnersFault, nudge, work
+from kbpo.queue import OwnersFault, handle_rows, wake_step
 
 Found = dict[str, int]
 Row = TypeVar("Row", bound=Upload)
@@ -33,7 +33,7 @@ def shipped_schemas() -> list[str]:
 
 def tick() -> int:
     """Try or load uploaded corpora of documents; return how many."""
-    return process_uploads(CorpusUpload, _load, where={"what": CorpusUpload.What.DOCUMENTS})
+    return process_uploads(CorpusUpload, _load_upload, where={"what": CorpusUpload.What.DOCUMENTS})
 
 
 def process_uploads(
@@ -43,7 +43,7 @@ def process_uploads(
     counts; `where` selects the uploads of the caller.
     """
 
-    def attempt(row: Row) -> None:
+    def validate_upload(row: Row) -> None:
         counts: Found = {}
         try:
             with transaction.atomic():
@@ -52,12 +52,14 @@ def process_uploads(
         except _TakenBack:
             row.move("tried", _with_original_names(row, "\n".join(row.notes)), found=counts)
 
-    def keep(row: Row) -> None:
+    def load_upload(row: Row) -> None:
         counts = _load_or_explain(row, load)
         row.move("loaded", _with_original_names(row, "\n".join(row.notes)), found=counts)
-        transaction.on_commit(lambda: forget(row))
+        transaction.on_commit(lambda: delete_upload_files(row))
 
-    return work(model, "received", attempt, where=where) + work(model, "wanted", keep, where=where)
+    return handle_rows(model, "received", validate_upload, where=where) + handle_rows(
+        model, "wanted", load_upload, where=where
+    )
 
 
 def _load_or_explain(row: Row, load: Callable[[Row], Found]) -> Found:
@@ -81,7 +83,7 @@ def _with_original_names(row: Upload, sentence: str) -> str:
     return sentence
 
 
-def _load(row: CorpusUpload) -> Found:
+def _load_upload(row: CorpusUpload) -> Found:
     schema: Schema = (
         load_schema(row.schema_file.path) if row.schema_file else find_schema(row.schema)
     )
@@ -94,7 +96,7 @@ def _load(row: CorpusUpload) -> Found:
         dev_share=DEV_SHARE if row.dev_share is None else row.dev_share,
         notes=row.notes,
     )
-    note_corpus(row, corpus)
+    store_corpus_of_upload(row, corpus)
     counts = {
         "documents": corpus.n_documents,
         "of the development part": corpus.n_dev,
@@ -106,7 +108,7 @@ def _load(row: CorpusUpload) -> Found:
     return counts
 
 
-def note_corpus(row: CorpusUpload, corpus: Corpus) -> None:
+def store_corpus_of_upload(row: CorpusUpload, corpus: Corpus) -> None:
     """Store the loaded corpus in the row of its upload."""
     if row.status == "wanted":
         row.corpus = corpus
@@ -114,26 +116,26 @@ def note_corpus(row: CorpusUpload, corpus: Corpus) -> None:
 
 
 @transaction.atomic
-def order_load(model: type[Row], pk: int) -> Row | None:
+def request_load(model: type[Row], pk: int) -> Row | None:
     """Mark an upload to be loaded, and return it; None if its trial is not finished, or somebody
     else was faster.
     """
     row = _lock_idle(model, pk, ["tried"])
     if row is not None:
         row.move("wanted")
-        nudge(row.step)
+        wake_step(row.step)
     return row
 
 
 @transaction.atomic
-def discard(model: type[Row], pk: int) -> Row | None:
+def discard_upload(model: type[Row], pk: int) -> Row | None:
     """Discard an upload with its files, and return it; None if it is being processed or is loaded
     already.
     """
     row = _lock_idle(model, pk, ["received", "tried", "failed"])
     if row is not None:
         row.delete()
-        transaction.on_commit(lambda: forget(row))
+        transaction.on_commit(lambda: delete_upload_files(row))
     return row
 
 
@@ -145,7 +147,7 @@ def _lock_idle(model: type[Row], pk: int, statuses: Collection[str]) -> Row | No
     return cast("Row | None", uploads.filter(pk=pk, status__in=statuses).first())
 
 
-def forget(row: Upload) -> None:
+def delete_upload_files(row: Upload) -> None:
     """Delete the files of an upload."""
     for field, _ in row.FILES:
         file = getattr(row, field)

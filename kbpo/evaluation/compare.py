@@ -9,12 +9,12 @@ from itertools import combinations, pairwise
 
 from scipy.special import ndtri, stdtrit
 
-from kbpo.evaluation.leaderboard import ranking
+from kbpo.evaluation.leaderboard import ranking_comparison
 from kbpo.evaluation.models import Evaluation
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.measures import UNWEIGHED
-from kbpo.tracks.registry import class_of, kind_of
+from kbpo.tracks.registry import kind_of, track_class
 from scoring.data import ENDINGS
 from scoring.report import Comparison, Figure, Key, Named, Report
 from scoring.score import DEFAULT
@@ -38,7 +38,7 @@ class Difference:
     """Whether the two differ significantly among all pairs of the board; None if not tested"""
 
     @classmethod
-    def of(
+    def from_figures(
         cls, quantity: str, first: Figure, second: Figure, error: float, z80: float, z95: float
     ) -> Difference:
         """Return the difference of two figures. `z80` and `z95` are the half-widths of its
@@ -57,7 +57,7 @@ class Difference:
         return self.low80 > 0 or self.high80 < 0
 
 
-def differences(
+def compute_differences(
     evaluation: Evaluation,
     first: int,
     second: int,
@@ -84,8 +84,8 @@ def differences(
         stored = _stored_comparison(report, (*key, *about), {first, second})
         if stored is not None:
             error = stored.error(first, second)
-            z80, z95 = (_quantile(stored.df, level) for level in (0.8, 0.95))
-            difference = Difference.of(quantity.name, own, other, error, z80, z95)
+            z80, z95 = (_t_quantile(stored.df, level) for level in (0.8, 0.95))
+            difference = Difference.from_figures(quantity.name, own, other, error, z80, z95)
             apart = _is_separated(stored, first, second)
             found.append(replace(difference, told_apart=apart))
     return found
@@ -113,7 +113,7 @@ def _is_separated(stored: Comparison, first: int, second: int) -> bool | None:
     return stored.different[i][k]
 
 
-def _quantile(df: float | None, level: float) -> float:
+def _t_quantile(df: float | None, level: float) -> float:
     return float(ndtri(0.5 + level / 2) if df is None else stdtrit(df, 0.5 + level / 2))
 
 
@@ -125,7 +125,9 @@ def closest_systems(
     """
     if evaluation is None:
         return None
-    quantity, stored = ranking(evaluation, distribution=distribution, criterion=criterion)
+    quantity, stored = ranking_comparison(
+        evaluation, distribution=distribution, criterion=criterion
+    )
     scored = Submission.objects.filter(pk__in=stored.systems, status="scored")
     ranked = []
     for pk in scored.values_list("pk", flat=True):
@@ -157,7 +159,7 @@ def differences_by_relation(
         return []
     places = sorted(stored.systems.index(submission) for submission in (first, second))
     pair = list(combinations(range(len(stored.systems)), 2)).index((places[0], places[1]))
-    figures = [_figures(evaluation, submission) for submission in (first, second)]
+    figures = [_precision_by_relation(evaluation, submission) for submission in (first, second)]
     relations: list[tuple[str, Figure, Figure, float]] = []
     for name, errors in stored.errors.items():
         own, other, error = figures[0].get(name), figures[1].get(name), errors[pair]
@@ -166,7 +168,7 @@ def differences_by_relation(
         if min(own.n_labels, other.n_labels) >= least:
             relations.append((name, own, other, error))
     z80, z95 = (simultaneous_quantile(level, len(relations)) for level in (0.80, 0.95))
-    differences = [Difference.of(*relation, z80, z95) for relation in relations]
+    differences = [Difference.from_figures(*relation, z80, z95) for relation in relations]
     found = [replace(one, told_apart=one.low95 > 0 or one.high95 < 0) for one in differences]
     return sorted(found, key=lambda difference: (-difference.value, difference.quantity))
 
@@ -178,9 +180,9 @@ def simultaneous_quantile(level: float, n: int) -> float:
     return float(ndtri(0.5 + level ** (1 / max(n, 1)) / 2))
 
 
-def _figures(evaluation: Evaluation, submission: int) -> dict[str, Figure]:
+def _precision_by_relation(evaluation: Evaluation, submission: int) -> dict[str, Figure]:
     """Return relation -> figure of a system's precision, where it has one."""
-    track, kind = evaluation.track, class_of(evaluation.track.kind)
+    track, kind = evaluation.track, track_class(evaluation.track.kind)
     found = {}
     for key, stored in evaluation.details.figures.items():
         group, _, name = key.slice.partition(":")

@@ -7,12 +7,12 @@ from __future__ import annotations
 import numpy as np
 from django.db.models import Q
 
-from estimators.sums import by_code
+from estimators.sums import sum_by_code
 from kbpo.evaluation.data import load_data
 from kbpo.experts.draw import Answered, Frame, draw_round, read_checks
 from kbpo.instances.merge import RATINGS
 from kbpo.instances.models import Label
-from kbpo.queue import work
+from kbpo.queue import handle_rows
 from kbpo.sampling.models import ExpertCheck, ExpertRound, SampleBatch
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_criteria
@@ -31,10 +31,10 @@ SURE = 10
 
 def tick() -> int:
     """Draw the rounds of checks that admins ordered, and return how many were drawn."""
-    return work(ExpertRound, "asked", _draw)
+    return handle_rows(ExpertRound, "asked", _draw_round)
 
 
-def _draw(row: ExpertRound) -> None:
+def _draw_round(row: ExpertRound) -> None:
     draw_round(row, read_frame(row.track, load_data(row.track)))
 
 
@@ -49,19 +49,19 @@ def read_frame(track: Track, data: Data) -> Frame:
     codes, row_target = arranged.targets
     ids = data.pool.target_id[codes]
     a = data.pool.p[track.distribution][arranged.row].toarray() / arranged.row_pi[:, None]
-    able = ~_unanswered(arranged)
+    able = ~_is_row_unanswered(arranged)
     verdicts = np.where(able[:, None], data.f[track.criterion][arranged.at], np.nan)
     judged = ~np.isnan(verdicts)
     for criterion in data.noise:  # an expert rates a text under all, whichever people rated
         judged |= able[:, None] & ~np.isnan(data.f[criterion][arranged.at])
     a = np.where(judged, a * data.shown, 0.0)
-    a = by_code(
+    a = sum_by_code(
         np.column_stack([a, _joint_recall_weights(arranged) * able]), row_target, codes.size
     )
     n, disagreement = count_votes(ids)
     able = (n > 0) & (a.sum(axis=1) > 0)
-    majority = _majority_right(track, ids, n, disagreement)
-    doubt = _doubt(arranged, data, verdicts, majority)
+    majority = _probability_majority_is_right(track, ids, n, disagreement)
+    doubt = _doubt_of_targets(arranged, data, verdicts, majority)
     checks = read_checks(track, ids)
     return Frame(
         target_id=ids[able],
@@ -72,7 +72,7 @@ def read_frame(track: Track, data: Data) -> Frame:
     )
 
 
-def _unanswered(arranged: Centred) -> Bools:
+def _is_row_unanswered(arranged: Centred) -> Bools:
     """Return (n,) whether a question about the row was not answered before its target was marked.
     Marks whose questions are still open may enter the sample later, so they can be checked.
     """
@@ -85,7 +85,7 @@ def _joint_recall_weights(arranged: Centred) -> Floats:
     """
     if arranged.data.facts is None:
         return np.zeros(arranged.row.size)
-    share = arranged.shares_of("fact").pool
+    share = arranged.fact_shares("fact").pool
     verdicts = arranged.data.f[arranged.data.base][arranged.at, 0]
     verdict_known = ~np.isnan(verdicts)
     return np.asarray(share[arranged.row] / max(share.sum(), 1.0) * verdict_known / arranged.row_pi)
@@ -132,7 +132,7 @@ def find_imported(ids: Ids) -> Bools:
     return np.isin(ids, elsewhere)
 
 
-def _majority_right(track: Track, ids: Ids, n: Ids, disagreement: Floats) -> Floats:
+def _probability_majority_is_right(track: Track, ids: Ids, n: Ids, disagreement: Floats) -> Floats:
     """Return (t',) the probability that the crowd's answer is right, given its votes, fitted to the
     checks so far for each pattern of votes.
     """
@@ -151,7 +151,7 @@ def _majority_right(track: Track, ids: Ids, n: Ids, disagreement: Floats) -> Flo
     return np.asarray(majority)
 
 
-def _doubt(arranged: Centred, data: Data, verdicts: Floats, majority: Floats) -> Floats:
+def _doubt_of_targets(arranged: Centred, data: Data, verdicts: Floats, majority: Floats) -> Floats:
     """Return (t',) q (1 − q) of the most doubtful row of each target. q combines the votes and the
     model's guess as if they were independent. A rating is treated as the probability that another
     person agrees.
@@ -169,7 +169,7 @@ def _doubt(arranged: Centred, data: Data, verdicts: Floats, majority: Floats) ->
     return doubt
 
 
-def checks_of(track: Track, data: Data) -> Checks | None:
+def counted_expert_checks(track: Track, data: Data) -> Checks | None:
     """Return the expert checks that correct scores; None if there are none."""
     targets = np.unique(data.pool.target[data.judged])
     ids = data.pool.target_id[targets]
@@ -187,12 +187,12 @@ def checks_of(track: Track, data: Data) -> Checks | None:
         checked=answered.checked,
         by_crowd=count_votes(ids)[0] > 0,
         imported=find_imported(ids),
-        f=_verdicts(track, data, answered),
+        f=_expert_verdicts(track, data, answered),
         since=np.isin(data.systems, list(judged.values_list("submission_id", flat=True))),
     )
 
 
-def _verdicts(track: Track, data: Data, answered: Answered) -> dict[str, Floats]:
+def _expert_verdicts(track: Track, data: Data, answered: Answered) -> dict[str, Floats]:
     """Return, for each criterion, the experts' verdicts on the judged rows, shape (k, m)."""
     pool, judged = data.pool, data.judged
     answered_rows = np.flatnonzero(
@@ -244,7 +244,7 @@ def _uncorrected_reasons(
     if corrected.has_undrawable_predictions(column, track.criterion):
         return [BROUGHT if corrected.checks.since[column] and corrected.data.noise else LATE]
     if kind.measures.mean not in printed | too_wide:
-        n = corrected.checked_of(column)
+        n = corrected.count_checked_targets(column)
         return [
             f"An expert has checked {n} of its judgments so far: scores are corrected from"
             f" {LEAST} checks on, for fewer say little."
@@ -255,7 +255,7 @@ def _uncorrected_reasons(
         for quantity, name in (
             (
                 kind.measures.mean,
-                kind.measures.printed(kind.measures.mean, track.criterion).in_text,
+                kind.measures.printed(kind.measures.mean, track.criterion).label_in_text,
             ),
             ("recall", "recall"),
             ("f1", "F1"),

@@ -9,18 +9,18 @@ from dataclasses import replace
 import numpy as np
 from django.db.models import Count, Exists, Max, OuterRef, Q
 
-from kbpo.inclusion.read import marks_of, read_inclusion, thresholds_of
+from kbpo.inclusion.read import marks_by_readers, read_inclusion, thresholds_of_batches
 from kbpo.instances.models import Label
-from kbpo.pool.pool import overlaps, read_pool
+from kbpo.pool.pool import pairwise_overlaps, read_pool
 from kbpo.sampling.documents.draw import annotated_documents
-from kbpo.sampling.guess import Lesson, guess_of, mean_verdict
+from kbpo.sampling.guess import Lesson, guess_under_criterion, mean_verdict_over_systems
 from kbpo.sampling.models import Sample, SampleBatch
 from kbpo.scores.models import Score
-from kbpo.scores.read import read_scores, scorers_of
+from kbpo.scores.read import read_scores, scorers_of_track
 from kbpo.submissions.models import GONE, Submission
 from kbpo.tracks.measures import UNWEIGHED
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import recall_of
+from kbpo.tracks.recall import kind_with_recall_or_none
 from kbpo.tracks.registry import kind_of
 from scoring.arrays import Floats, Ids
 from scoring.data import LIKE, Data, Draws, Guess
@@ -44,16 +44,16 @@ def load_data(track: Track) -> Data:
     for owner, target in draws.distinct():
         drawn.setdefault(owner, []).append(target)
     inclusion = read_inclusion(track, pool, waiting_targets(track, drawn))
-    recall = recall_of(track)
+    recall = kind_with_recall_or_none(track)
     facts = None
     if recall:
         facts = recall.read_facts(
-            pool.instance, systems, documents.documents, _with_recall(systems)
+            pool.instance, systems, documents.documents, _systems_with_recall(systems)
         )
     counted = inclusion.drawn | np.isin(pool.target_id, sorted(set().union(*drawn.values())))
     judged = np.flatnonzero(counted[pool.target])
     f = kind.judge(pool.instance[judged], systems)
-    guesses, unaided = _guesses(track, pool, judged, f)
+    guesses, unaided = _guesses_by_criterion(track, pool, judged, f)
     closed = closed_documents(documents.documents)
     data = Data(
         pool=pool,
@@ -69,7 +69,7 @@ def load_data(track: Track) -> Data:
         facts=facts,
         documents=documents,
         closed_documents=bool(closed) and closed == set(documents.documents),
-        mark=marks_of(track, pool, closed),
+        mark=marks_by_readers(track, pool, closed),
         noise=dict(kind.noise(pool.instance[judged], systems)),
         found_also=dict(recall.found_also) if recall else {},
         mean=kind.measures.mean,
@@ -87,7 +87,7 @@ def _data_for_late_judges(track: Track, data: Data) -> Data | None:
     at the time of their last score are treated as certain, and the model learns from later labels
     only. Partial answers to questions without a label count as unknown to the judge.
     """
-    unstated = scorers_of(track).filter(is_used=True, came_late=True, not_tuned_at=None)
+    unstated = scorers_of_track(track).filter(is_used=True, came_late=True, not_tuned_at=None)
     late = list(unstated.values_list("pk", flat=True))
     if not late or data.draws or kind_of(track).opposes:
         return None
@@ -99,14 +99,14 @@ def _data_for_late_judges(track: Track, data: Data) -> Data | None:
     known = set(labelled.filter(created_at__lte=moment).values_list("target_id", flat=True))
     scores = read_scores(track, data.pool.instance, [*data.pool.scorers, *late])
     pool = replace(data.pool, scorers=scores.scorers, scores=scores.value)
-    inclusion, certain = data.inclusion.given_answers(
+    inclusion, certain = data.inclusion.at_time_of_answers(
         pool.u,
-        thresholds_of(list(drawn_by_then.values_list("pk", flat=True)), pool.target_id),
+        thresholds_of_batches(list(drawn_by_then.values_list("pk", flat=True)), pool.target_id),
         np.isin(pool.target_id, list(known)),
     )
     since = ~certain[pool.target[data.judged]]
     verdicts = {criterion: f[since] for criterion, f in data.f.items()}
-    guesses, _ = _guesses(track, pool, data.judged[since], verdicts)
+    guesses, _ = _guesses_by_criterion(track, pool, data.judged[since], verdicts)
     guesses = {criterion: guess for criterion, guess in guesses.items() if guess.labels}
     if not guesses:
         return None
@@ -138,7 +138,7 @@ def closed_documents(documents: list[int]) -> set[int]:
     return set(labels.values_list("target__document", flat=True))
 
 
-def _with_recall(systems: list[int]) -> list[int]:
+def _systems_with_recall(systems: list[int]) -> list[int]:
     """Return the sampled submissions whose facts count for recall: at least half of a settled batch
     was answered. Returns all submissions while there is none.
 
@@ -158,7 +158,7 @@ def _with_recall(systems: list[int]) -> list[int]:
     return [system for system in systems if system in entered or not entered]
 
 
-def _guesses(
+def _guesses_by_criterion(
     track: Track, pool: Pool, judged: Ids, f: dict[str, Floats]
 ) -> tuple[dict[str, Guess], dict[str, Guess]]:
     """Return the model's guess under each criterion, with and without metrics and judges. The
@@ -168,10 +168,10 @@ def _guesses(
     aided, unaided = {}, {}
     for name, verdicts in f.items():
         label = np.full(pool.instance.size, np.nan)
-        label[judged] = mean_verdict(kind, verdicts, pool.member[judged])
-        aided[name] = guess_of(kind, name, lesson, label)
+        label[judged] = mean_verdict_over_systems(kind, verdicts, pool.member[judged])
+        aided[name] = guess_under_criterion(kind, name, lesson, label)
         if pool.scorers or aided[name].error is not None:
-            unaided[name] = guess_of(kind, name, lesson, label, aided=False)
+            unaided[name] = guess_under_criterion(kind, name, lesson, label, aided=False)
     return aided, unaided
 
 
@@ -195,6 +195,6 @@ def _draws_with_replacement(track: Track, pool: Pool) -> dict[str, Draws]:
         )
         owner = np.repeat(np.array([column[draw[1]] for draw in mine], dtype=np.int64), times)
         draws_of[kind] = Draws(
-            kind, row, owner, pool.p[kind][row].toarray(), overlaps(kind, pool.systems)
+            kind, row, owner, pool.p[kind][row].toarray(), pairwise_overlaps(kind, pool.systems)
         )
     return draws_of

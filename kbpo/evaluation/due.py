@@ -13,7 +13,7 @@ from kbpo.evaluation.models import Rescoring
 from kbpo.instances.models import Label
 from kbpo.sampling.models import DocumentSample, ExpertCheck, ExpertRound, Sample, SampleBatch
 from kbpo.scores.models import Score
-from kbpo.scores.read import scorers_of
+from kbpo.scores.read import scorers_of_track
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -24,12 +24,12 @@ LONGEST_REST = 60.0
 """Seconds after which everything is counted again, even if no change was detected."""
 
 
-def is_due(row: Rescoring, now: datetime) -> bool:
+def is_scoring_due(row: Rescoring, now: datetime) -> bool:
     """Return whether a track must be scored, or its state stored, now. The end of a stage does not
     wait for the debounce.
     """
     if row.next_try_at <= now:
-        return Seen.now(row).is_news
+        return Seen.read_current(row).is_news
     if row.state.get("signs") == change_signs(row.track) or not finished_submissions(row.track):
         return False
     Rescoring.objects.filter(pk=row.pk).update(next_try_at=now)
@@ -51,12 +51,12 @@ class Seen:
     """Whether the state differs from the stored one"""
 
     @classmethod
-    def now(cls, row: Rescoring) -> Seen:
+    def read_current(cls, row: Rescoring) -> Seen:
         """Read the state of the track of `row` and return it."""
         signs = change_signs(row.track)
         same = row.state.get("signs") == signs
         counts = not same or cache.get(_cache_key(row)) is None
-        state = state_of(row.track, None if counts else row.state.get("labels"))
+        state = scoring_state(row.track, None if counts else row.state.get("labels"))
         ended = finished_submissions(row.track) if counts else []
         is_stale = bool(ended) or any(row.state.get(name) != state[name] for name in state)
         if counts and not is_stale:
@@ -92,20 +92,20 @@ def change_signs(track: Track) -> dict[str, Any]:
         "batch": SampleBatch.objects.filter(submission__track=track).aggregate(last=Max("pk"))[
             "last"
         ],
-        "scores": _scored(track),
-        "references": sorted(references_of(track)),
+        "scores": _scorers_and_newest_score(track),
+        "references": sorted(reference_submissions(track)),
     }
 
 
-def _scored(track: Track) -> list[Any]:
+def _scorers_and_newest_score(track: Track) -> list[Any]:
     """Return the metrics and judges in use, and the id of their newest score."""
-    used = scorers_of(track).in_use()
+    used = scorers_of_track(track).in_use()
     pks = list(used.values_list("pk", flat=True))
     newest = Score.objects.filter(scorer__in=pks).order_by("-pk").values_list("pk", flat=True)
     return [pks, newest.first() if pks else None]
 
 
-def state_of(track: Track, labels: list[int | None] | None = None) -> dict[str, Any]:
+def scoring_state(track: Track, labels: list[int | None] | None = None) -> dict[str, Any]:
     """Return the counts and ids on which the scores depend. Scores are out of date as soon as one
     differs. `labels` are the stored counts of labels, if they need not be counted again.
     """
@@ -120,14 +120,14 @@ def state_of(track: Track, labels: list[int | None] | None = None) -> dict[str, 
     # Scores of a shared track change only at the end of a stage: they reveal no single judgment.
     return ({} if track.hides_test else {"labels": labels}) | {
         "batches": [batches["n"], batches["last"]],
-        "scores": _scored(track),
+        "scores": _scorers_and_newest_score(track),
         "taking_part": _confirmed_runs(track),
         "documents": DocumentSample.objects.filter(track=track, settled_at__isnull=False).count(),
         "checks": ExpertCheck.objects.filter(
             track=track, kind="check", answered_at__isnull=False
         ).count(),
         "rounds": ExpertRound.objects.filter(track=track, status="ended").count(),
-        "references": sorted(references_of(track)),
+        "references": sorted(reference_submissions(track)),
     }
 
 
@@ -142,10 +142,10 @@ def _confirmed_runs(track: Track) -> list[list[Any]]:
 def finished_submissions(track: Track) -> list[Submission]:
     """Return the submissions being judged whose sample has no open target left."""
     judging = Submission.objects.filter(track=track, status="judging")
-    return [submission for submission in judging if not open_targets(submission)]
+    return [submission for submission in judging if not unjudged_targets(submission)]
 
 
-def open_targets(submission: Submission) -> set[int]:
+def unjudged_targets(submission: Submission) -> set[int]:
     """Return the targets of a submission's sample that still need a judgment."""
     targets = list(
         Sample.objects.filter(batch__submission=submission)
@@ -155,7 +155,7 @@ def open_targets(submission: Submission) -> set[int]:
     return kind_of(submission.track).find_unanswered({submission.pk: targets})[submission.pk]
 
 
-def references_of(track: Track) -> set[int]:
+def reference_submissions(track: Track) -> set[int]:
     """Return the submissions of a track that were written by people; they have no rank."""
     references = Submission.objects.filter(track=track, role=Submission.Role.REFERENCE)
     return set(references.values_list("pk", flat=True))

@@ -31,7 +31,7 @@ MOST_OF_ONE = 0.5
 """Share of the ratings by one person beyond which systems are not ranked"""
 
 
-def judges_of(evaluation: Evaluation | None, submission: Submission | None = None) -> Judges:
+def judge_statistics(evaluation: Evaluation | None, submission: Submission | None = None) -> Judges:
     """Return the agreement statistics of a submission's judges, or of all judges of the board."""
     if evaluation is None:
         return Judges()
@@ -45,7 +45,7 @@ def judges_of(evaluation: Evaluation | None, submission: Submission | None = Non
 
 def have_single_raters(evaluation: Evaluation) -> bool:
     """Return whether one person gave more than half of the ratings; such a board has no ranks."""
-    return judges_of(evaluation).largest > MOST_OF_ONE
+    return judge_statistics(evaluation).largest > MOST_OF_ONE
 
 
 def _uses_ratings(track: Track) -> bool:
@@ -67,11 +67,11 @@ def measure_agreement(
     np.logical_or.at(predicted, row, judged)
     if _uses_ratings(track):
         noise = data.noise[track.criterion].of(first)
-        apart = np.array([_distance(ratings) for ratings in noise.opinions])
+        apart = np.array([_mean_pair_distance(ratings) for ratings in noise.opinions])
 
-        def of(inside: Bools) -> Judges:
+        def agreement_of_instances(inside: Bools) -> Judges:
             told = (
-                _mean_distance(apart[inside])
+                _distance_figures(apart[inside])
                 | _count_raters(noise, inside)
                 | _count_second_opinions(noise, inside)
             )
@@ -79,24 +79,25 @@ def measure_agreement(
     else:
         answers, against = count_answers_and_dissent(pool.target_id[code])
 
-        def of(inside: Bools) -> Judges:
+        def agreement_of_instances(inside: Bools) -> Judges:
             n = float(answers[inside].sum())
             return Judges(round(n), 1 - float(against[inside].sum()) / n) if n else Judges()
 
     columns = [column for column, system in enumerate(data.systems) if system in standing]
-    return of(np.asarray(predicted[:, columns].any(axis=1))), {
-        system: of(predicted[:, column]) for column, system in enumerate(data.systems)
+    return agreement_of_instances(np.asarray(predicted[:, columns].any(axis=1))), {
+        system: agreement_of_instances(predicted[:, column])
+        for column, system in enumerate(data.systems)
     }
 
 
-def _distance(ratings: Sequence[float]) -> float:
+def _mean_pair_distance(ratings: Sequence[float]) -> float:
     """Return the mean absolute difference over all pairs of ratings; NaN with fewer than two."""
     if len(ratings) < 2:
         return nan
     return mean(abs(one - other) for one, other in combinations(ratings, 2))
 
 
-def _mean_distance(apart: Floats) -> dict[str, float | int]:
+def _distance_figures(apart: Floats) -> dict[str, float | int]:
     known = apart[~np.isnan(apart)]
     return {"twice": known.size, "differ": float(known.mean())} if known.size else {}
 
@@ -137,7 +138,7 @@ def count_answers_and_dissent(ids: Ids) -> tuple[Floats, Floats]:
     only because two disagreed, only the first two answers are used.
     """
     answers, against = np.zeros(ids.size), np.zeros(ids.size)
-    for target, source, labels in _labels(ids):
+    for target, source, labels in _current_labels_by_source(ids):
         place, n = int(np.searchsorted(ids, target)), sum(label.n for label in labels)
         if n > 1 and (source == Label.Source.CROWD or not answers[place]):
             differ = None
@@ -161,19 +162,19 @@ class _Kept(NamedTuple):
     disagreement: float
 
 
-def _first_answers(row: Label) -> _Kept:
+def _before_third_answer(row: Label) -> _Kept:
     if row.method == STAGED and row.n > 2:
-        return _Kept(Statement.of(row), 2, 0.5)
-    return _Kept(Statement.of(row), row.n, row.disagreement)
+        return _Kept(Statement.from_label(row), 2, 0.5)
+    return _Kept(Statement.from_label(row), row.n, row.disagreement)
 
 
-def _labels(ids: Ids) -> Iterator[tuple[int, str, list[_Kept]]]:
+def _current_labels_by_source(ids: Ids) -> Iterator[tuple[int, str, list[_Kept]]]:
     """Yield target, source and the current labels of that source, the crowd first."""
     rows = Label.objects.filter(
         target__in=ids.tolist(), source__in=[Label.Source.CROWD, Label.Source.DOCUMENT]
     ).order_by("target_id", "source", "created_at", "pk")
     for (target, source), group in groupby(rows, key=lambda row: (row.target_id, row.source)):
-        kept = [(_first_answers(row), row.question, row.again) for row in group]
+        kept = [(_before_third_answer(row), row.question, row.again) for row in group]
         judgments = [label for label in unreplaced_labels(kept) if label.said.value]
         if judgments:
             yield target, source, newest_labels((label, label.said.question) for label in judgments)

@@ -29,7 +29,7 @@ class Latest:
     """None before the first evaluation"""
 
     @classmethod
-    def of(cls, submission: Submission) -> Latest:
+    def read_latest(cls, submission: Submission) -> Latest:
         """Read the latest evaluation of the submission's track and return it."""
         evaluations = submission.track.evaluations.with_report()
         return cls(submission, evaluations.order_by("-number").first())
@@ -64,8 +64,8 @@ class Latest:
 def interim_intervals(submission: int) -> list[InterimInterval]:
     """Return the interim intervals of a submission's guaranteed number, in the order of judging."""
 
-    def read(missing: list[int]) -> dict[int, list[InterimInterval]]:
-        shown = InterimInterval.objects.filter(submission__in=missing).informative()
+    def read_intervals(missing: list[int]) -> dict[int, list[InterimInterval]]:
+        shown = InterimInterval.objects.filter(submission__in=missing).excluding_some_values()
         intervals_of: dict[int, list[InterimInterval]] = {
             submission_id: [] for submission_id in missing
         }
@@ -73,7 +73,7 @@ def interim_intervals(submission: int) -> list[InterimInterval]:
             intervals_of[interval.submission_id].append(interval)
         return intervals_of
 
-    return read_cached("watched", [submission], read)[submission]
+    return read_cached("watched", [submission], read_intervals)[submission]
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Extent:
     """Half-width of the printed interval of its guaranteed number; None without one"""
 
 
-def extent_of(submission: Submission, latest: Latest | None = None) -> Extent:
+def judging_extent(submission: Submission, latest: Latest | None = None) -> Extent:
     """Return how far a submission is judged; zeros before its sample is drawn. Callers that have
     read the latest evaluation pass it as `latest`.
     """
@@ -108,7 +108,7 @@ def extent_of(submission: Submission, latest: Latest | None = None) -> Extent:
     if targets:
         waiting = kind_of(submission.track).find_unanswered({submission.pk: targets})[submission.pk]
         judged = _judged_targets(submission, targets) - waiting
-    figure = (latest or Latest.of(submission)).guaranteed()
+    figure = (latest or Latest.read_latest(submission)).guaranteed()
     return Extent(
         sample=len(targets),
         judged=len(judged),

@@ -10,7 +10,7 @@ from typing import Any
 from kbpo import clock
 from kbpo.evaluation.judges import have_single_raters
 from kbpo.evaluation.models import Evaluation, Headline, Rescoring
-from kbpo.evaluation.store import drop_details
+from kbpo.evaluation.store import reduce_to_board
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
@@ -111,7 +111,7 @@ class Board:
         )
 
 
-def board(
+def read_board(
     track: Track,
     *,
     distribution: str,
@@ -130,14 +130,15 @@ def board(
     shown = evaluation or latest
     order = _Order(kind, sort or default_sort(track, criterion), criterion)
     rows = sorted(
-        _rows(shown, distribution, criterion, population, past) if shown else [], key=order.key
+        _board_rows(shown, distribution, criterion, population, past) if shown else [],
+        key=order.key,
     )
     judging = Submission.objects.filter(
         track=track, status__in=[] if past else ["confirmed", "judging"], is_private=False
     ).select_related("team")
     by, compared = "", Comparison([])
     if shown is not None:
-        by, compared = ranking(
+        by, compared = ranking_comparison(
             shown, distribution=distribution, criterion=criterion, population=population
         )
         if have_single_raters(shown):
@@ -154,7 +155,7 @@ def board(
         being_judged=list(judging.order_by("pk")),
         stale_since=stale,
         stale_why=_rescoring_reason(track) if stale else "",
-        groups=_groups(rows, compared.groups) if is_in_order else [],
+        groups=_tie_groups_by_row(rows, compared.groups) if is_in_order else [],
         level=compared.level,
         population=population,
         past=past,
@@ -175,7 +176,7 @@ def evaluation_of(track: Track, number: int) -> Evaluation:
         since = f"the last is {last.number}" if last else "nothing has been scored"
         raise NoBoard(f"{track.name} has no evaluation {number}; {since}.")
     if not evaluation.is_reduced and not evaluation.is_listed:
-        drop_details(evaluation)
+        reduce_to_board(evaluation)
     return evaluation
 
 
@@ -213,7 +214,7 @@ def default_sort(track: Track, criterion: str) -> str:
     return kind.measures.column_of(kind.measures.headline(criterion)).name
 
 
-def ranking(
+def ranking_comparison(
     evaluation: Evaluation, *, distribution: str, criterion: str, population: str = ""
 ) -> tuple[str, Comparison]:
     """Return the quantity by which an evaluation ranks systems, and their comparison. If systems
@@ -231,7 +232,7 @@ def ranking(
     return kind.measures.headline(criterion), Comparison([])
 
 
-def _groups(rows: list[Row], groups: list[list[int]]) -> list[list[int]]:
+def _tie_groups_by_row(rows: list[Row], groups: list[list[int]]) -> list[list[int]]:
     """Return the tie groups as row numbers, without groups of one."""
     place = {row.submission.pk: number for number, row in enumerate(rows)}
     row_groups = [
@@ -258,17 +259,19 @@ def _rescoring_reason(track: Track) -> str:
     return row.reason if row is not None else ""
 
 
-def headlines(
+def headline_figures(
     evaluation: Evaluation, submissions: Iterable[int]
 ) -> dict[int, tuple[Quantity, Figure]]:
     """Return the headline figure of each submission in an evaluation, or its mean if the headline
     is undefined. Submissions with neither are left out.
     """
     rows = Headline.objects.filter(evaluation=evaluation, submission__in=submissions)
-    return _ranked_by(evaluation.track, rows)
+    return _headline_or_mean(evaluation.track, rows)
 
 
-def newest_headlines(submissions: Iterable[Submission]) -> dict[int, tuple[Quantity, Figure]]:
+def newest_headline_figures(
+    submissions: Iterable[Submission],
+) -> dict[int, tuple[Quantity, Figure]]:
     """Return the headline figures of submissions in the newest evaluations of their tracks, with
     two SQL statements for any number of tracks.
     """
@@ -285,11 +288,13 @@ def newest_headlines(submissions: Iterable[Submission]) -> dict[int, tuple[Quant
     )
     headline_of: dict[int, tuple[Quantity, Figure]] = {}
     for track, numbers in of_track.items():
-        headline_of |= _ranked_by(track, [row for row in rows if row.submission_id in numbers])
+        headline_of |= _headline_or_mean(
+            track, [row for row in rows if row.submission_id in numbers]
+        )
     return headline_of
 
 
-def _ranked_by(track: Track, rows: Iterable[Headline]) -> dict[int, tuple[Quantity, Figure]]:
+def _headline_or_mean(track: Track, rows: Iterable[Headline]) -> dict[int, tuple[Quantity, Figure]]:
     """Return the headline figure of each submission if there is one, else its mean."""
     kind = kind_of(track)
     first = kind.measures.headline(track.criterion)
@@ -312,15 +317,17 @@ def ranking_column(kind: Kind, criterion: str, rows: Iterable[Mapping[str, Figur
     return headline if is_known else kind.measures.column_of(kind.measures.mean)
 
 
-def ranks(evaluation: Evaluation) -> dict[int, tuple[int, int]]:
+def rank_ranges(evaluation: Evaluation) -> dict[int, tuple[int, int]]:
     """Return the best and the worst rank of each system on the board."""
     track = evaluation.track
     if have_single_raters(evaluation):
         return {}
-    return ranking(evaluation, distribution=track.distribution, criterion=track.criterion)[1].ranks
+    return ranking_comparison(
+        evaluation, distribution=track.distribution, criterion=track.criterion
+    )[1].ranks
 
 
-def _figures(
+def _figures_by_column(
     evaluation: Evaluation, distribution: str, criterion: str, population: str
 ) -> dict[int, dict[str, Figure]]:
     """Return the figures of each submission by board column, under a distribution and a
@@ -340,7 +347,7 @@ def _figures(
     return figures_of
 
 
-def _rows(
+def _board_rows(
     evaluation: Evaluation, distribution: str, criterion: str, population: str, past: bool
 ) -> list[Row]:
     """Return the rows under a criterion, with the rows of the criteria that the board shows next to
@@ -353,10 +360,10 @@ def _rows(
     else:
         submissions = submissions.on_board()
     standing = list(submissions)
-    found = _rows_of(evaluation, standing, distribution, criterion, population)
+    found = _rows_by_submission(evaluation, standing, distribution, criterion, population)
     beside = {
-        other.name: _rows_of(evaluation, standing, distribution, other.name, population)
-        for other in kind.measures.criteria_beside(criterion)
+        other.name: _rows_by_submission(evaluation, standing, distribution, other.name, population)
+        for other in kind.measures.other_shown_criteria(criterion)
     }
     return [
         replace(row, beside={name: rows[pk] for name, rows in beside.items() if pk in rows})
@@ -364,7 +371,7 @@ def _rows(
     ]
 
 
-def _rows_of(
+def _rows_by_submission(
     evaluation: Evaluation,
     standing: Iterable[Submission],
     distribution: str,
@@ -373,7 +380,7 @@ def _rows_of(
 ) -> dict[int, Row]:
     """Return the row of each submission under one criterion."""
     kind, report = kind_of(evaluation.track), evaluation.report
-    figures_of = _figures(evaluation, distribution, criterion, population)
+    figures_of = _figures_by_column(evaluation, distribution, criterion, population)
     pair = (criterion, distribution)
     saved, published = report.saved.get(pair, {}), report.bootstrap.get(pair, {})
     means = [column for column in kind.measures.columns if column.quantity == kind.measures.mean]

@@ -15,7 +15,7 @@ from kbpo.queue import Moving
 from kbpo.submissions.models import Submission
 from kbpo.tracks import stamps
 from kbpo.tracks.models import Track
-from scoring.report import HEADLINE, LEAVES_OUT, Details, Figure, Report, pack, unpack
+from scoring.report import HEADLINE, LEAVES_OUT, Details, Figure, Report, pack_report, unpack_report
 
 
 class EvaluationQuerySet(models.QuerySet["Evaluation"]):
@@ -98,20 +98,20 @@ class Evaluation(models.Model):
     @cached_property
     def report(self) -> Report:
         """Return the report that the board prints."""
-        return unpack(Report, self.packed)
+        return unpack_report(Report, self.packed)
 
     @cached_property
     def details(self) -> Details:
         """Return the part of the report that is shown only on the page of a run and in the
         comparison of two runs.
         """
-        return unpack(Details, self.packed_details)
+        return unpack_report(Details, self.packed_details)
 
     def take(self, report: Report, details: Details | None = None) -> None:
         """Set the report, and its details if given, without saving the row."""
-        self.report, self.packed = report, pack(report)
+        self.report, self.packed = report, pack_report(report)
         if details is not None:
-            self.details, self.packed_details = details, pack(details)
+            self.details, self.packed_details = details, pack_report(details)
 
     @property
     def is_listed(self) -> bool:
@@ -158,7 +158,7 @@ LEAST = 10
 
 
 class InterimIntervalQuerySet(models.QuerySet["InterimInterval"]):
-    def informative(self) -> InterimIntervalQuerySet:
+    def excluding_some_values(self) -> InterimIntervalQuerySet:
         """Return the intervals that exclude some values; only these are shown."""
         return self.exclude(low80__lt=LEAVES_OUT, high80__gt=1 - LEAVES_OUT)
 

@@ -10,14 +10,19 @@ from datetime import timedelta
 from django.conf import settings
 
 from kbpo import clock
-from kbpo.evaluation.correction import checks_of
+from kbpo.evaluation.correction import counted_expert_checks
 from kbpo.evaluation.data import load_data
-from kbpo.evaluation.due import Seen, is_due, remember_counted
+from kbpo.evaluation.due import Seen, is_scoring_due, remember_counted
 from kbpo.evaluation.models import Evaluation, Rescoring
-from kbpo.evaluation.score import details_of, report_of
-from kbpo.evaluation.stages import end_stages, lock_judging, notify_teams, store_interim_intervals
-from kbpo.evaluation.store import drop_details_since, store
-from kbpo.queue import one_at_a_time, work
+from kbpo.evaluation.score import make_details, make_report
+from kbpo.evaluation.stages import (
+    end_finished_stages,
+    lock_judging,
+    notify_teams,
+    store_interim_intervals,
+)
+from kbpo.evaluation.store import reduce_evaluations_since, store_evaluation
+from kbpo.queue import handle_rows, take_transaction_lock
 from kbpo.sampling.draw import freeze_withdrawn_batches
 from kbpo.sampling.models import SampleBatch
 from kbpo.submissions.models import Submission
@@ -43,18 +48,24 @@ def tick() -> int:
     stale = []
     for row in Rescoring.objects.filter(status="watching").select_related("track"):
         try:
-            if is_due(row, now):
+            if is_scoring_due(row, now):
                 stale.append(row.pk)
-        except Exception:  # one track's bug must not keep the others waiting: `work` notes it
+        except (
+            Exception
+        ):  # one track's bug must not keep the others waiting: `handle_rows` notes it
             log.exception("Track %s could not be looked at", row.track_id)
             stale.append(row.pk)
-    return work(Rescoring, "watching", _watch, where={"pk__in": stale}) if stale else 0
+    return (
+        handle_rows(Rescoring, "watching", _score_if_changed, where={"pk__in": stale})
+        if stale
+        else 0
+    )
 
 
-def _watch(row: Rescoring) -> None:
+def _score_if_changed(row: Rescoring) -> None:
     """Score a track if the data on which its scores depend have changed."""
-    seen = Seen.now(row)
-    seconds = evaluate(row.track, seen.ended).seconds if seen.is_stale else 0.0
+    seen = Seen.read_current(row)
+    seconds = score_track(row.track, seen.ended).seconds if seen.is_stale else 0.0
     row.move("watching", state=seen.state | {"signs": seen.signs})
     row.next_try_at = clock.now() + timedelta(
         seconds=max(float(settings.DEBOUNCE_SECONDS), REST * seconds)
@@ -64,29 +75,29 @@ def _watch(row: Rescoring) -> None:
         remember_counted(row)
 
 
-def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
+def score_track(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     """Score a track and return the new evaluation. Submissions with enough judgments move to the
     board, others to their next stage. Earlier evaluations of the day that ended no stage are
     reduced.
     """
     began = time.monotonic()
-    one_at_a_time("sample or score", track.pk)
+    take_transaction_lock("sample or score", track.pk)
     freeze_withdrawn_batches(track)
     done = lock_judging(ended)
     SampleBatch.objects.filter(submission__in=done, settled_at__isnull=True).update(
         settled_at=clock.now()
     )
     data, kind = load_data(track), kind_of(track)
-    computed = Computed.of(
+    computed = Computed.from_data(
         data,
-        checks_of(track, data),
+        counted_expert_checks(track, data),
         kind.measures.criterion_names(),
         recall_criteria(track),
         kind.measures.published,
     )
-    end_stages(track, computed, done)
+    end_finished_stages(track, computed, done)
     previous = track.evaluations.order_by("-number").first()
-    drop_details_since(track, clock.now().replace(hour=0, minute=0, second=0, microsecond=0))
+    reduce_evaluations_since(track, clock.now().replace(hour=0, minute=0, second=0, microsecond=0))
     standing = set(Submission.objects.filter(track=track).on_board().values_list("pk", flat=True))
     evaluation = Evaluation(
         track=track,
@@ -94,10 +105,10 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
         stage_end=bool(done),
         standing=sorted(standing),
     )
-    report = report_of(track, computed, standing)
-    details = details_of(track, computed, standing)
+    report = make_report(track, computed, standing)
+    details = make_details(track, computed, standing)
     if not track.hides_test:
         store_interim_intervals(track, computed, done)
-    store(evaluation, report, details, began)
+    store_evaluation(evaluation, report, details, began)
     notify_teams(evaluation, [submission for submission in done if submission.status == "scored"])
     return evaluation

@@ -11,28 +11,35 @@ from django.conf import settings
 
 from estimators.preferences import bradley_terry
 from kbpo.evaluation.correction import reasons_not_corrected
-from kbpo.evaluation.due import references_of
+from kbpo.evaluation.due import reference_submissions
 from kbpo.evaluation.judges import measure_agreement
 from kbpo.evaluation.worth import measure_worth
 from kbpo.instances.models import Label
 from kbpo.sampling.guess import VERSION
-from kbpo.scores.bring import statement_of
+from kbpo.scores.bring import not_tuned_statement
 from kbpo.scores.models import Scorer
-from kbpo.scores.read import scorers_of
+from kbpo.scores.read import scorers_of_track
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Duels
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_criteria
 from kbpo.tracks.registry import kind_of
-from scoring.build import Computed, bootstrap, coarse_figures, figures, missed_share, slice_figures
+from scoring.build import (
+    Computed,
+    coarse_figures,
+    make_figures,
+    make_slice_figures,
+    published_bootstrap_intervals,
+    share_of_missed_facts,
+)
 from scoring.compare import LEVEL as RANKED
 from scoring.compare import (
     MOST,
     Errors,
     Order,
+    compare_boards,
     compare_private_runs,
-    comparisons,
     overlaps,
 )
 from scoring.data import Data
@@ -41,7 +48,7 @@ from scoring.saved import best_metrics, count_unjudged, savings_by_run, savings_
 from scoring.slices import Cut, Keep, SliceScore, score_cuts
 
 
-def report_of(track: Track, computed: Computed, standing: set[int]) -> Report:
+def make_report(track: Track, computed: Computed, standing: set[int]) -> Report:
     """Return the report of a track. `standing` are the submissions on its board."""
     kind, data = kind_of(track), computed.data
     reasons = reasons_not_corrected(track, computed.checked, computed.better)
@@ -60,9 +67,9 @@ def report_of(track: Track, computed: Computed, standing: set[int]) -> Report:
         documents=data.facts.n_annotated if data.facts else 0,
         of_documents=track.corpus.n_test,
         correlation=data.rho,
-        misses=missed_share(data),
-        figures=figures(data, computed.scores, scored_of(track)),
-        late_scorers=tuple(LateScorer(str(row), statement_of(row)) for row in rows),
+        misses=share_of_missed_facts(data),
+        figures=make_figures(data, computed.scores, scored_submissions(track)),
+        late_scorers=tuple(LateScorer(str(row), not_tuned_statement(row)) for row in rows),
         expert={name: checked.confusion(name) for name in computed.criteria} if checked else {},
         not_corrected={system: tuple(why) for system, why in reasons.items()},
         board_judges=board_judges,
@@ -70,15 +77,17 @@ def report_of(track: Track, computed: Computed, standing: set[int]) -> Report:
     )
     if track.hides_test:
         return _public_report(track, computed, standing, report)
-    alone, references = computed.alone, references_of(track)
-    scored = set(Submission.objects.filter(track=track).with_score().values_list("pk", flat=True))
+    alone, references = computed.alone, reference_submissions(track)
+    scored = set(
+        Submission.objects.filter(track=track).that_have_score().values_list("pk", flat=True)
+    )
     on_board = [system for system in data.systems if system in standing]
-    has_card = bool(alone) or any(row.needs_statement for row in scorers_of(track))
-    used, best = _scorers(kind, data, computed.criteria)
+    has_card = bool(alone) or any(row.needs_statement for row in scorers_of_track(track))
+    used, best = _used_scorers_and_best(kind, data, computed.criteria)
     return replace(
         report,
-        comparisons=comparisons(
-            order_of(kind), data, computed.estimates_to_compare, standing, references
+        comparisons=compare_boards(
+            ranking_order(kind), data, computed.estimates_to_compare, standing, references
         ),
         private=compare_private_runs(data, computed.estimates_to_compare, scored, standing),
         # In pairwise comparisons nothing is guessed.
@@ -88,28 +97,32 @@ def report_of(track: Track, computed: Computed, standing: set[int]) -> Report:
         used_scorers=used,
         best_scorer=best,
         worth=measure_worth(kind, data, computed.means(track.distribution)) if has_card else {},
-        strengths=strengths(kind, on_board),
-        bootstrap=bootstrap(data, computed.criteria, kind.measures.published),
+        strengths=pairwise_strengths(kind, on_board),
+        bootstrap=published_bootstrap_intervals(data, computed.criteria, kind.measures.published),
     )
 
 
-def details_of(track: Track, computed: Computed, standing: set[int]) -> Details:
+def make_details(track: Track, computed: Computed, standing: set[int]) -> Details:
     """Return the slices of a track and the overlap of its systems; empty while the test part is
     hidden.
     """
     if track.hides_test:
         return Details()
     data = computed.data
-    scored = set(Submission.objects.filter(track=track).with_score().values_list("pk", flat=True))
+    scored = set(
+        Submission.objects.filter(track=track).that_have_score().values_list("pk", flat=True)
+    )
     # With too many systems, pairs are computed for the board only.
     paired = scored if len(scored) <= MOST else standing
-    errors = Errors.of(data, paired)
-    sliced = slice_figures(data, slice_scores(track, data, errors.add_errors), scored_of(track))
+    errors = Errors.from_data(data, paired)
+    sliced = make_slice_figures(
+        data, iterate_slice_scores(track, data, errors.add_errors), scored_submissions(track)
+    )
     overlap = overlaps(data, track.criterion, paired)
     return Details(sliced, overlap, track.criterion if overlap else "", errors.relations)
 
 
-def order_of(kind: Kind) -> Order:
+def ranking_order(kind: Kind) -> Order:
     """Return the quantities and directions by which systems of a kind of track are ranked."""
     return Order(
         [quantity.name for quantity in kind.measures.quantities if quantity.weighed],
@@ -117,7 +130,7 @@ def order_of(kind: Kind) -> Order:
     )
 
 
-def scored_of(track: Track) -> set[int]:
+def scored_submissions(track: Track) -> set[int]:
     """Return the submissions of a track that are fully judged."""
     return set(Submission.objects.filter(track=track).scored().values_list("pk", flat=True))
 
@@ -129,8 +142,8 @@ def _public_report(track: Track, computed: Computed, standing: set[int], report:
     compared = {
         key: one for key, one in computed.estimates_to_compare.items() if _is_guaranteed(track, key)
     }
-    order = order_of(kind_of(track))
-    ranked = comparisons(order, computed.data, compared, standing, references_of(track))
+    order = ranking_order(kind_of(track))
+    ranked = compare_boards(order, computed.data, compared, standing, reference_submissions(track))
     return replace(
         report,
         figures=coarse_figures(
@@ -142,8 +155,8 @@ def _public_report(track: Track, computed: Computed, standing: set[int], report:
             )
             for key, one in ranked.items()
         },
-        board_judges=report.board_judges.rounded(),
-        judges={system: judges.rounded() for system, judges in report.judges.items()},
+        board_judges=report.board_judges.round_for_print(),
+        judges={system: judges.round_for_print() for system, judges in report.judges.items()},
     )
 
 
@@ -161,7 +174,7 @@ def _is_guaranteed(track: Track, key: Named) -> bool:
     return quantity == "f1" and (criterion, distribution) == (track.criterion, track.distribution)
 
 
-def _scorers(
+def _used_scorers_and_best(
     kind: Kind, data: Data, criteria: tuple[str, ...]
 ) -> tuple[tuple[str, ...], dict[str, str]]:
     """Return the names of the metrics and judges that the model uses, and the one that correlates
@@ -184,7 +197,7 @@ FEWEST = 10
 """Inputs below which no strengths are printed, since a few could agree by chance"""
 
 
-def strengths(kind: Kind, systems: Sequence[int]) -> dict[str, Strengths]:
+def pairwise_strengths(kind: Kind, systems: Sequence[int]) -> dict[str, Strengths]:
     """Return the strengths of systems under each criterion; empty if systems are judged one
     by one.
     """
@@ -216,9 +229,9 @@ def _fit_strengths(duels: Duels, systems: Sequence[int]) -> Strengths:
     rows = tuple(
         Strength(
             system=int(systems[judged[place]]),
-            strength=_number(fitted.value[place]),
-            low80=_number(low[place]),
-            high80=_number(high[place]),
+            strength=_finite_or_none(fitted.value[place]),
+            low80=_finite_or_none(low[place]),
+            high80=_finite_or_none(high[place]),
             best=int(ranks.best[place]),
             worst=int(ranks.worst[place]),
             judgments=int(fitted.n[place]),
@@ -228,11 +241,13 @@ def _fit_strengths(duels: Duels, systems: Sequence[int]) -> Strengths:
     return Strengths(judgments, rows, float((duels.outcome == 0.5).mean()))
 
 
-def _number(value: float) -> float | None:
+def _finite_or_none(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def slice_scores(track: Track, data: Data, keep: Keep = lambda *_: None) -> Iterator[SliceScore]:
+def iterate_slice_scores(
+    track: Track, data: Data, keep: Keep = lambda *_: None
+) -> Iterator[SliceScore]:
     """Yield the precision of each system in each slice in which it has predictions, the guaranteed
     criterion first; for a stratum the recall as well.
     """

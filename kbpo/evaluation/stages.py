@@ -3,9 +3,9 @@
 An interval that is recomputed after every answer excludes the truth sooner or later. An *interim
 interval* is the current interval with a variance of at least the planned one, and 1.62 times as
 wide (80 %; 1.38 times for 95 %), so that all intervals of a stage together cover the truth with
-about the stated probability (`estimators.intervals.interim_factor`). The first one is stored once
-the variance is at most five times the planned one; a plan that is raised later makes the factor
-larger.
+about the stated probability (`estimators.intervals.interim_width_factor`). The first one is stored
+once the variance is at most five times the planned one; a plan that is raised later makes the
+factor larger.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from statistics import NormalDist
 import numpy as np
 
 from estimators.estimate import Estimate
-from estimators.intervals import interim_factor, score_interval
+from estimators.intervals import interim_width_factor, score_interval
 from kbpo import clock
 from kbpo.evaluation.latest import half_width
-from kbpo.evaluation.leaderboard import headlines
+from kbpo.evaluation.leaderboard import headline_figures
 from kbpo.evaluation.models import LEAST, Evaluation, InterimInterval
-from kbpo.evaluation.score import order_of
-from kbpo.queue import nudge
+from kbpo.evaluation.score import ranking_order
+from kbpo.queue import wake_step
 from kbpo.sampling.designs import design_of
-from kbpo.sampling.designs.base import Realised, target_variance
+from kbpo.sampling.designs.base import Realised, target_variance_of_submission
 from kbpo.sampling.models import SampleBatch
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from scoring.build import Computed, figure_of
-from scoring.compare import is_ranked
+from scoring.build import Computed, figure_of_score
+from scoring.compare import is_rank_decided
 from scoring.data import Data
-from scoring.inputs import expected_variance
+from scoring.inputs import expected_variance_of_means
 from scoring.score import DEFAULT, Key
 from scoring.words import figure_text
 
@@ -49,16 +49,16 @@ def lock_judging(ended: Iterable[Submission]) -> list[Submission]:
     )
 
 
-def end_stages(track: Track, computed: Computed, done: list[Submission]) -> None:
+def end_finished_stages(track: Track, computed: Computed, done: list[Submission]) -> None:
     """Move submissions whose stage has ended to the board or to their next stage."""
     realised = _realised_variances(track, computed)
     _store_variances(track, realised, done)
     for submission in done:
         ranked = _is_ranked(track, computed, submission)
-        _move_on(submission, realised.get(submission.pk), ranked)
+        _move_to_board_or_next_stage(submission, realised.get(submission.pk), ranked)
 
 
-def _key(track: Track) -> Key:
+def _guaranteed_key(track: Track) -> Key:
     return kind_of(track).measures.mean, track.criterion, track.distribution
 
 
@@ -66,14 +66,14 @@ def _realised_variances(track: Track, computed: Computed) -> dict[int, Realised]
     """Return, for each submission with a guaranteed number, the realised and anticipated variance
     and the half-width of the printed interval.
     """
-    data, key = computed.data, _key(track)
+    data, key = computed.data, _guaranteed_key(track)
     if key not in computed.printed:  # nothing was drawn
         return {}
     estimate = computed.printed[key][0]
     variance = np.broadcast_to(estimate.variance, np.shape(estimate.value))
-    anticipated = expected_variance(data, key, computed.estimates[key][0])
+    anticipated = expected_variance_of_means(data, key, computed.estimates[key][0])
     printed = {
-        row.column: half_width(figure_of(data, row)[1], track)
+        row.column: half_width(figure_of_score(data, row)[1], track)
         for row in computed.scores
         if (row.quantity, row.criterion, row.distribution, row.method) == (*key, DEFAULT)
     }
@@ -102,16 +102,20 @@ def _store_variances(track: Track, realised: dict[int, Realised], done: list[Sub
 
 def _is_ranked(track: Track, computed: Computed, submission: Submission) -> bool:
     """Return whether a submission's rank is decided, on a track where that ends judging."""
-    key, data, found = _key(track), computed.data, computed.printed
+    key, data, found = _guaranteed_key(track), computed.data, computed.printed
     if not track.ends_when_ranked or submission.pk not in data.systems or key not in found:
         return False
     column = data.systems.index(submission.pk)
     batches = SampleBatch.objects.test_part().filter(submission=submission)
     stage = batches.filter(settled_at__isnull=False).count()
-    return is_ranked(order_of(kind_of(track)), data, key, found[key], column, max(1, stage))
+    return is_rank_decided(
+        ranking_order(kind_of(track)), data, key, found[key], column, max(1, stage)
+    )
 
 
-def _move_on(submission: Submission, realised: Realised | None, ranked: bool) -> None:
+def _move_to_board_or_next_stage(
+    submission: Submission, realised: Realised | None, ranked: bool
+) -> None:
     """Move a submission to the board, or to its next stage."""
     design = design_of(submission.track)
     why = design.reason_to_stop(submission, realised)
@@ -119,16 +123,16 @@ def _move_on(submission: Submission, realised: Realised | None, ranked: bool) ->
         why = "ranked"
     if not why:
         submission.move("confirmed")
-        nudge("draw")
+        wake_step("draw")
         return
     submission.move("scored", tells=False, scored_at=clock.now(), stage_reason=why)
-    nudge("give_back")
-    nudge("plan")
+    wake_step("give_back")
+    wake_step("plan")
 
 
 def store_interim_intervals(track: Track, computed: Computed, done: list[Submission]) -> None:
     """Store interim intervals of the guaranteed numbers of submissions that are being judged."""
-    key = _key(track)
+    key = _guaranteed_key(track)
     if key not in computed.printed:
         return
     judging = Submission.objects.filter(track=track, status="judging").select_related("track")
@@ -139,7 +143,9 @@ def store_interim_intervals(track: Track, computed: Computed, done: list[Submiss
 
 def notify_teams(evaluation: Evaluation, ended: list[Submission]) -> None:
     """Notify the teams of runs that reached the board, with the headline figure."""
-    headline_of = headlines(evaluation, [submission.pk for submission in ended]) if ended else {}
+    headline_of = (
+        headline_figures(evaluation, [submission.pk for submission in ended]) if ended else {}
+    )
     for submission in ended:
         if submission.pk not in headline_of:
             submission.notify_team()
@@ -165,12 +171,15 @@ def store_interim_interval(
     """
     column = data.systems.index(submission.pk)
 
-    def own(name: str) -> float:
+    def value_of_system(name: str) -> float:
         return float(np.broadcast_to(getattr(found, name), np.shape(found.value))[column])
 
-    value, variance = own("value"), max(own("variance"), own("anticipated"))
-    planned = target_variance(submission, submission.plan["chosen"])
-    n = _counted(submission, data, column)
+    value, variance = (
+        value_of_system("value"),
+        max(value_of_system("variance"), value_of_system("anticipated")),
+    )
+    planned = target_variance_of_submission(submission, submission.plan["chosen"])
+    n = _count_judged_targets(submission, data, column)
     if np.isnan(value) or n < LEAST or not 0 <= variance < np.inf:
         return None
     earlier = submission.interim_intervals.order_by("made_at", "pk")
@@ -182,16 +191,16 @@ def store_interim_interval(
     span = max(FIRST, (first.variance if first is not None else variance) / planned)
     ends: dict[float, tuple[float, float]] = {}
     for level in (0.8, 0.95):
-        quantile = interim_factor(span, level) * NormalDist().inv_cdf(0.5 + level / 2)
+        quantile = interim_width_factor(span, level) * NormalDist().inv_cdf(0.5 + level / 2)
         low, high = score_interval(
             value,
             max(variance, planned),
-            own("n"),
-            anticipated=own("anticipated"),
-            total_g=own("total_g"),
+            value_of_system("n"),
+            anticipated=value_of_system("anticipated"),
+            total_g=value_of_system("total_g"),
             confidence_level=2 * NormalDist().cdf(quantile) - 1,
-            half_step=own("half_step"),
-            agreed=own("agreed"),
+            half_step=value_of_system("half_step"),
+            agreed=value_of_system("agreed"),
         )
         ends[level] = float(low), float(high)
     return InterimInterval.objects.create(
@@ -207,7 +216,7 @@ def store_interim_interval(
     )
 
 
-def _counted(submission: Submission, data: Data, column: int) -> int:
+def _count_judged_targets(submission: Submission, data: Data, column: int) -> int:
     """Return how many targets of the submission have a judgment that is in the sample."""
     pool, judged = data.pool, data.judged
     mine = np.asarray(pool.member[judged][:, [column]].toarray()).ravel() > 0

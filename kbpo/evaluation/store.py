@@ -19,17 +19,19 @@ from scoring.data import ENDINGS
 from scoring.report import HEADLINE, Details, Report
 
 
-def store(evaluation: Evaluation, report: Report, details: Details, began: float) -> None:
+def store_evaluation(
+    evaluation: Evaluation, report: Report, details: Details, began: float
+) -> None:
     """Save an evaluation with its report and its headlines. `began` is the monotonic time at which
     scoring began.
     """
     evaluation.take(report, details)
     evaluation.seconds = time.monotonic() - began
     evaluation.save()
-    Headline.objects.bulk_create(headlines_of(evaluation), batch_size=2000)
+    Headline.objects.bulk_create(headline_rows(evaluation), batch_size=2000)
 
 
-def headlines_of(evaluation: Evaluation) -> Iterator[Headline]:
+def headline_rows(evaluation: Evaluation) -> Iterator[Headline]:
     """Yield a row for the headline figure and one for the mean of each submission, if the report
     has them.
     """
@@ -46,17 +48,17 @@ def headlines_of(evaluation: Evaluation) -> Iterator[Headline]:
                 yield Headline(evaluation=evaluation, **of, **figure.as_json(HEADLINE))
 
 
-def drop_details_since(track: Track, moment: datetime) -> None:
+def reduce_evaluations_since(track: Track, moment: datetime) -> None:
     """Reduce the evaluations since a moment that ended no stage to what the board printed."""
     for evaluation in track.evaluations.with_full_report().filter(
         stage_end=False, made_at__gte=moment
     ):
-        drop_details(evaluation)
+        reduce_to_board(evaluation)
         evaluation.save()
         evaluation.headlines.all().delete()
 
 
-def drop_details(evaluation: Evaluation) -> None:
+def reduce_to_board(evaluation: Evaluation) -> None:
     """Reduce a complete evaluation to what the board printed, without saving it."""
     columns = {
         (column.quantity, f"{column.method}{population}")

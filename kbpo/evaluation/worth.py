@@ -25,7 +25,7 @@ from estimators.components import (
 )
 from estimators.estimate import Estimate
 from estimators.prmse import prmse
-from kbpo.scores.bring import scorers
+from kbpo.scores.bring import list_scorers
 from kbpo.scores.read import read_scores
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
@@ -95,14 +95,14 @@ def measure_worth(kind: Kind, data: Data, means: dict[str, Estimate]) -> dict[st
     metric and judge. `means` has the estimates of all systems by criterion.
     """
     worth_of: dict[str, Worth] = {}
-    everything = scorers(kind.track)
+    everything = list_scorers(kind.track)
     numbers = [scorer["id"] for scorer in everything]
     scores = read_scores(kind.track, data.pool.instance, numbers).value
     circular_names = {metric.name for metric in kind.metrics if metric.circular}
     circular = [
         scorer["source"] == "computed" and scorer["name"] in circular_names for scorer in everything
     ]
-    scores[np.ix_(_only_references(data), np.flatnonzero(circular))] = np.nan
+    scores[np.ix_(_rows_of_references_only(data), np.flatnonzero(circular))] = np.nan
     for criterion in data.f:
         rated = _single_judgments(data, criterion)
         measured = Worth(int(rated.rows.size), int(rated.values.size))
@@ -110,7 +110,7 @@ def measure_worth(kind: Kind, data: Data, means: dict[str, Estimate]) -> dict[st
             asked = CriterionData(data, rated, means[criterion], kind.measures.criterion(criterion))
             measured = replace(
                 measured,
-                components=_components(rated),
+                components=_components_with_intervals(rated),
                 scorers=tuple(
                     Scorer(**_scorer_identity(scorer), **_scorer_figures(asked, scores[:, place]))
                     for place, scorer in enumerate(everything)
@@ -121,7 +121,7 @@ def measure_worth(kind: Kind, data: Data, means: dict[str, Estimate]) -> dict[st
     return worth_of
 
 
-def _only_references(data: Data) -> Ids:
+def _rows_of_references_only(data: Data) -> Ids:
     """Return the rows of the pool that only references predict."""
     references = Submission.objects.filter(pk__in=data.systems, role=Submission.Role.REFERENCE)
     numbers = list(references.values_list("pk", flat=True))
@@ -156,7 +156,7 @@ def _single_judgments(data: Data, criterion: str) -> Rated:
     )
 
 
-def _components(rated: Rated) -> Components:
+def _components_with_intervals(rated: Rated) -> Components:
     """Return σ_f², σ_a² and γ with their 80 % bootstrap intervals."""
     estimated = variance_components(
         rated.values,
@@ -166,12 +166,12 @@ def _components(rated: Rated) -> Components:
         rng=np.random.default_rng(SEED),
     )
     return Components(
-        sigma_f2=_number(estimated.sigma_f2),
-        sigma_a2=_number(estimated.sigma_a2),
-        gamma=_number(estimated.gamma),
-        sigma_f2_80=_ends(estimated.confidence_interval("sigma_f2")),
-        sigma_a2_80=_ends(estimated.confidence_interval("sigma_a2")),
-        gamma_80=_ends(estimated.confidence_interval("gamma")),
+        sigma_f2=_finite_or_none(estimated.sigma_f2),
+        sigma_a2=_finite_or_none(estimated.sigma_a2),
+        gamma=_finite_or_none(estimated.gamma),
+        sigma_f2_80=_finite_ends(estimated.confidence_interval("sigma_f2")),
+        sigma_a2_80=_finite_ends(estimated.confidence_interval("sigma_a2")),
+        gamma_80=_finite_ends(estimated.confidence_interval("gamma")),
         warnings=tuple(estimated.warnings),
         repeated=int(estimated.n_repeated),
         most=(1 + estimated.gamma) / estimated.gamma if estimated.gamma > 0 else None,
@@ -196,34 +196,36 @@ def _scorer_figures(asked: CriterionData, score: Floats) -> dict[str, Any]:
     figures: dict[str, Any] = {
         "n": int(scored.sum()),
         **_correlation_with_people(here[scored], rated.mean[scored]),
-        **_without_noise(measured),
-        "r": _number(measured.r),
-        "worth": _number(measured.data_efficiency),
+        **_disattenuated_correlation(measured),
+        "r": _finite_or_none(measured.r),
+        "worth": _finite_or_none(measured.data_efficiency),
     }
     for level in (80, 95):
         ends = measured.confidence_interval("data_efficiency", level / 100)
-        figures[f"worth_{level}"] = _ends(ends)
-    return figures | _by_system(asked, score, scored)
+        figures[f"worth_{level}"] = _finite_ends(ends)
+    return figures | _metric_means_by_system(asked, score, scored)
 
 
 def _correlation_with_people(here: Floats, people: Floats) -> dict[str, Any]:
     """Return Pearson's and Spearman's correlation with 80 % bootstrap intervals."""
 
-    def both(weights: Floats) -> Floats:
-        ranks = [_ranks(weights, values) for values in (here, people)]
-        return np.column_stack([_correlation(weights, here, people), _correlation(weights, *ranks)])
+    def pearson_and_spearman(weights: Floats) -> Floats:
+        ranks = [_weighted_ranks(weights, values) for values in (here, people)]
+        return np.column_stack(
+            [_weighted_correlation(weights, here, people), _weighted_correlation(weights, *ranks)]
+        )
 
     rng = np.random.default_rng(SEED)
-    correlations = bootstrap(both, here.size, n_resamples=RESAMPLES, rng=rng)
+    correlations = bootstrap(pearson_and_spearman, here.size, n_resamples=RESAMPLES, rng=rng)
     low, high = correlations.confidence_interval(0.8, method="percentile")
     figures: dict[str, Any] = {}
     for place, name in enumerate(("pearson", "spearman")):
-        figures[name] = _number(float(np.asarray(correlations.value)[place]))
-        figures[f"{name}_80"] = _ends((np.asarray(low)[place], np.asarray(high)[place]))
+        figures[name] = _finite_or_none(float(np.asarray(correlations.value)[place]))
+        figures[f"{name}_80"] = _finite_ends((np.asarray(low)[place], np.asarray(high)[place]))
     return figures
 
 
-def _correlation(weights: Floats, x: Floats, y: Floats) -> Floats:
+def _weighted_correlation(weights: Floats, x: Floats, y: Floats) -> Floats:
     """Return (B,) the correlation under each row of weights; x and y are (n,) or (B, n)."""
     size = weights.sum(axis=1, keepdims=True)
     apart = [
@@ -235,7 +237,7 @@ def _correlation(weights: Floats, x: Floats, y: Floats) -> Floats:
     return r
 
 
-def _ranks(weights: Floats, values: Floats) -> Floats:
+def _weighted_ranks(weights: Floats, values: Floats) -> Floats:
     """Return (B, n) the mean rank of each value in samples in which it occurs as often as the row
     of weights states.
     """
@@ -248,7 +250,7 @@ def _ranks(weights: Floats, values: Floats) -> Floats:
     return ranks
 
 
-def _without_noise(measured: MetricWorth) -> dict[str, Any]:
+def _disattenuated_correlation(measured: MetricWorth) -> dict[str, Any]:
     """Return the disattenuated correlation ρ with its 80 % interval, clipped to [-1, 1]. ρ is
     unknown if annotator noise makes it exceed 1.
     """
@@ -265,7 +267,9 @@ def _without_noise(measured: MetricWorth) -> dict[str, Any]:
     return figures
 
 
-def _by_system(asked: CriterionData, score: Floats, scored: NDArray[np.bool_]) -> dict[str, Any]:
+def _metric_means_by_system(
+    asked: CriterionData, score: Floats, scored: NDArray[np.bool_]
+) -> dict[str, Any]:
     """Return the mean that the metric alone assigns to each system, on the scale of people's
     ratings, with its bias.
     """
@@ -303,8 +307,10 @@ def _by_system(asked: CriterionData, score: Floats, scored: NDArray[np.bool_]) -
             and np.ptp(here[mine])
             and np.ptp(people[mine])
         },
-        **_prmse(rated.matrix()[scored], alone_scaled),
-        **_quadrants(asked.criterion, people, alone_scaled, data.pool.instance[rated.rows][scored]),
+        **_prmse_with_interval(rated.matrix()[scored], alone_scaled),
+        **_agreement_quadrants(
+            asked.criterion, people, alone_scaled, data.pool.instance[rated.rows][scored]
+        ),
     }
 
 
@@ -316,20 +322,20 @@ def _system_correlation(means: Estimate, columns: Sequence[int], alone: Floats) 
     people = np.asarray(means.value)[list(columns)]
     if people.size < 3 or not np.ptp(people) or not np.ptp(alone):
         return figures
-    figures["between"] = r = _number(float(np.corrcoef(people, alone)[0, 1]))
+    figures["between"] = r = _finite_or_none(float(np.corrcoef(people, alone)[0, 1]))
     error = np.sqrt(np.maximum(np.asarray(means.variance)[list(columns)], 0.0))
     if r is None or not np.isfinite(error).all():
         return figures
     rng = np.random.default_rng(SEED)
     drawn = people + error * rng.standard_normal((BETWEEN, people.size))
     with np.errstate(divide="ignore", invalid="ignore"):
-        z = np.arctanh(_correlation(np.ones_like(drawn), drawn, alone))
+        z = np.arctanh(_weighted_correlation(np.ones_like(drawn), drawn, alone))
         ends = np.tanh(2 * np.arctanh(r) - np.nanquantile(z, (0.9, 0.1)))
-    figures["between_80"] = _ends(ends)
+    figures["between_80"] = _finite_ends(ends)
     return figures
 
 
-def _prmse(ratings: Floats, score: Floats) -> dict[str, Any]:
+def _prmse_with_interval(ratings: Floats, score: Floats) -> dict[str, Any]:
     """Return PRMSE with its 80 % bootstrap interval, the number of instances with random second
     opinions, and warnings. Undefined below 100 such instances, and if the variance of true scores
     may be 0.
@@ -348,14 +354,14 @@ def _prmse(ratings: Floats, score: Floats) -> dict[str, Any]:
         if estimate.n_multiple < PAIRS or np.asarray(low)[1] <= 0:
             value, ends = math.nan, (math.nan, math.nan)
     return {
-        "prmse": _number(value),
-        "prmse_80": _ends(ends),
+        "prmse": _finite_or_none(value),
+        "prmse_80": _finite_ends(ends),
         "prmse_warnings": tuple(warnings),
         "n_multiple": estimate.n_multiple,
     }
 
 
-def _quadrants(
+def _agreement_quadrants(
     criterion: Criterion, people: Floats, scaled: Floats, instance: Ids
 ) -> dict[str, Any]:
     """Return the shares of instances that both people and the metric like, only the metric, only
@@ -379,12 +385,12 @@ def _quadrants(
     }
 
 
-def _ends(ends: Iterable[Any]) -> Ends:
+def _finite_ends(ends: Iterable[Any]) -> Ends:
     """Return the ends of an interval; None for an end that is not finite."""
-    low, high = (_number(float(end)) for end in ends)
+    low, high = (_finite_or_none(float(end)) for end in ends)
     return low, high
 
 
-def _number(value: float) -> float | None:
+def _finite_or_none(value: float) -> float | None:
     """Return the number; None if it is not finite."""
     return float(value) if math.isfinite(value) else None

@@ -19,16 +19,16 @@ from django.db.models import Min, QuerySet
 
 from estimators.noise import expert_probabilities
 from kbpo import clock
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import write_audit_entry
 from kbpo.accounts.models import User
-from kbpo.corpus.sql import copy, fetch
+from kbpo.corpus.sql import copy_rows, fetch_rows
 from kbpo.pool.probabilities import random_numbers
-from kbpo.queue import OwnersFault, nudge, one_at_a_time
+from kbpo.queue import OwnersFault, take_transaction_lock, wake_step
 from kbpo.sampling.models import ExpertCheck, ExpertRound
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from scoring.arrays import Bools, Floats, Ids
-from scoring.pool import spread
+from scoring.pool import values_at_rows
 
 MOST = 5_000
 
@@ -54,7 +54,7 @@ class Frame:
     """(t,) the probability of a check in earlier rounds"""
 
 
-def order_round(track: Track, budget: int, who: User | None, why: str) -> ExpertRound:
+def order_expert_round(track: Track, budget: int, who: User | None, why: str) -> ExpertRound:
     """Order the next round, or change the pending order, and return it. `budget` is the expected
     number of new checks. Raises CannotDraw.
     """
@@ -64,7 +64,7 @@ def order_round(track: Track, budget: int, who: User | None, why: str) -> Expert
         raise CannotDraw("Nothing was drawn: give a reason for the log.")
     if refusal := kind_of(track).words.unchecked:
         raise CannotDraw(refusal)
-    _refuse_if_open(track)
+    _raise_if_round_open(track)
     now = clock.now()
     asked = {"status": "asked", "status_since": now, "next_try_at": now, "attempts": 0}
     row, _ = ExpertRound.objects.update_or_create(
@@ -72,7 +72,7 @@ def order_round(track: Track, budget: int, who: User | None, why: str) -> Expert
         number=None,
         defaults=asked | {"reason": "", "budget": budget, "drawn_by": who, "why": why},
     )
-    nudge("draw_checks")
+    wake_step("draw_checks")
     return row
 
 
@@ -80,8 +80,8 @@ def order_round(track: Track, budget: int, who: User | None, why: str) -> Expert
 def draw_round(row: ExpertRound, frame: Frame) -> None:
     """Draw a round that was ordered. Raises CannotDraw."""
     track = row.track
-    one_at_a_time("draw checks", track.pk)
-    _refuse_if_open(track)
+    take_transaction_lock("draw checks", track.pk)
+    _raise_if_round_open(track)
     v = random_numbers(track, "expert", frame.target_id)
     known = frame.checked > v
     if not frame.target_id.size:
@@ -93,7 +93,7 @@ def draw_round(row: ExpertRound, frame: Frame) -> None:
     row.move("open", number=number, drawn_at=clock.now())
     able = e > 0
     ids, inclusion = frame.target_id[able].tolist(), frame.inclusion[able].tolist()
-    copy(
+    copy_rows(
         "sampling_expertchance",
         ("round_id", "target_id", "probability", "inclusion"),
         zip([row.pk] * len(ids), ids, e[able].tolist(), inclusion, strict=True),
@@ -120,7 +120,7 @@ def draw_round(row: ExpertRound, frame: Frame) -> None:
         )
         for draft in drafts
     )
-    note(
+    write_audit_entry(
         "draw checks",
         f"track:{track.slug}",
         who=row.drawn_by,
@@ -141,7 +141,7 @@ def open_round(track: Track) -> ExpertRound | None:
     return ExpertRound.objects.filter(track=track, status="open").first()
 
 
-def _refuse_if_open(track: Track) -> None:
+def _raise_if_round_open(track: Track) -> None:
     if open_round(track) is not None:
         raise CannotDraw("The last round is still open: answer it or end it first.")
 
@@ -152,7 +152,7 @@ def compute_chances(frame: Frame, known: np.ndarray[Any, Any], budget: float) ->
     """
     unknown = ~known
 
-    def new(total: float) -> tuple[Floats, float]:
+    def chances_with_total(total: float) -> tuple[Floats, float]:
         e = np.maximum(frame.checked, expert_probabilities(frame.a, frame.doubt, budget=total))
         gain = (e - frame.checked)[unknown] / (1 - frame.checked[unknown])
         return e, float(gain.sum())
@@ -160,23 +160,23 @@ def compute_chances(frame: Frame, known: np.ndarray[Any, Any], budget: float) ->
     low, high = 0.0, 2.0 * frame.target_id.size + budget
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if new(middle)[1] < budget else (low, middle)
-    return new(high)[0]
+        low, high = (middle, high) if chances_with_total(middle)[1] < budget else (low, middle)
+    return chances_with_total(high)[0]
 
 
 @transaction.atomic
-def end_round(row: ExpertRound, who: User | None = None, why: str = "") -> ExpertRound:
+def end_expert_round(row: ExpertRound, who: User | None = None, why: str = "") -> ExpertRound:
     """End a round and return it: open checks are deleted; the answered ones are used as far as they
     form a random sample.
     """
-    one_at_a_time("draw checks", row.track_id)
+    take_transaction_lock("draw checks", row.track_id)
     ended = ExpertRound.objects.select_for_update(of=("self",)).get(pk=row.pk)
     if ended.status == "ended":
         return ended
     waiting = ended.checks.filter(answered_at__isnull=True)
     least = waiting.aggregate(least=Min("order"))["least"]
     n, _ = waiting.delete()
-    note(
+    write_audit_entry(
         "end checks",
         f"track:{row.track.slug}",
         who=who,
@@ -185,7 +185,7 @@ def end_round(row: ExpertRound, who: User | None = None, why: str = "") -> Exper
         after=f"round {row.number}, {n} not answered",
     )
     ended.move("ended", released=1.0 if least is None else least)
-    nudge("estimate")
+    wake_step("estimate")
     return ended
 
 
@@ -224,7 +224,7 @@ def read_checks(track: Track, target_ids: Ids) -> Answered | None:
         return None
     e, pi = (np.zeros((len(rounds), target_ids.size)) for _ in range(2))
     for index, (row, share) in enumerate(rounds):
-        rows = fetch(
+        rows = fetch_rows(
             "SELECT target_id, probability, inclusion FROM sampling_expertchance"
             " WHERE round_id = %s AND target_id = ANY(%s)",
             [row.pk, target_ids.tolist()],
@@ -232,8 +232,8 @@ def read_checks(track: Track, target_ids: Ids) -> Answered | None:
         chances = np.array(rows, dtype=np.float64).reshape(-1, 3)
         chances = chances[np.argsort(chances[:, 0])]
         checkable = chances[:, 0].astype(np.int64)
-        e[index] = share * spread(checkable, chances[:, 1], target_ids)
-        pi[index] = spread(checkable, chances[:, 2], target_ids)
+        e[index] = share * values_at_rows(checkable, chances[:, 1], target_ids)
+        pi[index] = values_at_rows(checkable, chances[:, 2], target_ids)
     checked = random_numbers(track, "expert", target_ids) < e.max(axis=0)
     answered = ExpertCheck.objects.filter(
         track=track,

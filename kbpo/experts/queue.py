@@ -15,7 +15,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.sampling.models import ExpertCheck
-from kbpo.submissions.limits import has_stake
+from kbpo.submissions.limits import conflict_of_interest_filter
 from kbpo.tracks.models import Track
 
 HOLD = timedelta(minutes=30)
@@ -44,10 +44,10 @@ def answerable_checks(track: Track, expert: User, judged: Q = NOBODY) -> QuerySe
     raised = Exists(same.filter(kind="dispute", raised_by=expert))
     answered = Q(kind="check") & Exists(same.filter(status="answered", expert=expert))
     checks = open_checks(track).exclude(raised).exclude(answered)
-    return checks.exclude(judged).exclude(has_stake(expert))
+    return checks.exclude(judged).exclude(conflict_of_interest_filter(expert))
 
 
-def not_held_by_others(expert: User) -> Q:
+def not_held_by_others_filter(expert: User) -> Q:
     """Return the condition that no other expert holds a check."""
     return (
         Q(holder=None)
@@ -59,7 +59,7 @@ def not_held_by_others(expert: User) -> Q:
 
 def checks_for_expert(track: Track, expert: User, judged: Q = NOBODY) -> QuerySet[ExpertCheck]:
     """Return the checks that an expert may be given now."""
-    return answerable_checks(track, expert, judged).filter(not_held_by_others(expert))
+    return answerable_checks(track, expert, judged).filter(not_held_by_others_filter(expert))
 
 
 @transaction.atomic
@@ -68,7 +68,7 @@ def take_next_check(track: Track, expert: User, judged: Q = NOBODY) -> ExpertChe
     checks = checks_for_expert(track, expert, judged)
     row = checks.select_for_update(skip_locked=True, of=("self",)).first()
     if row is not None:
-        _give(row, expert)
+        _give_to_expert(row, expert)
     return row
 
 
@@ -80,9 +80,9 @@ def hold_check(
     starts without a draft.
     """
     row = lock_check(check)
-    outcome = check_permission(row, expert, judged)
+    outcome = answer_permission(row, expert, judged)
     if outcome is Outcome.STORED and row is not None:
-        _give(row, expert, draft)
+        _give_to_expert(row, expert, draft)
         check.draft = row.draft
     return outcome
 
@@ -92,23 +92,23 @@ def lock_check(check: ExpertCheck) -> ExpertCheck | None:
     return ExpertCheck.objects.select_for_update(of=("self",)).filter(pk=check.pk).first()
 
 
-def check_permission(row: ExpertCheck | None, expert: User, judged: Q = NOBODY) -> Outcome:
+def answer_permission(row: ExpertCheck | None, expert: User, judged: Q = NOBODY) -> Outcome:
     """Return `STORED` if an expert may answer a locked check now, or the reason why not."""
     if row is None or row.status != "open":
         return Outcome.ALREADY
     if not answerable_checks(row.track, expert, judged).filter(pk=row.pk).exists():
         return Outcome.NOT_YOURS
-    return Outcome.STORED if _is_free_for(expert, row) else Outcome.LOST
+    return Outcome.STORED if _is_not_held_by_others(expert, row) else Outcome.LOST
 
 
-def _is_free_for(expert: User, row: ExpertCheck) -> bool:
+def _is_not_held_by_others(expert: User, row: ExpertCheck) -> bool:
     """Return whether no other expert holds a locked check."""
     if row.holder_id in (None, expert.pk):
         return True
     return row.held_until is None or row.held_until <= clock.now()
 
 
-def _give(row: ExpertCheck, expert: User, draft: dict[str, Any] | None = None) -> None:
+def _give_to_expert(row: ExpertCheck, expert: User, draft: dict[str, Any] | None = None) -> None:
     if draft is not None or row.holder != expert:
         row.draft = draft
     row.holder, row.held_until = expert, clock.now() + HOLD

@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 from django.db.models import QuerySet
 
-from estimators.horvitz_thompson import inclusion_iid
+from estimators.horvitz_thompson import iid_inclusion_probabilities
 from kbpo.corpus.cache import Arrays, cached_arrays
-from kbpo.corpus.sql import fetch, fetch_arrays
+from kbpo.corpus.sql import fetch_arrays, fetch_rows
 from kbpo.instances.merge import IN_PLACE
 from kbpo.instances.models import Label
 from kbpo.pool.probabilities import random_numbers
@@ -21,7 +21,7 @@ from kbpo.tracks.models import Track
 from scoring.arrays import Bools, Floats, Ids
 from scoring.documents import NEVER, NO_MARK
 from scoring.inclusion import Inclusion, union_probability
-from scoring.pool import Pool, spread
+from scoring.pool import Pool, values_at_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,17 +34,17 @@ class Thresholds:
     """(t,) whether the target is drawn for a participating run, without an answer"""
 
     @property
-    def highest(self) -> Floats:
+    def highest_threshold(self) -> Floats:
         """Return (t,) the highest threshold so far, answered or not; 0 if none was set."""
-        return np.asarray(self._stored["highest"])
+        return np.asarray(self._stored_thresholds["highest"])
 
     @property
     def settled(self) -> Floats:
         """Return (t,) the highest threshold of settled batches."""
-        return np.asarray(self._stored["settled"])
+        return np.asarray(self._stored_thresholds["settled"])
 
     @cached_property
-    def _stored(self) -> Arrays:
+    def _stored_thresholds(self) -> Arrays:
         """Return the thresholds of all batches, of settled and of open ones. They do not depend on
         labels.
         """
@@ -62,16 +62,16 @@ class Thresholds:
             # With their times: after a restore another batch may have the number of a lost one.
             (*fixed, batches) if fixed else None,
             lambda: {
-                "highest": thresholds_of([row[0] for row in batches], self.pool.target_id),
-                "settled": thresholds_of(settled, self.pool.target_id),
-                "open": thresholds_of(still, self.pool.target_id),
+                "highest": thresholds_of_batches([row[0] for row in batches], self.pool.target_id),
+                "settled": thresholds_of_batches(settled, self.pool.target_id),
+                "open": thresholds_of_batches(still, self.pool.target_id),
             },
         )
 
     @cached_property
     def released(self) -> float:
         """Return r, the smallest u/π among targets without an answer; 1 if all are answered."""
-        still = self._stored["open"]
+        still = self._stored_thresholds["open"]
         ratio = np.divide(
             self.pool.u, still, out=np.full(self.pool.u.size, np.inf), where=still > 0
         )
@@ -82,20 +82,20 @@ class Thresholds:
         """Return (t,) the threshold below which all targets are answered, or known to be
         unanswerable.
         """
-        return np.maximum(self.settled, np.asarray(self._stored["open"]) * self.released)
+        return np.maximum(self.settled, np.asarray(self._stored_thresholds["open"]) * self.released)
 
     def is_drawn(self) -> Bools:
         """Return (t,) whether each target lies below that threshold."""
         return np.asarray(self.pool.u < self.chance())
 
 
-def thresholds(track: Track, target_ids: Ids) -> Floats:
+def highest_thresholds(track: Track, target_ids: Ids) -> Floats:
     """Return the highest threshold of each target on a track; 0 if there is none."""
     batches = SampleBatch.objects.filter(submission__track=track)
-    return thresholds_of(list(batches.values_list("pk", flat=True)), target_ids)
+    return thresholds_of_batches(list(batches.values_list("pk", flat=True)), target_ids)
 
 
-def thresholds_of(batches: Collection[int], target_ids: Ids) -> Floats:
+def thresholds_of_batches(batches: Collection[int], target_ids: Ids) -> Floats:
     """Return the highest threshold that some batches set on each target; targets are ascending."""
     highest = fetch_arrays(
         {"target": "h.target_id", "pi": "max(h.pi * coalesce(b.answered_below, 1))"},
@@ -104,7 +104,7 @@ def thresholds_of(batches: Collection[int], target_ids: Ids) -> Floats:
         [list(batches)],
         reals=("pi",),
     )
-    return spread(highest["target"], highest["pi"], target_ids)
+    return values_at_rows(highest["target"], highest["pi"], target_ids)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +119,8 @@ class Draws:
     def chance(self) -> Floats:
         """Return (t,) the probability that the target is in a draw that is used now."""
         return union_probability(
-            self._chance(self._settled_batches), self._chance(self._open_batches) * self.released
+            self._probability_of_draw(self._settled_batches),
+            self._probability_of_draw(self._open_batches) * self.released,
         )
 
     @cached_property
@@ -127,13 +128,13 @@ class Draws:
         """Return the smallest random number without an answer in an open batch; 1 if there
         is none.
         """
-        gaps = self.pool.u[self.waiting & self._drawn(self._open_batches)]
+        gaps = self.pool.u[self.waiting & self._is_drawn_by(self._open_batches)]
         return float(gaps.min()) if gaps.size else 1.0
 
     def is_drawn(self) -> Bools:
         """Return (t,) whether the target is in a draw that is used now."""
-        still = self._drawn(self._open_batches) & (self.pool.u < self.released)
-        return np.asarray(self._drawn(self._settled_batches) | still)
+        still = self._is_drawn_by(self._open_batches) & (self.pool.u < self.released)
+        return np.asarray(self._is_drawn_by(self._settled_batches) | still)
 
     @property
     def _iid_batches(self) -> QuerySet[SampleBatch]:
@@ -149,11 +150,11 @@ class Draws:
     def _open_batches(self) -> QuerySet[SampleBatch]:
         return self._iid_batches.filter(settled_at=None).exclude(submission__status__in=GONE)
 
-    def _drawn(self, batches: QuerySet[SampleBatch]) -> Bools:
+    def _is_drawn_by(self, batches: QuerySet[SampleBatch]) -> Bools:
         samples = Sample.objects.filter(batch__in=batches).values_list("target_id", flat=True)
         return np.isin(self.pool.target_id, list(samples.distinct()))
 
-    def _chance(self, batches: QuerySet[SampleBatch]) -> Floats:
+    def _probability_of_draw(self, batches: QuerySet[SampleBatch]) -> Floats:
         """Return (t,) the probability that some batches draw each target at least once."""
         pool, missed = self.pool, np.ones(self.pool.target_id.size)
         sizes = list(batches.values_list("distribution__kind", "submission_id", "size"))
@@ -161,7 +162,7 @@ class Draws:
             n = np.zeros(len(pool.systems), dtype=np.int64)
             for name, submission, size in sizes:
                 n[pool.systems.index(submission)] += size if name == kind else 0
-            missed = missed * (1 - inclusion_iid(pool.by_target(kind).toarray(), n))
+            missed = missed * (1 - iid_inclusion_probabilities(pool.by_target(kind).toarray(), n))
         return 1 - missed
 
 
@@ -184,18 +185,18 @@ def read_inclusion(track: Track, pool: Pool, waiting: Collection[int] = ()) -> I
     return Inclusion(
         asked=union_probability(thresholds.chance(), draws.chance()),
         drawn=(thresholds.is_drawn() | draws.is_drawn()) & ~lacks_answer,
-        threshold=thresholds.highest,
+        threshold=thresholds.highest_threshold,
         released=min(thresholds.released, draws.released),
     )
 
 
-def marks_of(track: Track, pool: Pool, closed: set[int]) -> Floats:
+def marks_by_readers(track: Track, pool: Pool, closed: set[int]) -> Floats:
     """Return (t,) a random number if only readers judged the target; `NEVER` if an earlier question
     about it ended unanswered; else `NO_MARK`. In `closed` documents, where unmarked relations are
     false, a mark carries no more information than its absence.
     """
     mark = np.full(pool.target_id.size, NO_MARK)
-    marked = fetch(
+    marked = fetch_rows(
         f"SELECT target_id, bool_or(NOT {Label.IS_MARK} AND value <> '{{}}'::jsonb),"
         f" bool_or(NOT {Label.IS_MARK} AND value = '{{}}'::jsonb)"
         f" FROM instances_label l WHERE target_id BETWEEN %s AND %s AND {IN_PLACE}"

@@ -15,7 +15,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 from kbpo.corpus.cache import read_cached
-from kbpo.corpus.sql import fetch
+from kbpo.corpus.sql import fetch_rows
 from kbpo.instances.models import Label
 
 T = TypeVar("T")
@@ -90,7 +90,7 @@ class Statement(NamedTuple):
     again: int | None = None
 
     @classmethod
-    def of(cls, label: Label) -> Statement:
+    def from_label(cls, label: Label) -> Statement:
         """Return the value and origin of a stored label."""
         return cls(label.value, label.source, label.n, label.question, label.again)
 
@@ -100,7 +100,7 @@ Rule = Callable[[Sequence[Statement]], Value]
 a new value. Single ratings are added afterwards"""
 
 
-def merge_by_replacing(said: Sequence[Statement]) -> Value:
+def merge_latest_parts(said: Sequence[Statement]) -> Value:
     """Merge by the default rule of a kind: each part of a value comes from the last label that has
     it.
     """
@@ -116,7 +116,9 @@ def merged_value(labels: Iterable[Label], rule: Rule) -> Value:
     were aggregated several times, only its last label is used.
     """
     ordered = sorted(labels, key=lambda label: (-RANK[label.source], label.created_at, label.pk))
-    return _merged(current_statements(Statement.of(label) for label in ordered), rule)
+    return _merge_statements(
+        current_statements(Statement.from_label(label) for label in ordered), rule
+    )
 
 
 def current_statements(labels: Iterable[Statement]) -> list[Statement]:
@@ -127,7 +129,7 @@ def current_statements(labels: Iterable[Statement]) -> list[Statement]:
     return unreplaced_labels((label, label.question, label.again) for label in labels)
 
 
-def values_of(
+def merged_values(
     targets: Collection[int], rule: Rule, *, public: bool = False
 ) -> Iterator[tuple[int, Value, bool]]:
     """Yield the targets with a (public) label, their values by the rule of their kind, and whether
@@ -136,14 +138,16 @@ def values_of(
     found = read_cached(
         ("values", rule, public),
         targets,
-        lambda missing: _values(missing, rule, public),
+        lambda missing: _merged_values_by_target(missing, rule, public),
     )
     for target in sorted(found):
         yield target, *found[target]
 
 
-def _values(targets: list[int], rule: Rule, public: bool) -> dict[int, tuple[Value, bool]]:
-    rows = fetch(
+def _merged_values_by_target(
+    targets: list[int], rule: Rule, public: bool
+) -> dict[int, tuple[Value, bool]]:
+    rows = fetch_rows(
         "SELECT l.target_id, l.value, l.source, l.n, l.question, l.again FROM instances_label l"
         f" WHERE l.target_id = ANY(%s){PUBLIC if public else ''}"
         f" ORDER BY l.target_id, {ORDER}",
@@ -156,11 +160,11 @@ def _values(targets: list[int], rule: Rule, public: bool) -> dict[int, tuple[Val
         unanswered = any(
             not label.value and label.source != Label.Source.DOCUMENT for label in said
         )
-        found[target] = _merged(said, rule), unanswered
+        found[target] = _merge_statements(said, rule), unanswered
     return found
 
 
-def values_inside(
+def merged_values_in_documents(
     documents: Collection[int],
     rule: Rule,
     *kinds: str,
@@ -173,17 +177,17 @@ def values_inside(
     found = read_cached(
         ("values inside", rule, *chosen, public),
         documents,
-        lambda missing: _values_inside(missing, rule, chosen, public),
+        lambda missing: _values_by_document(missing, rule, chosen, public),
     )
     for document, targets in found.items():
         for kind, span, value in targets:
             yield kind, document, span, value
 
 
-def _values_inside(
+def _values_by_document(
     documents: list[int], rule: Rule, kinds: list[str], public: bool
 ) -> dict[int, list[tuple[str, tuple[int, int], Value]]]:
-    rows = fetch(
+    rows = fetch_rows(
         "SELECT l.target_id, l.value, l.source, l.n, l.question, l.again, t.kind,"
         " t.document_id, t.a_begin, t.a_end"
         " FROM instances_target t JOIN instances_label l ON l.target_id = t.id WHERE t.document_id"
@@ -196,11 +200,11 @@ def _values_inside(
         labels = list(group)
         kind, document, begin, end = labels[0][6:]
         said = current_statements(Statement(json.loads(row[1]), *row[2:6]) for row in labels)
-        found.setdefault(document, []).append((kind, (begin, end), _merged(said, rule)))
+        found.setdefault(document, []).append((kind, (begin, end), _merge_statements(said, rule)))
     return found
 
 
-def _merged(said: Sequence[Statement], rule: Rule) -> Value:
+def _merge_statements(said: Sequence[Statement], rule: Rule) -> Value:
     """Merge the labels of one target into one value, and collect the ratings of all labels. The
     labels are ordered by precedence; the last one decides.
     """

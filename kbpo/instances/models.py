@@ -86,14 +86,14 @@ class Target(models.Model):
         return [getattr(self, end) for end in ENDS]
 
     @property
-    def lies_in(self) -> int:
+    def document_id_or_error(self) -> int:
         """Return the primary key of its document. Raises ValueError if it has none."""
         if self.document_id is None:
             raise ValueError(f"{self} lies in no document")
         return self.document_id
 
     @property
-    def its_document(self) -> Document:
+    def document_or_error(self) -> Document:
         """Return its document. Raises ValueError if it has none."""
         if self.document is None:
             raise ValueError(f"{self} lies in no document")

@@ -11,10 +11,10 @@ from django.db import connection
 
 from kbpo import clock
 from kbpo.corpus.models import Corpus
-from kbpo.corpus.sql import fetch
+from kbpo.corpus.sql import fetch_rows
 from kbpo.instances.merge import PEOPLE
 from kbpo.instances.models import Label
-from kbpo.queue import nudge
+from kbpo.queue import wake_step
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def record_labels(labels: Iterable[NewLabel], *, is_public: bool = False) -> int
     change nothing. With `is_public` they are public, e.g. judgments that were published elsewhere.
     """
     now, labels = clock.now(), list(labels)
-    public = {pk for (pk,) in fetch(PUBLIC, [[label.target_id for label in labels]])}
+    public = {pk for (pk,) in fetch_rows(PUBLIC, [[label.target_id for label in labels]])}
     rows = [
         Label(
             target_id=label.target_id,
@@ -74,7 +74,7 @@ def record_labels(labels: Iterable[NewLabel], *, is_public: bool = False) -> int
             )
     Label.objects.bulk_create(rows, ignore_conflicts=True, batch_size=2000)
     if rows:
-        nudge("estimate")
+        wake_step("estimate")
     return len(rows)
 
 

@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db import connection
 
 from kbpo.corpus.models import Corpus
-from kbpo.corpus.sql import fetch
+from kbpo.corpus.sql import fetch_rows
 
 BITS = 52
 """Bits of a random number; a double represents every multiple of 2^-52 in [0, 1) exactly."""
@@ -31,7 +31,7 @@ CONTENT_KEY_SQL = (
 """SQL of the key of a target without a document, from the text that identifies it."""
 
 
-def second_number(hash_key: str, key: UUID) -> float:
+def independent_random_number(hash_key: str, key: UUID) -> float:
     """Return a random number in [0, 1) of a target that is independent of `u`. It decides how many
     annotators are asked, never whether the target is drawn.
     """
@@ -47,7 +47,7 @@ U_SQL = (
 target's key."""
 
 
-def u_of(hash_key: str, key: UUID) -> float:
+def random_number_of_target(hash_key: str, key: UUID) -> float:
     """Return the target's random number in [0, 1): its key, hashed with the corpus's secret."""
     digest = hashlib.sha256(f"{hash_key}{key}".encode()).hexdigest()
     return int(digest[: BITS // 4], 16) / float(1 << BITS)
@@ -69,7 +69,7 @@ class Place:
     b: Span = NOWHERE
 
     @classmethod
-    def pair(cls, document: int, one: Span, other: Span) -> Place:
+    def of_unordered_pair(cls, document: int, one: Span, other: Span) -> Place:
         """Return the place of an unordered pair of mentions."""
         return cls("pair", document, min(one, other), max(one, other))
 
@@ -117,15 +117,17 @@ def make_targets(corpus: Corpus, places: Sequence[Place]) -> dict[Place, int]:
     New targets are inserted in key order, so that two transactions with the same targets wait for
     each other without a deadlock.
     """
-    return _targets(corpus, places, make=True)
+    return _find_or_make_targets(corpus, places, make=True)
 
 
 def find_targets(corpus: Corpus, places: Sequence[Place]) -> dict[Place, int]:
     """Return place -> primary key of the existing target; none is created."""
-    return _targets(corpus, places, make=False)
+    return _find_or_make_targets(corpus, places, make=False)
 
 
-def _targets(corpus: Corpus, places: Sequence[Place], *, make: bool) -> dict[Place, int]:
+def _find_or_make_targets(
+    corpus: Corpus, places: Sequence[Place], *, make: bool
+) -> dict[Place, int]:
     unique = list(dict.fromkeys(places))
     if not unique:
         return {}
@@ -155,5 +157,5 @@ def positions_of_targets(
     """Return target -> its key, its kind, the key of its document if it has one, and the begins and
     ends of its spans.
     """
-    rows = fetch(_LOCATED, [list(targets)])
+    rows = fetch_rows(_LOCATED, [list(targets)])
     return {pk: (key, kind, document, spans) for pk, key, kind, document, spans in rows}

@@ -34,7 +34,7 @@ class Purpose(NamedTuple):
         return f"{self.kind}:{self.number}"
 
     @classmethod
-    def read(cls, name: str) -> Purpose:
+    def parse(cls, name: str) -> Purpose:
         """Parse the name of a purpose. Raises ValueError."""
         kind, _, number = name.partition(":")
         if kind not in KINDS or not (number.isascii() and number.isdecimal()) or len(number) > 18:

@@ -15,7 +15,7 @@ from django.db.models import Count, Min, Q, QuerySet, Sum
 from django.db.models.functions import TruncDate
 
 from kbpo import clock
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import write_audit_entry
 from kbpo.accounts.models import Team, User
 from kbpo.money.models import Budget, Ledger, Purpose
 from kbpo.prepared import Prepared
@@ -122,29 +122,29 @@ def balances(purposes: Collection[Purpose]) -> dict[Purpose, Balance]:
     }
 
 
-def allowance(track: Track, team: Team | None, purpose: Purpose) -> Allowance:
+def remaining_allowance(track: Track, team: Team | None, purpose: Purpose) -> Allowance:
     """Return what may still be reserved for a purpose under all caps of the track."""
     lefts = [
-        (max(ZERO, b.cap - committed_under(b, team, purpose)), str(b.scope))
-        for b in _budgets(track, team, purpose)
+        (max(ZERO, b.cap - committed_amount(b, team, purpose)), str(b.scope))
+        for b in _applicable_budgets(track, team, purpose)
     ]
     return Allowance(*min(lefts)) if lefts else Allowance(None, None)
 
 
-def over_budget(
+def over_budget_error(
     track: Track, team: Team | None, purpose: Purpose, amount: Decimal
 ) -> OverBudget | None:
     """Return the exception that a reservation of this amount would raise; None if it is
     possible.
     """
-    room = allowance(track, team, purpose)
+    room = remaining_allowance(track, team, purpose)
     if room.left is None or room.scope is None or amount <= room.left:
         return None
     return OverBudget(room.left, room.scope, amount)
 
 
 @transaction.atomic
-def reserve(
+def reserve_money(
     track: Track,
     team: Team | None,
     purpose: Purpose,
@@ -157,10 +157,10 @@ def reserve(
     """Reserve money and return the row; an earlier row with the same key is returned unchanged.
     Raises OverBudget, in which case nothing is stored.
     """
-    lock(track)
+    lock_track_money(track)
     if (row := Ledger.objects.filter(key=key).first()) is not None:
         return row
-    if refusal := over_budget(track, team, purpose, amount):
+    if refusal := over_budget_error(track, team, purpose, amount):
         raise refusal
     return Ledger.objects.create(
         track=track,
@@ -185,34 +185,36 @@ class Bill:
 
 
 @transaction.atomic
-def spend(track: Track, purpose: Purpose, amount: Decimal, *, key: str, why: str = "") -> Ledger:
+def spend_money(
+    track: Track, purpose: Purpose, amount: Decimal, *, key: str, why: str = ""
+) -> Ledger:
     """Spend from a purpose's reservation, once per key, and return the row. Raises ValueError if
     the reservation is too small.
     """
-    refusal = spend_all(track, [[Bill(purpose, amount, key, why)]])[0]
+    refusal = spend_bill_groups(track, [[Bill(purpose, amount, key, why)]])[0]
     if refusal:
         raise ValueError(refusal)
     return Ledger.objects.get(key=key)
 
 
 @transaction.atomic
-def spend_all(track: Track, groups: Sequence[Sequence[Bill]]) -> list[str]:
+def spend_bill_groups(track: Track, groups: Sequence[Sequence[Bill]]) -> list[str]:
     """Spend each group of bills completely or not at all, once per key. Return for each bill why it
     was not spent; empty if it was. A group that exceeds its reservation does not prevent the next
     ones.
     """
-    lock(track)
+    lock_track_money(track)
     bills = [bill for group in groups for bill in group]
     spent = set(
         Ledger.objects.filter(key__in=[bill.key for bill in bills]).values_list("key", flat=True)
     )
     left = {purpose: balance(purpose=purpose).open for purpose in {bill.purpose for bill in bills}}
-    teams = {purpose: _team(purpose) for purpose in left}
+    teams = {purpose: _team_of_purpose(purpose) for purpose in left}
     movements: list[Ledger] = []
     refusals = []
     for group in groups:
         new = [bill for bill in group if bill.key not in spent]
-        refusals.append(_too_dear(new, left))
+        refusals.append(_excess_sentence(new, left))
         if refusals[-1]:
             continue
         spent.update(bill.key for bill in new)
@@ -233,7 +235,7 @@ def spend_all(track: Track, groups: Sequence[Sequence[Bill]]) -> list[str]:
     return refusals
 
 
-def _too_dear(group: Sequence[Bill], left: Mapping[Purpose, Decimal]) -> str:
+def _excess_sentence(group: Sequence[Bill], left: Mapping[Purpose, Decimal]) -> str:
     """Return a sentence on why these bills exceed the rest of a reservation; empty if they
     do not.
     """
@@ -249,13 +251,13 @@ def _too_dear(group: Sequence[Bill], left: Mapping[Purpose, Decimal]) -> str:
 
 
 @transaction.atomic
-def release(
+def release_money(
     track: Track, purpose: Purpose, *, key: str, keep: Decimal = ZERO, why: str = ""
 ) -> Ledger | None:
     """Release the open money of a purpose beyond `keep`, once per key, and return the row; None if
     there is none.
     """
-    lock(track)
+    lock_track_money(track)
     if (row := Ledger.objects.filter(key=key).first()) is not None:
         return row
     left = balance(purpose=purpose).open - keep
@@ -263,7 +265,7 @@ def release(
         return None
     return Ledger.objects.create(
         track=track,
-        team=_team(purpose),
+        team=_team_of_purpose(purpose),
         **purpose.at("purpose"),
         kind="release",
         amount=left,
@@ -272,7 +274,7 @@ def release(
     )
 
 
-def given_back_since(purpose: Purpose, when: datetime) -> Decimal:
+def released_since(purpose: Purpose, when: datetime) -> Decimal:
     """Return the sum that was released from a purpose since a moment."""
     released = Ledger.objects.filter(
         kind="release", created_at__gte=when, **purpose.at("purpose")
@@ -280,13 +282,13 @@ def given_back_since(purpose: Purpose, when: datetime) -> Decimal:
     return Decimal(released.aggregate(all=Sum("amount"))["all"] or ZERO)
 
 
-def open_purposes(kind: str) -> list[int]:
+def purposes_with_open_money(kind: str) -> list[int]:
     """Return the ids of the purposes of a kind whose reservations are not closed, in order."""
     movements = Ledger.objects.filter(kind="reserve", closed_at=None, purpose_kind=kind)
     return sorted(set(movements.values_list("purpose_number", flat=True)))
 
 
-def close(purpose: Purpose) -> None:
+def close_reservations(purpose: Purpose) -> None:
     """Mark the reservations of a purpose as closed once all their money is spent or released. A new
     reservation, or a cancelled spending, opens them again.
     """
@@ -303,14 +305,14 @@ def cancel_payment(key: str) -> int:
         Q(key=key) | Q(key__startswith=f"{key}/"), kind="spend"
     ).exclude(state="failed")
     for track in Track.objects.filter(ledger__in=movements).distinct().order_by("pk"):
-        lock(track)
+        lock_track_money(track)
     for kind, number in set(movements.values_list("purpose_kind", "purpose_number")):
         reserved = Ledger.objects.filter(kind="reserve", **Purpose(kind, number).at("purpose"))
         reserved.update(closed_at=None)
     return movements.update(state=Ledger.State.FAILED)
 
 
-def lock(track: Track) -> None:
+def lock_track_money(track: Track) -> None:
     """Lock a track, so that movements of its money happen one after the other and never exceed a
     cap together. Rows that refer to the track can be created meanwhile, without waiting, since no
     key of the track changes.
@@ -318,13 +320,13 @@ def lock(track: Track) -> None:
     Track.objects.select_for_update(no_key=True).only("pk").get(pk=track.pk)
 
 
-def _team(purpose: Purpose) -> Team | None:
+def _team_of_purpose(purpose: Purpose) -> Team | None:
     reserved = Ledger.objects.filter(kind="reserve", **purpose.at("purpose"))
     row = reserved.select_related("team").first()
     return row.team if row else None
 
 
-def _budgets(track: Track, team: Team | None, purpose: Purpose) -> list[Budget]:
+def _applicable_budgets(track: Track, team: Team | None, purpose: Purpose) -> list[Budget]:
     """Return the caps that apply to a purpose. Caps of submissions and teams apply to submissions
     only.
     """
@@ -334,7 +336,7 @@ def _budgets(track: Track, team: Team | None, purpose: Purpose) -> list[Budget]:
     return list(budgets)
 
 
-def committed_under(budget: Budget, team: Team | None, purpose: Purpose | None) -> Decimal:
+def committed_amount(budget: Budget, team: Team | None, purpose: Purpose | None) -> Decimal:
     """Return the amount that counts against a cap: reserved and not released."""
     filters: dict[str, Any] = {"track": budget.track_id}
     if budget.scope == Budget.Scope.DAY:
@@ -371,7 +373,7 @@ def _reserved_today(track_id: int) -> Decimal:
 def amount_over_cap(track: Track) -> Decimal:
     """Return the amount by which the reservations of a track exceed its cap; 0 if they do not."""
     cap = Budget.objects.filter(track=track, scope=Budget.Scope.TRACK).first()
-    return max(ZERO, committed_under(cap, None, None) - cap.cap) if cap is not None else ZERO
+    return max(ZERO, committed_amount(cap, None, None) - cap.cap) if cap is not None else ZERO
 
 
 HIGHEST = Decimal("9999999999.99")
@@ -402,7 +404,7 @@ class Cap:
         return self.used is not None and self.used >= self.budget.cap
 
 
-def caps_of(track: Track) -> list[Cap]:
+def list_caps(track: Track) -> list[Cap]:
     """Return the caps of a track, the widest first."""
     order = {"track": 0, "day": 1, "submission": 2, "team": 3}
     budgets = Budget.objects.filter(track=track).select_related("team")
@@ -411,7 +413,7 @@ def caps_of(track: Track) -> list[Cap]:
         each = row.scope == Budget.Scope.SUBMISSION or (
             row.scope == Budget.Scope.TEAM and row.team is None
         )
-        caps.append(Cap(row, None if each else committed_under(row, row.team, None)))
+        caps.append(Cap(row, None if each else committed_amount(row, row.team, None)))
     return caps
 
 
@@ -438,7 +440,7 @@ def set_cap(
         cap.is_finite() and 0 <= cap <= HIGHEST and cap == cap.quantize(Decimal("0.01"))
     ):
         raise BadCap("A cap is an amount in dollars and whole cents, such as 500.00.")
-    lock(track)
+    lock_track_money(track)
     row = Budget.objects.filter(track=track, scope=scope, team=team).first()
     before = f"${row.cap}" if row else "no cap"
     if cap is None:
@@ -449,7 +451,7 @@ def set_cap(
             track=track, scope=scope, team=team, defaults={"cap": cap}
         )
     after = f"${cap}" if cap is not None else "no cap"
-    note(
+    write_audit_entry(
         "cap",
         f"cap:{track.slug}/{scope}",
         who=who,

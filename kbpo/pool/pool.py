@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from estimators.sums import code_pairs
+from estimators.sums import encode_pairs
 from kbpo.corpus.cache import Arrays, cached_arrays
-from kbpo.corpus.sql import fetch, fetch_arrays
+from kbpo.corpus.sql import fetch_arrays, fetch_rows
 from kbpo.sampling.models import SamplingDistribution
 from kbpo.scores.read import read_scores
-from kbpo.submissions.models import state_of
+from kbpo.submissions.models import predictions_state
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from scoring.arrays import Floats, Ids, Matrix
-from scoring.pool import Pool, arranged
+from scoring.pool import Pool, columns_as_arrays
 
 
 def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[str] = ()) -> Pool:
@@ -30,25 +30,25 @@ def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[
     distributions or other distributions of its kind.
     """
     kind, names = kind_of(track), list(distributions or track.distributions)
-    columns = _columns(kind, names)
-    state = state_of(submissions)
+    columns = _prediction_columns(kind, names)
+    state = predictions_state(submissions)
     fixed = () if state is None else (track.pk, *state, *columns.items())
     predicted = cached_arrays(
         f"pool-{track.pk}",
         fixed or None,
-        lambda: _predicted(kind, names, submissions),
+        lambda: _prediction_arrays(kind, names, submissions),
     )
     for name in ("column", "begin"):  # shared by all tables: never sorted in place
         predicted[name].flags.writeable = False
     instance = predicted["instance_id"]
     shape = (instance.size, len(submissions))
 
-    def table(name: str) -> Matrix:
+    def probability_table(name: str) -> Matrix:
         parts = (predicted[name], predicted["column"], predicted["begin"])
         return sparse.csr_array(parts, shape=shape)
 
     teams = dict(
-        fetch(
+        fetch_rows(
             "SELECT id, team_id FROM submissions_submission WHERE id = ANY(%s)", [list(submissions)]
         )
     )
@@ -66,8 +66,8 @@ def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[
         types=predicted["types"],
         subject=predicted["subject"],
         object=predicted["object"],
-        p={name: table(f"p {name}") for name in names},
-        confidence=table("confidence"),
+        p={name: probability_table(f"p {name}") for name in names},
+        confidence=probability_table("confidence"),
         features=features,
         scorers=scores.scorers,
         scores=scores.value,
@@ -78,15 +78,15 @@ def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[
     if not fixed:
         return pool
     return replace(
-        pool, by_system=cached_arrays(f"systems-{track.pk}", fixed, lambda: arranged(pool))
+        pool, by_system=cached_arrays(f"systems-{track.pk}", fixed, lambda: columns_as_arrays(pool))
     )
 
 
-def _predicted(kind: Kind, names: Sequence[str], submissions: Sequence[int]) -> Arrays:
+def _prediction_arrays(kind: Kind, names: Sequence[str], submissions: Sequence[int]) -> Arrays:
     """Return the arrays that depend on the predictions only: a row for each instance, and the
     entries of the sparse tables by `begin` and `column`.
     """
-    column, predictions = _rows(kind, names, submissions)
+    column, predictions = _read_prediction_rows(kind, names, submissions)
     instance, first_prediction, row = np.unique(
         predictions["instance_id"], return_index=True, return_inverse=True
     )
@@ -94,7 +94,7 @@ def _predicted(kind: Kind, names: Sequence[str], submissions: Sequence[int]) -> 
         predictions["target_id"][first_prediction], return_index=True, return_inverse=True
     )
     document = predictions["document"][first_prediction]
-    subject, object_ = entities(
+    subject, object_ = entity_codes(
         document, predictions["subject"][first_prediction], predictions["object"][first_prediction]
     )
     order = np.lexsort((column, row))
@@ -111,7 +111,7 @@ def _predicted(kind: Kind, names: Sequence[str], submissions: Sequence[int]) -> 
         "u": predictions["u"][first_prediction][first_row],
         "document": document,
         "stratum": predictions["stratum"][first_prediction],
-        "types": _types(
+        "types": _type_codes(
             kind,
             predictions["types"][first_prediction],
             instance,
@@ -126,12 +126,12 @@ def _predicted(kind: Kind, names: Sequence[str], submissions: Sequence[int]) -> 
     }
 
 
-def _types(kind: Kind, hashed: Ids, instance: Ids, submission: Ids) -> Ids:
+def _type_codes(kind: Kind, hashed: Ids, instance: Ids, submission: Ids) -> Ids:
     """Return (u,) codes of types in the alphabetical order of their names, from the hashes of types
     and statements.
     """
     _, sample, code = np.unique(hashed, return_index=True, return_inverse=True)
-    named_types = fetch(
+    named_types = fetch_rows(
         f"SELECT predicted.place, {kind.pool.types}"
         " FROM unnest(%s::bigint[], %s::bigint[]) WITH ORDINALITY"
         " AS predicted(submission, instance, place)"
@@ -145,7 +145,7 @@ def _types(kind: Kind, hashed: Ids, instance: Ids, submission: Ids) -> Ids:
     return np.asarray(ranks[code], dtype=np.int64)
 
 
-def _rows(
+def _read_prediction_rows(
     kind: Kind, distributions: Sequence[str], submissions: Sequence[int]
 ) -> tuple[Ids, dict[str, NDArray[Any]]]:
     """Return, for each prediction of some submissions, the position of its submission, and its
@@ -154,7 +154,7 @@ def _rows(
 
     Submissions are read one at a time, so that the memory of only one is duplicated.
     """
-    columns = _columns(kind, distributions)
+    columns = _prediction_columns(kind, distributions)
     owners, parts = list[Ids](), list[dict[str, NDArray[Any]]]()
     for submission in sorted(submissions):
         part = fetch_arrays(
@@ -174,7 +174,7 @@ def _rows(
     return np.concatenate([np.zeros(0, dtype=np.int64), *owners]), together
 
 
-def _columns(kind: Kind, distributions: Sequence[str]) -> dict[str, str]:
+def _prediction_columns(kind: Kind, distributions: Sequence[str]) -> dict[str, str]:
     """Return name -> SQL of each value that is read for a prediction."""
     sources = kind.pool
     return {
@@ -192,15 +192,15 @@ def _columns(kind: Kind, distributions: Sequence[str]) -> dict[str, str]:
     }
 
 
-def entities(document: Ids, subject: Ids, object_: Ids) -> tuple[Ids, Ids]:
+def entity_codes(document: Ids, subject: Ids, object_: Ids) -> tuple[Ids, Ids]:
     """Return codes of subjects and of objects, one code for each entity of a document, from
     canonical mentions.
     """
-    code = code_pairs(np.tile(document, 2), np.concatenate([subject, object_]))
+    code = encode_pairs(np.tile(document, 2), np.concatenate([subject, object_]))
     return code[: document.size], code[document.size :]
 
 
-def overlaps(kind: str, systems: list[int]) -> Floats:
+def pairwise_overlaps(kind: str, systems: list[int]) -> Floats:
     """Return Σ_x p_i p_j of every pair, shape (m, m)."""
     column = {system: j for j, system in enumerate(systems)}
     table = np.zeros((len(systems), len(systems)))

@@ -8,15 +8,15 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from estimators.poisson import uniforms
-from kbpo.corpus.sql import fetch, fetch_arrays
+from estimators.poisson import keyed_uniforms
+from kbpo.corpus.sql import fetch_arrays, fetch_rows
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from scoring.arrays import Floats, Ids
 
 
-def support(submission: Submission, kind: str) -> tuple[Ids, Ids, Floats]:
+def submission_support(submission: Submission, kind: str) -> tuple[Ids, Ids, Floats]:
     """Return instance ids (ascending), their target ids and p_i(x), over the test part of X_i."""
     weight = kind_of(submission.track).measures.distributions[kind].weight
     predictions = fetch_arrays(
@@ -44,7 +44,9 @@ def instance_probabilities(
     unique, position = np.unique(instances, return_inverse=True)
     table = np.zeros((unique.size, len(submissions)))
     column = {submission: j for j, submission in enumerate(submissions)}
-    for instance, submission, p in _predicted(track, kind, unique.tolist(), list(submissions)):
+    for instance, submission, p in _weighted_predictions(
+        track, kind, unique.tolist(), list(submissions)
+    ):
         table[np.searchsorted(unique, instance), column[submission]] = p
     return np.asarray(table[position], dtype=np.float64)
 
@@ -60,7 +62,7 @@ def target_probabilities(
     ascending = targets[order]
     column = {submission: j for j, submission in enumerate(submissions)}
     weight = kind_of(track).measures.distributions[kind].weight
-    hit_probabilities = fetch(
+    hit_probabilities = fetch_rows(
         f"SELECT i.target_id, p.submission_id, sum(({weight}) / d.total) FROM instances_instance i"
         " JOIN submissions_prediction p ON p.instance_id = i.id"
         " JOIN sampling_samplingdistribution d ON d.submission_id = p.submission_id AND d.kind = %s"
@@ -72,11 +74,11 @@ def target_probabilities(
     return table
 
 
-def _predicted(
+def _weighted_predictions(
     track: Track, kind: str, instances: list[int], submissions: list[int]
 ) -> Iterable[tuple[int, int, float]]:
     weight = kind_of(track).measures.distributions[kind].weight
-    return fetch(
+    return fetch_rows(
         f"SELECT p.instance_id, p.submission_id, ({weight}) / d.total FROM submissions_prediction p"
         " JOIN sampling_samplingdistribution d ON d.submission_id = p.submission_id AND d.kind = %s"
         " WHERE p.instance_id = ANY(%s) AND p.submission_id = ANY(%s)",
@@ -86,6 +88,6 @@ def _predicted(
 
 def random_numbers(track: Track, use: str, targets: Ids) -> Floats:
     """Return (n,) a number in [0, 1) for each target."""
-    return uniforms(
+    return keyed_uniforms(
         (f"{use}:{target}" for target in targets.tolist()), key=track.secret.encode()[:64]
     )

@@ -42,7 +42,7 @@ TABLES = {
 }
 
 
-def datasheet(track: Track, told: dict[str, Any], omitted: int) -> str:
+def datasheet_markdown(track: Track, told: dict[str, Any], omitted: int) -> str:
     """Return the datasheet of a release as Markdown, with the number of omitted answers."""
     rows, corpus = told["rows"], told["corpus"]
     listed = [
@@ -67,7 +67,8 @@ def datasheet(track: Track, told: dict[str, Any], omitted: int) -> str:
             *listed,
             "",
             "Every row ends with `check`, the first 16 digits of the SHA-256 of its other fields"
-            " (JSON, sorted keys, no spaces). `SHA256SUMS` holds the files. " + _parquet(told),
+            " (JSON, sorted keys, no spaces). `SHA256SUMS` holds the files. "
+            + _parquet_sentence(told),
             "What is not known is null. So is the variance of an estimate that has no bound, since"
             " something that the run predicts could not have been asked: its intervals are all"
             " that the number may be.",
@@ -76,7 +77,7 @@ def datasheet(track: Track, told: dict[str, Any], omitted: int) -> str:
             "",
             "Runs were uploaded one after the other. Of each a random sample was judged by people;"
             " every judgment counts for all runs, divided by the probability π that it was asked."
-            f" Design: {track.how_drawn()}."
+            f" Design: {track.sampling_description()}."
             f" Guaranteed was the number under `{track.distribution}`, criterion"
             f" `{track.criterion}`, to ±{track.target_half_width} at {track.confidence_level:.0%}.",
             "",
@@ -124,7 +125,7 @@ def datasheet(track: Track, told: dict[str, Any], omitted: int) -> str:
     )
 
 
-def citation(track: Track, told: dict[str, Any]) -> str:
+def citation_cff(track: Track, told: dict[str, Any]) -> str:
     """Return the citation of a release as CITATION.cff: the track, the evaluation and its
     address.
     """
@@ -140,10 +141,10 @@ def citation(track: Track, told: dict[str, Any]) -> str:
         "license": "CC-BY-4.0",
         "url": f"{settings.SITE_URL.rstrip('/')}/tracks/{track.slug}/evaluations/{number}/",
     }
-    return as_cff(fields)
+    return format_cff(fields)
 
 
-def as_cff(fields: dict[str, Any]) -> str:
+def format_cff(fields: dict[str, Any]) -> str:
     """Return the lines of a CITATION.cff. Each value is written as JSON, which is valid YAML for
     any name of a track.
     """
@@ -151,7 +152,7 @@ def as_cff(fields: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _parquet(told: dict[str, Any]) -> str:
+def _parquet_sentence(told: dict[str, Any]) -> str:
     """Return a sentence about the Parquet files, or on why there are none."""
     if told["versions"]["pyarrow"] is None:
         return WITHOUT

@@ -14,11 +14,11 @@ from django.db import transaction
 from django.db.models import Max
 
 from kbpo import clock
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import write_audit_entry
 from kbpo.accounts.models import User
-from kbpo.queue import nudge, work
+from kbpo.queue import handle_rows, wake_step
 from kbpo.releases.models import Release
-from kbpo.releases.write import CannotRelease, check, write_release
+from kbpo.releases.write import CannotRelease, check_is_public, write_release
 from kbpo.tracks.models import Track
 
 LONG_AGO = (1980, 1, 1, 0, 0, 0)
@@ -26,28 +26,30 @@ LONG_AGO = (1980, 1, 1, 0, 0, 0)
 
 
 @transaction.atomic
-def order(track: Track, who: User) -> Release:
+def order_release(track: Track, who: User) -> Release:
     """Order a release and return it; if one is already ordered, return that one. Raises
     CannotRelease.
     """
     locked = Track.objects.select_for_update(of=("self",), no_key=True).get(pk=track.pk)
-    check(locked)
+    check_is_public(locked)
     waiting = locked.releases.filter(status=Release.Status.ORDERED).first()
     if waiting is not None:
         return waiting
     last = locked.releases.aggregate(last=Max("number"))["last"] or 0
     made = Release.objects.create(track=locked, number=last + 1, status="ordered")
-    note("order release", f"track:{track.slug}", who=who, after=str(made.number), track=track.slug)
-    nudge("release")
+    write_audit_entry(
+        "order release", f"track:{track.slug}", who=who, after=str(made.number), track=track.slug
+    )
+    wake_step("release")
     return made
 
 
 def tick() -> int:
     """Create ordered releases; return how many were created or refused."""
-    return work(Release, Release.Status.ORDERED, _make)
+    return handle_rows(Release, Release.Status.ORDERED, _make_release)
 
 
-def _make(row: Release) -> None:
+def _make_release(row: Release) -> None:
     with tempfile.TemporaryDirectory(prefix="kbpo-release-") as place:
         directory = Path(place) / "release"
         try:
@@ -57,7 +59,7 @@ def _make(row: Release) -> None:
             return
         has_parquet = any(directory.glob("*.parquet"))
         packed = Path(place) / row.file_name
-        pack(directory, packed)
+        zip_directory(directory, packed)
         with packed.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
             row.file.save(row.file_name, File(file), save=False)
@@ -72,7 +74,7 @@ def _make(row: Release) -> None:
     )
 
 
-def pack(directory: Path, path: Path) -> None:
+def zip_directory(directory: Path, path: Path) -> None:
     """Write the directory's files to a ZIP file."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in sorted(directory.iterdir()):

@@ -20,7 +20,7 @@ WITHOUT = (
 )
 
 
-def writer() -> str | None:
+def pyarrow_version() -> str | None:
     """Return the version of pyarrow, which writes Parquet; None if it is not installed."""
     return version("pyarrow") if find_spec("pyarrow") else None
 
@@ -29,7 +29,7 @@ def write_parquet(directory: Path) -> list[str]:
     """Write a Parquet file for each table that has rows, and return their names; none without
     pyarrow.
     """
-    if writer() is None:
+    if pyarrow_version() is None:
         return []
     # Every process of the site loads this module; 40 MB of memory are for the one that writes.
     import pyarrow
@@ -39,13 +39,13 @@ def write_parquet(directory: Path) -> list[str]:
     for path in sorted(directory.glob("*.jsonl")):
         columns = Release(directory).columns(path.stem)
         if columns:
-            table = pyarrow.table({name: _array(values) for name, values in columns.items()})
+            table = pyarrow.table({name: _as_column(values) for name, values in columns.items()})
             pyarrow.parquet.write_table(table, path.with_suffix(".parquet"), compression="zstd")
             written.append(f"{path.stem}.parquet")
     return written
 
 
-def _array(values: list[Any]) -> Any:
+def _as_column(values: list[Any]) -> Any:
     """Return a column. Values of several types, or objects, are stored as JSON text."""
     import pyarrow
 

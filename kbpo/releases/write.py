@@ -21,21 +21,21 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 
-from annotation.labels.export import ANSWERS, answers
+from annotation.labels.export import ANSWERS, judgment_rows
 from annotation.models import Worker
 from annotation.workers.consent import terms_version
 from annotation.workers.models import Consent
-from annotation.workers.worker import belongs_to_worker
+from annotation.workers.worker import belongs_to_worker_filter
 from kbpo import clock
-from kbpo.corpus.sql import fetch
-from kbpo.evaluation.correction import checks_of
+from kbpo.corpus.sql import fetch_rows
+from kbpo.evaluation.correction import counted_expert_checks
 from kbpo.evaluation.data import load_data
 from kbpo.evaluation.models import Evaluation
-from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.run import score_track
 from kbpo.evaluation.score import has_recall, ordered_criteria, read_slices
 from kbpo.instances.targets import positions_of_targets
-from kbpo.releases.datasheet import LICENCE, citation, datasheet
-from kbpo.releases.parquet import write_parquet, writer
+from kbpo.releases.datasheet import LICENCE, citation_cff, datasheet_markdown
+from kbpo.releases.parquet import pyarrow_version, write_parquet
 from kbpo.sampling.guess import VERSION as MODEL
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
@@ -58,7 +58,7 @@ from scoring.release import (
     with_checksum,
 )
 from scoring.report import OF
-from scoring.rescore import rescore
+from scoring.rescore import rescore_release
 from scoring.saved import UNAIDED
 from scoring.score import DEFAULT
 
@@ -84,7 +84,7 @@ class LeftOut:
     """Instance -> its target"""
 
     @classmethod
-    def of(cls, data: Data) -> LeftOut:
+    def from_data(cls, data: Data) -> LeftOut:
         """Return the parts for the data of a release."""
         pool, with_replacement = data.pool, bool(data.draws)
         judged, told = (np.zeros(pool.target_id.size, dtype=np.bool_) for _ in range(2))
@@ -155,8 +155,8 @@ def write_release(track: Track, directory: Path) -> Row:
     directory.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=".release-", dir=directory.parent))
     try:
-        manifest = _write(track, work)
-        rescored = rescore(Release(work))
+        manifest = _write_files(track, work)
+        rescored = rescore_release(Release(work))
         if not rescored.agrees:
             faults = [*rescored.altered, *map(str, rescored.differences)]
             raise CannotRelease(f"The release does not rescore to the board: {faults[0]}.")
@@ -170,27 +170,27 @@ def write_release(track: Track, directory: Path) -> Row:
 
 
 @transaction.atomic
-def _write(track: Track, place: Path) -> Row:
-    check(track)
-    evaluation = evaluate(track)
+def _write_files(track: Track, place: Path) -> Row:
+    check_is_public(track)
+    evaluation = score_track(track)
     track.evaluations.filter(pk=evaluation.pk).update(
         stage_end=True
     )  # printed figures do not change
     data = load_data(track)
-    checks = checks_of(track, data)
+    checks = counted_expert_checks(track, data)
     if not data.shown.any() and not data.judged.size:
         raise CannotRelease(
             f"Every run of {track.name} was withdrawn before anything was judged: nothing can be"
             " released."
         )
-    codes, slices, left_out = _Codes(track), list(read_slices(track, data)), LeftOut.of(data)
+    codes, slices, left_out = _Codes(track), list(read_slices(track, data)), LeftOut.from_data(data)
     written = {
-        "systems": _systems(data),
+        "systems": _system_rows(data),
         **data_tables(data, checks),
         "slices": slice_rows(slices),
-        "draws": _draws(track, data),
-        "estimates": _estimates(evaluation),
-        "answers": _answers(track, codes),
+        "draws": _draw_rows(track, data),
+        "estimates": _estimate_rows(evaluation),
+        "answers": _answer_rows(track, codes),
     }
     written["instances"] = add_slices(written["instances"], slices)
     for name in OF_TARGETS:
@@ -199,28 +199,30 @@ def _write(track: Track, place: Path) -> Row:
     written["instances"] = _with_statements(kind_of(track), written["instances"], left_out.told)
     linked = _Linked(data, codes.unlinked)
     written["ratings"] = linked.replace_codes(written["ratings"])
-    rows = {name: _table(place / f"{name}.jsonl", table) for name, table in written.items()}
-    manifest = _about(track, evaluation, rows, release_metadata(data, checks))
+    rows = {name: _write_table(place / f"{name}.jsonl", table) for name, table in written.items()}
+    manifest = _release_metadata(track, evaluation, rows, release_metadata(data, checks))
     if linked.unlinked:  # intervals rest on who gave which rating
         manifest["board"]["not_recomputed"] = [
             f"{method}{population}"
             for method in (DEFAULT, UNAIDED)
             for population in ("", *ENDINGS.values())
         ]
-    _text(place / ABOUT, json.dumps(manifest, ensure_ascii=False, indent=2))
-    _text(place / "schema.json", json.dumps(track.corpus.schema, ensure_ascii=False, indent=2))
-    _text(place / "datasheet.md", datasheet(track, manifest, codes.left_out))
-    _text(place / "CITATION.cff", citation(track, manifest))
-    _text(place / "LICENSE.txt", LICENCE)
-    _text(place / "consent.md", _consent(codes.versions))
+    _write_text(place / ABOUT, json.dumps(manifest, ensure_ascii=False, indent=2))
+    _write_text(
+        place / "schema.json", json.dumps(track.corpus.schema, ensure_ascii=False, indent=2)
+    )
+    _write_text(place / "datasheet.md", datasheet_markdown(track, manifest, codes.left_out))
+    _write_text(place / "CITATION.cff", citation_cff(track, manifest))
+    _write_text(place / "LICENSE.txt", LICENCE)
+    _write_text(place / "consent.md", _consent_terms(codes.versions))
     write_parquet(place)
     files = sorted(file.name for file in place.iterdir())
     sums = [f"{hashlib.sha256((place / name).read_bytes()).hexdigest()}  {name}" for name in files]
-    _text(place / SUMS, "\n".join(sums))
+    _write_text(place / SUMS, "\n".join(sums))
     return manifest
 
 
-def check(track: Track) -> None:
+def check_is_public(track: Track) -> None:
     """Raise CannotRelease while any part of the track is not public."""
     if track.status != Track.Status.CLOSED:
         raise CannotRelease(
@@ -236,7 +238,9 @@ def check(track: Track) -> None:
     taking_part = Submission.objects.filter(track=track).confirmed()
     if not Submission.objects.filter(track=track, sampled_at__isnull=False).exists():
         raise CannotRelease(f"No run of {track.name} was ever sampled: nothing can be released.")
-    waiting = taking_part.exclude(pk__in=Submission.objects.with_score()).select_related("team")
+    waiting = taking_part.exclude(pk__in=Submission.objects.that_have_score()).select_related(
+        "team"
+    )
     if waiting:
         names = ", ".join(run.own_name for run in waiting.order_by("pk")[:5])
         raise CannotRelease(
@@ -245,7 +249,7 @@ def check(track: Track) -> None:
         )
 
 
-def _table(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
+def _write_table(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
     """Write the rows as JSON Lines with checksums, and return their number."""
     n = 0
     with path.open("w", encoding="utf-8") as file:
@@ -266,11 +270,11 @@ def _dates_as_text(row: Mapping[str, Any]) -> Row:
     }
 
 
-def _text(path: Path, text: str) -> None:
+def _write_text(path: Path, text: str) -> None:
     path.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
 
 
-def _about(track: Track, evaluation: Evaluation, rows: dict[str, int], data: Row) -> Row:
+def _release_metadata(track: Track, evaluation: Evaluation, rows: dict[str, int], data: Row) -> Row:
     corpus, kind = track.corpus, kind_of(track)
     return {
         "format": FORMAT,
@@ -306,14 +310,14 @@ def _about(track: Track, evaluation: Evaluation, rows: dict[str, int], data: Row
             "python": platform.python_version(),
             "numpy": numpy.__version__,
             "scipy": scipy.__version__,
-            "pyarrow": writer(),
+            "pyarrow": pyarrow_version(),
         },
         "rows": rows,
         "data": data,
     }
 
 
-def _systems(data: Data) -> Iterator[Row]:
+def _system_rows(data: Data) -> Iterator[Row]:
     """Yield the runs in the order of columns, by name if they are on the board. Private runs are
     listed without a name, since scores of others depend on their questions.
     """
@@ -339,7 +343,7 @@ def _add_positions(rows: Iterable[Row], told: Collection[int]) -> Iterator[Row]:
     """Yield targets with their positions (document key and character spans) if their contents are
     published.
     """
-    for part in _parts(rows):
+    for part in _row_chunks(rows):
         places = positions_of_targets([row["target"] for row in part])
         for row in part:
             key, kind, document, spans = places[row["target"]]
@@ -349,7 +353,7 @@ def _add_positions(rows: Iterable[Row], told: Collection[int]) -> Iterator[Row]:
 
 def _with_statements(kind: Kind, rows: Iterable[Row], told: Collection[int]) -> Iterator[Row]:
     """Yield instances with their contents in columns of the kind, if they are published."""
-    for part in _parts(rows):
+    for part in _row_chunks(rows):
         said_of = kind.release_columns([row["instance"] for row in part])
         for row in part:
             yield row | _statement_columns(said_of.get(row["instance"], {}), row, told)
@@ -360,7 +364,7 @@ def _statement_columns(values: Row, row: Row, told: Collection[int]) -> Row:
     return values if row["target"] in told else dict.fromkeys(values)
 
 
-def _parts(rows: Iterable[Row], size: int = 5000) -> Iterator[list[Row]]:
+def _row_chunks(rows: Iterable[Row], size: int = 5000) -> Iterator[list[Row]]:
     part: list[Row] = []
     for row in rows:
         part.append(row)
@@ -371,7 +375,7 @@ def _parts(rows: Iterable[Row], size: int = 5000) -> Iterator[list[Row]]:
         yield part
 
 
-def _draws(track: Track, data: Data) -> Iterator[Row]:
+def _draw_rows(track: Track, data: Data) -> Iterator[Row]:
     """Yield the history of π: the thresholds that each batch set, and the targets that it drew."""
     names = (
         "batch",
@@ -387,7 +391,7 @@ def _draws(track: Track, data: Data) -> Iterator[Row]:
         "probability",
         "is_threshold",
     )
-    rows = fetch(
+    rows = fetch_rows(
         """
         WITH batches AS (
             SELECT b.id, b.submission_id, d.kind, b.design, b.stage, b.drawn_at, b.settled_at
@@ -407,7 +411,7 @@ def _draws(track: Track, data: Data) -> Iterator[Row]:
         yield dict(zip(names, row, strict=True))
 
 
-def _estimates(evaluation: Evaluation) -> Iterator[Row]:
+def _estimate_rows(evaluation: Evaluation) -> Iterator[Row]:
     for figures in (evaluation.report.figures, evaluation.details.figures):
         for key, figure in figures.items():
             numbers = {name: getattr(figure, name) for name in (*REALS, *COUNTS)}
@@ -421,7 +425,7 @@ class _Codes:
         workers = Worker.objects.filter(assignments__responses__question__track=track).distinct()
         everybody = list(workers.values_list("pk", "platform", "handle"))
         agreed = Consent.objects.filter(
-            belongs_to_worker(), worker__in=[pk for pk, _, _ in everybody]
+            belongs_to_worker_filter(), worker__in=[pk for pk, _, _ in everybody]
         )
         self.versions = sorted(set(agreed.values_list("version", flat=True)))
         # Erased workers agreed that their answers are kept without their identity.
@@ -457,23 +461,23 @@ class _Linked:
     def replace_codes(self, ratings: Iterable[Row]) -> Iterator[Row]:
         """Yield the rows under their new codes."""
         rows = list(ratings)
-        people = [self._person(row, index) for index, row in enumerate(rows)]
+        people = [self._person_key(row, index) for index, row in enumerate(rows)]
         shuffled = list(set(people))
         secrets.SystemRandom().shuffle(shuffled)
         code = {person: number for number, person in enumerate(shuffled)}
         for row, person in zip(rows, people, strict=True):
             yield row | {"judge": code[person]}
 
-    def _person(self, row: Row, index: int) -> tuple[str, int, int]:
+    def _person_key(self, row: Row, index: int) -> tuple[str, int, int]:
         person = row["criterion"], row["judge"]
         return (*person, index if person in self.unlinked else -1)
 
 
-def _answers(track: Track, codes: _Codes) -> Iterator[Row]:
+def _answer_rows(track: Track, codes: _Codes) -> Iterator[Row]:
     """Yield single answers under codes, with the day of arrival; answers of people who agreed to no
     terms are left out.
     """
-    for values in answers(track):
+    for values in judgment_rows(track):
         row = dict(zip(ANSWERS, values, strict=True))
         code = codes.code.get((row["platform"], row["worker"]))
         if code is None:
@@ -488,7 +492,7 @@ def _json_value(value: Any) -> Any:
     return value if isinstance(value, dict | list | int | float | str | None) else str(value)
 
 
-def _consent(versions: list[int]) -> str:
+def _consent_terms(versions: list[int]) -> str:
     """Return a sentence about the terms to which the annotators had agreed."""
     parts = ["# What those who answered had agreed to"]
     for number in versions:

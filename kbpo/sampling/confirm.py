@@ -12,12 +12,12 @@ from django.db import transaction
 from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label
-from kbpo.money.spend import ZERO, over_budget, reserve
-from kbpo.queue import nudge
+from kbpo.money.spend import ZERO, over_budget_error, reserve_money
+from kbpo.queue import wake_step
 from kbpo.sampling.development import price_of_development
 from kbpo.sampling.models import Further
 from kbpo.sampling.plan import current_half_width, max_new_judgments
-from kbpo.submissions.limits import no_run_left
+from kbpo.submissions.limits import no_run_left_reason
 from kbpo.submissions.models import Submission
 
 
@@ -25,7 +25,7 @@ class CannotConfirm(Exception):
     """The submission is not in a state to be confirmed; the text is a sentence for its owner."""
 
 
-def refusal_of(submission: Submission, *, lock: bool = False) -> str:
+def refusal_to_confirm(submission: Submission, *, lock: bool = False) -> str:
     """Return why a submission cannot be confirmed now, whichever option is chosen; empty if it can.
     With `lock`, inside a transaction, two confirmations of one team are serialized.
     """
@@ -36,7 +36,9 @@ def refusal_of(submission: Submission, *, lock: bool = False) -> str:
         )
     if submission.track.refusal:
         return submission.track.refusal
-    return add_deadline(submission, no_run_left(submission.track, submission.team, lock=lock))
+    return add_deadline(
+        submission, no_run_left_reason(submission.track, submission.team, lock=lock)
+    )
 
 
 def add_deadline(draft: Submission, sentence: str) -> str:
@@ -52,16 +54,18 @@ def refusal_of_plan(submission: Submission) -> str:
     """Return a sentence on why confirming the chosen option of the plan would be refused now; empty
     if it would be accepted.
     """
-    if refusal := refusal_of(submission):
+    if refusal := refusal_to_confirm(submission):
         return refusal
     price = Decimal(submission.plan["options"][submission.plan["chosen"]]["at_most"])
     purpose = submission.purpose
-    refused = over_budget(submission.track, submission.team, purpose, price) if price else None
+    refused = (
+        over_budget_error(submission.track, submission.team, purpose, price) if price else None
+    )
     return str(refused or "")
 
 
 @transaction.atomic
-def confirm(
+def confirm_plan(
     submission: Submission,
     who: User,
     *,
@@ -83,7 +87,7 @@ def confirm(
     )
     if row.confirmed_at:
         return row
-    if refusal := refusal_of(row, lock=True):
+    if refusal := refusal_to_confirm(row, lock=True):
         raise CannotConfirm(refusal)
     if row.counts.get("errors") and not (good_lines_only or row.good_lines_only):
         raise CannotConfirm(
@@ -114,7 +118,9 @@ def confirm(
         why = f"At most {option['new']} judgments for ±{Decimal(width) * 100:.1f} %"
         if n_dev:
             why += f", and {n_dev} development predictions"
-        reserve(row.track, row.team, row.purpose, price, key=f"confirm:{row.pk}", who=who, why=why)
+        reserve_money(
+            row.track, row.team, row.purpose, price, key=f"confirm:{row.pk}", who=who, why=why
+        )
     row.move(
         "confirmed",
         who=who,
@@ -131,7 +137,7 @@ def confirm(
             target__corpus=row.track.corpus_id, target__is_dev=False, public_at__isnull=False
         ).exists(),
     )
-    nudge("draw")
+    wake_step("draw")
     return row
 
 
@@ -147,7 +153,7 @@ class CannotOrder(Exception):
     """Nothing can be ordered now; the text is a sentence for the submission's owner."""
 
 
-def offer_of(submission: Submission) -> Further | None:
+def current_order_offer(submission: Submission) -> Further | None:
     """Return the offer that can be ordered now, with its prices. None while it is being computed,
     if there is none, before the submission's own sample is answered, or if its track is not open.
     Half-widths that the printed interval has reached meanwhile are left out.
@@ -156,7 +162,7 @@ def offer_of(submission: Submission) -> Further | None:
 
 
 def filter_offer(submission: Submission, row: Further | None) -> Further | None:
-    """Return the offer as `offer_of` does, given the stored prices of the submission."""
+    """Return the offer as `current_order_offer` does, given the stored prices of the submission."""
     if row is None or row.order != submission.orders + 1 or not row.plan.get("options"):
         return None
     if not can_order(submission) or submission.track.status != "open":
@@ -195,7 +201,7 @@ def order_judgments(
     )
     if row.orders and (number == row.orders or (number is None and ordered_already)):
         return row
-    offer = _check_offer(row, number, made_at)
+    offer = _checked_offer(row, number, made_at)
     option = offer.plan["options"].get(half_width)
     if option is None:
         raise CannotOrder(
@@ -213,7 +219,7 @@ def order_judgments(
             f"Order {wanted}: at most {max_new_judgments(option)} more judgments for"
             f" ±{Decimal(half_width) * 100:.1f} %"
         )
-        reserve(
+        reserve_money(
             row.track,
             row.team,
             row.purpose,
@@ -233,11 +239,11 @@ def order_judgments(
         },
         target_half_width=Decimal(half_width),
     )
-    nudge("draw")
+    wake_step("draw")
     return row
 
 
-def _check_offer(row: Submission, number: int | None, made_at: datetime | None) -> Further:
+def _checked_offer(row: Submission, number: int | None, made_at: datetime | None) -> Further:
     """Return the offer of an order. Raises CannotOrder if it is not the one that the user saw."""
     if not can_order(row):
         raise CannotOrder(
@@ -247,7 +253,7 @@ def _check_offer(row: Submission, number: int | None, made_at: datetime | None) 
         raise CannotOrder(
             f"The track {row.track.name} is {row.track.status}: nothing more is judged for it."
         )
-    offer = offer_of(row)
+    offer = current_order_offer(row)
     if offer is None:
         raise CannotOrder("The price of more judgments is being computed. Look again in a minute.")
     if number is not None and number != offer.order:

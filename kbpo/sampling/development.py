@@ -9,8 +9,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from kbpo.corpus.sql import fetch
-from kbpo.sampling.designs.base import price_of
+from kbpo.corpus.sql import fetch_rows
+from kbpo.sampling.designs.base import option_price
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
 from kbpo.submissions.models import Submission
 from kbpo.tracks.registry import kind_of
@@ -30,12 +30,12 @@ def development_plan(submission: Submission) -> dict[str, Any]:
     """Return the development predictions of a plan: the most that can be judged, the number that is
     offered, and the highest price of each.
     """
-    available = len(_targets(submission, MOST))
+    available = len(_development_targets(submission, MOST))
     earlier = Submission.objects.filter(
         track=submission.track, team=submission.team, confirmed_at__isnull=False
     ).exclude(pk=submission.pk)
     learns = submission.role == Submission.Role.SYSTEM and earlier.count() < FIRST_RUNS
-    price = price_of(submission, 1, 1)
+    price = option_price(submission, 1, 1)
     return {
         "available": available,
         "n": min(DEFAULT, available) if learns else 0,
@@ -48,15 +48,15 @@ def price_of_development(submission: Submission, n: int) -> Decimal:
     are paid for.
     """
     each = Decimal(submission.plan["development"]["each"])
-    return each * len(_unanswered(submission, _targets(submission, n)))
+    return each * len(_unanswered_targets(submission, _development_targets(submission, n)))
 
 
-def draw_development(submission: Submission) -> None:
+def store_development_draw(submission: Submission) -> None:
     """Store the development predictions that the confirmed plan orders, so that they are asked
     about.
     """
     n = submission.plan.get("development", {}).get("chosen", 0)
-    targets = _targets(submission, n)
+    targets = _development_targets(submission, n)
     if not targets:
         return
     batch, is_new = SampleBatch.objects.get_or_create(
@@ -79,14 +79,14 @@ def count_unpaid(submission: Submission) -> int:
     drawn = Sample.objects.filter(
         batch__submission=submission, batch__design=SampleBatch.DEVELOPMENT
     )
-    return len(_unanswered(submission, list(drawn.values_list("target_id", flat=True))))
+    return len(_unanswered_targets(submission, list(drawn.values_list("target_id", flat=True))))
 
 
-def _targets(submission: Submission, n: int) -> list[int]:
-    return [pk for (pk,) in fetch(PREDICTED, [submission.pk, n])] if n else []
+def _development_targets(submission: Submission, n: int) -> list[int]:
+    return [pk for (pk,) in fetch_rows(PREDICTED, [submission.pk, n])] if n else []
 
 
-def _unanswered(submission: Submission, targets: list[int]) -> set[int]:
+def _unanswered_targets(submission: Submission, targets: list[int]) -> set[int]:
     if not targets:
         return set()
     return kind_of(submission.track).find_unanswered({submission.pk: targets})[submission.pk]

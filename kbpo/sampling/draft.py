@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from estimators.components import VarianceComponents, with_prior
+from estimators.components import VarianceComponents, combine_with_prior
 from estimators.poisson import water_fill
-from kbpo.pool.probabilities import support
+from kbpo.pool.probabilities import submission_support
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
@@ -48,12 +48,12 @@ class Study:
         of_people = self.components.sigma_a2 / people if noise else 0.0
         return self.components.sigma_f2 * (1 - explained) + of_people
 
-    def spread(self, *, people: int = 1, noise: bool = True) -> float:
+    def variance_of_mean_rating(self, *, people: int = 1, noise: bool = True) -> float:
         """Return the variance of mean ratings of this many people."""
         return self.error(people=people, rho=0.0, noise=noise)
 
 
-def study_variances(kind: Kind, criterion: str, told: Worth) -> Study | None:
+def planning_variances(kind: Kind, criterion: str, told: Worth) -> Study | None:
     """Return the variances to plan from, given the worth of a criterion that an evaluation stored;
     None if neither this track nor another study provides them. Another study is used as long as the
     measured variances carry a warning: few outputs have two judgments, or a variance is negative.
@@ -66,7 +66,7 @@ def study_variances(kind: Kind, criterion: str, told: Worth) -> Study | None:
         if prior is None:
             return None
         sigma_a2, sigma_f2 = prior
-        return Study(with_prior(None, sigma_f2=sigma_f2, sigma_a2=sigma_a2), 0.0, True)
+        return Study(combine_with_prior(None, sigma_f2=sigma_f2, sigma_a2=sigma_a2), 0.0, True)
     sigma_a2, sigma_f2 = measured.sigma_a2, measured.sigma_f2
     components = VarianceComponents(
         sigma_f2,
@@ -80,15 +80,17 @@ def study_variances(kind: Kind, criterion: str, told: Worth) -> Study | None:
     )
     leans = prior is not None and bool(components.warnings)
     if prior is not None and leans:
-        components = with_prior(components, sigma_f2=prior[1], sigma_a2=prior[0])
+        components = combine_with_prior(components, sigma_f2=prior[1], sigma_a2=prior[0])
     if components.sigma_f2 < 0 or components.sigma_a2 < 0:
         return None
     r = (told.together.r if told.together is not None else None) or 0.0
     explained = r * r * (sigma_f2 + sigma_a2)
-    return Study(components, _disattenuated(explained, components.sigma_f2), False, leans)
+    return Study(
+        components, _disattenuated_correlation(explained, components.sigma_f2), False, leans
+    )
 
 
-def _disattenuated(explained: float, sigma_f2: float) -> float:
+def _disattenuated_correlation(explained: float, sigma_f2: float) -> float:
     """Return the correlation with mean human judgments, at most 1, of a predictor that explains
     this much of the variance of single judgments. It can be computed if too few items were judged
     twice to measure ρ directly.
@@ -102,7 +104,7 @@ def study_of_track(track: Track) -> Study | None:
     """
     kind, latest = kind_of(track), track.evaluations.order_by("-number").first()
     worth = latest.report.worth if latest is not None else {}
-    return study_variances(kind, track.criterion, worth.get(track.criterion, Worth()))
+    return planning_variances(kind, track.criterion, worth.get(track.criterion, Worth()))
 
 
 NOBODY_KNOWS = 0.25
@@ -132,9 +134,9 @@ class Draft:
     """
 
     @classmethod
-    def of(cls, submission: Submission, kind: str) -> Draft:
+    def from_submission(cls, submission: Submission, kind: str) -> Draft:
         """Return the predictions of a draft."""
-        _, target, p = support(submission, kind)
+        _, target, p = submission_support(submission, kind)
         target_id, row = np.unique(target, return_inverse=True)
         draft, track = cls(p, row.astype(np.int64), target_id.size), submission.track
         if kind_of(track).measures.population != LIKE:
@@ -156,7 +158,7 @@ class Draft:
         return replace(
             self,
             error=study.error(people=people, rho=None if aided else 0.0),
-            left=study.spread(people=people) * float(self.p @ self.p),
+            left=study.variance_of_mean_rating(people=people) * float(self.p @ self.p),
         )
 
     def thresholds(self, goal: float) -> Floats:

@@ -12,9 +12,9 @@ from django.dispatch import receiver
 
 from kbpo import clock
 from kbpo.instances.models import Target
-from kbpo.queue import nudge, one_at_a_time, work_in_batch
+from kbpo.queue import handle_rows_in_batch, take_transaction_lock, wake_step
 from kbpo.sampling.designs import design_of
-from kbpo.sampling.development import draw_development
+from kbpo.sampling.development import store_development_draw
 from kbpo.sampling.models import Sample, SampleBatch, Threshold
 from kbpo.sampling.plan import recompute_distributions
 from kbpo.submissions.models import GONE, Submission, comes_or_goes
@@ -29,27 +29,27 @@ def tick() -> int:
     """Sample the pending submissions, those of a track together, and return how many were
     sampled.
     """
-    return work_in_batch(Submission, "confirmed", _sample, limit=AT_ONCE)
+    return handle_rows_in_batch(Submission, "confirmed", _sample_submissions, limit=AT_ONCE)
 
 
-def _sample(submissions: list[Submission]) -> None:
+def _sample_submissions(submissions: list[Submission]) -> None:
     waiting = sorted(submissions, key=lambda submission: (submission.track_id, submission.pk))
     for track_id, group in groupby(waiting, key=lambda submission: submission.track_id):
-        one_at_a_time(
+        take_transaction_lock(
             "sample or score", track_id
         )  # thresholds must not be raised by two, or while scored
         of_track = list(group)
         for submission in of_track:
             if submission.sampled_at is None:
-                draw_development(submission)
+                store_development_draw(submission)
                 recompute_distributions(
                     kind_of(submission.track).find_affected_submissions(submission.pk)
                 )
         design_of(of_track[0].track).sample_together(of_track)
         for submission in of_track:
             submission.move("judging", sampled_at=submission.sampled_at or clock.now())
-    nudge("ask")
-    nudge("estimate")
+    wake_step("ask")
+    wake_step("estimate")
 
 
 def freeze_withdrawn_batches(track: Track) -> None:
@@ -57,7 +57,7 @@ def freeze_withdrawn_batches(track: Track) -> None:
     answers to questions of other runs are not used for it. If a failed run is retried, its batches
     are used in full.
     """
-    _freeze(SampleBatch.objects.filter(submission__track=track))
+    _freeze_batches(SampleBatch.objects.filter(submission__track=track))
 
 
 @receiver(comes_or_goes)
@@ -66,10 +66,10 @@ def freeze_batches_of_run(run: Submission, **_: object) -> None:
     """Freeze the batches of one run when it is withdrawn or restored. If this fails, the run is
     withdrawn nevertheless, and `freeze_withdrawn_batches` catches up.
     """
-    _freeze(SampleBatch.objects.filter(submission=run))
+    _freeze_batches(SampleBatch.objects.filter(submission=run))
 
 
-def _freeze(batches: QuerySet[SampleBatch]) -> None:
+def _freeze_batches(batches: QuerySet[SampleBatch]) -> None:
     back = batches.exclude(submission__status__in=GONE).exclude(answered_below=None)
     back.update(answered_below=None)
     left = batches.filter(
@@ -79,11 +79,11 @@ def _freeze(batches: QuerySet[SampleBatch]) -> None:
         answered_below=None,
     )
     for batch in left.select_related("submission__track").order_by("pk"):
-        batch.answered_below = _answered_below(batch)
+        batch.answered_below = _smallest_unanswered_ratio(batch)
         batch.save(update_fields=["answered_below"])
 
 
-def _answered_below(batch: SampleBatch) -> float:
+def _smallest_unanswered_ratio(batch: SampleBatch) -> float:
     """Return the smallest u/π of a batch's unanswered targets; 1 if all are answered."""
     drawn = list(Sample.objects.filter(batch=batch).values_list("target_id", flat=True))
     owner = batch.submission_id

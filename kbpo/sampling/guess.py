@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from estimators import model
-from estimators.crossfit import folds
+from estimators.crossfit import keyed_folds
 from estimators.features import Claims, Features
 from estimators.rating_model import fit_ratings
-from estimators.ratings import LENT, rating_error
+from estimators.ratings import LENT, expected_rating_error
 from kbpo.corpus.cache import Arrays, cached_arrays
 from kbpo.tracks.base import Track as Kind
 from scoring.arrays import Floats, Ids
@@ -35,7 +35,7 @@ LEAST = 30
 """Number of labels below which nothing is fitted, and g is ½ everywhere."""
 
 
-def guess_of(
+def guess_under_criterion(
     kind: type[Kind], criterion: str, lesson: Lesson, label: Floats, *, aided: bool = True
 ) -> Guess:
     """Return the model's guess under a criterion, on the scale of its judgments: majorities or
@@ -44,7 +44,9 @@ def guess_of(
     error is smaller the more ties there are.
     """
     if kind.opposes:
-        return Guess(np.full(label.size, 0.5), 0.0, 0, _error_of_half(label, lesson.pool.member))
+        return Guess(
+            np.full(label.size, 0.5), 0.0, 0, _error_of_constant_guess(label, lesson.pool.member)
+        )
     if kind.measures.criterion(criterion).single == "mean":
         return guess_ratings(lesson.pool, label, key=lesson.key, aided=aided)
     return (lesson if aided else lesson.unaided).guess(label)
@@ -63,21 +65,23 @@ def guess_ratings(pool: Pool, label: Floats, *, key: str, aided: bool = True) ->
     g, error = np.full(pool.instance.size, 0.5), np.full(pool.instance.size, 0.25)
     labels = int(np.count_nonzero(~np.isnan(label[predicted])))
     fitted = aided and labels >= LEAST
-    expected = _levels(label[predicted], owner)
+    expected = _shrunk_system_means(label[predicted], owner)
     if fitted:
-        by_target = folds((int(target) for target in pool.target_id), FOLDS, key=key.encode()[:64])
+        by_target = keyed_folds(
+            (int(target) for target in pool.target_id), FOLDS, key=key.encode()[:64]
+        )
         parts = [part[predicted] for part in (pool.features, pool.scores) if part.size]
         g[predicted] = expected = fit_ratings(
             np.hstack(parts) if parts else np.zeros((predicted.size, 0)),
             label[predicted],
             by_target[pool.target[predicted]],
-            system=_codes(owner),
-            input=_codes(pool.input[predicted]),
+            system=_encode(owner),
+            input=_encode(pool.input[predicted]),
             text=None if pool.text is None else pool.text[predicted],
         ).g
-    error[predicted] = rating_error(label[predicted], expected, owner)[owner]
+    error[predicted] = expected_rating_error(label[predicted], expected, owner)[owner]
     if fitted and _is_nearly_binary(label[predicted]):
-        error[predicted] *= _doubt(expected, owner)
+        error[predicted] *= _relative_doubt(expected, owner)
     return Guess(g, 0.0, labels if fitted else 0, error)
 
 
@@ -86,7 +90,7 @@ def _is_nearly_binary(rating: Floats) -> bool:
     return bool(np.isin(known, (0.0, 1.0)).mean() >= NEARLY_ALL)
 
 
-def _doubt(g: Floats, system: Ids) -> Floats:
+def _relative_doubt(g: Floats, system: Ids) -> Floats:
     """Return (n,) the relative uncertainty of the guess of a rating of 0 or 1: g (1 − g) over its
     mean of the system. People are asked more often about uncertain outputs.
     """
@@ -95,7 +99,7 @@ def _doubt(g: Floats, system: Ids) -> Floats:
     return np.asarray(doubt / mean[system])
 
 
-def _levels(rating: Floats, system: Ids) -> Floats:
+def _shrunk_system_means(rating: Floats, system: Ids) -> Floats:
     """Return (n,) the mean rating of each row's system, shrunk to the mean of all by the weight of
     one rating; ½ without ratings.
     """
@@ -124,24 +128,26 @@ class Lesson:
         return Lesson(replace(self.pool, scorers=[], scores=np.zeros((0, 0))), self.key)
 
     @cached_property
-    def _made(self) -> Arrays:
+    def _made_features(self) -> Arrays:
         """Return the features of the predicted rows: `at`, their `fold` by target, and `features`
         as a table. They depend on no judgment, so they are computed once.
         """
         fixed = self.pool.fixed
         if not fixed or self.pool.scorers:
-            return self._make()
+            return self._make_features()
         digest = hashlib.sha256(self.key.encode())
         state = (*fixed, *self.pool.teams, self.pool.features.shape, FOLDS, digest.hexdigest())
-        return cached_arrays(f"features-{fixed[0]}", state, self._make)
+        return cached_arrays(f"features-{fixed[0]}", state, self._make_features)
 
-    def _make(self) -> Arrays:
+    def _make_features(self) -> Arrays:
         predicted = np.flatnonzero(np.asarray(self.pool.member.sum(axis=1)).ravel() > 0)
         features = claims_of_rows(self.pool, predicted).features()
         names = (int(target) for target in self.pool.target_id)
         return {
             "at": predicted,
-            "fold": folds(names, FOLDS, key=self.key.encode()[:64])[self.pool.target[predicted]],
+            "fold": keyed_folds(names, FOLDS, key=self.key.encode()[:64])[
+                self.pool.target[predicted]
+            ],
             "data": features.matrix.data,
             "indices": features.matrix.indices,
             "indptr": features.matrix.indptr,
@@ -159,7 +165,7 @@ class Lesson:
         g = np.full(self.pool.instance.size, 0.5)
         if np.count_nonzero(~np.isnan(label)) < LEAST:
             return Guess(g, 1.0, 0)
-        made = self._made
+        made = self._made_features
         predicted, verdicts = made["at"], label[made["at"]]
         judged = np.flatnonzero(~np.isnan(verdicts))
         if judged.size < LEAST:
@@ -170,9 +176,9 @@ class Lesson:
             np.asarray(made["penalty"]),
             tuple(made["names"].tolist()),
         )
-        g[predicted] = model.fit(features, verdicts, made["fold"]).g
+        g[predicted] = model.fit_ridge_logistic(features, verdicts, made["fold"]).g
         judged_rows = predicted[judged]
-        rho = model.correlation(
+        rho = model.error_correlation(
             label[judged_rows],
             g[judged_rows],
             self.pool.target[judged_rows],
@@ -185,24 +191,24 @@ def claims_of_rows(pool: Pool, at: Ids) -> Claims:
     """Return the features of some rows of a pool."""
     return Claims(
         membership=pool.member[at],
-        target=_codes(pool.target[at]),
-        team=_codes(np.array(pool.teams)),
+        target=_encode(pool.target[at]),
+        team=_encode(np.array(pool.teams)),
         confidence=pool.confidence[at],
-        predicate=_codes(pool.stratum[at]),
-        types=_codes(pool.types[at]),
-        subject=_codes(pool.subject[at]),
-        object=_codes(pool.object[at]),
+        predicate=_encode(pool.stratum[at]),
+        types=_encode(pool.types[at]),
+        subject=_encode(pool.subject[at]),
+        object=_encode(pool.object[at]),
         numbers=pool.features[at] if pool.features.size else None,
         scores=pool.scores[at] if pool.scorers else None,
     )
 
 
-def _codes(values: NDArray[np.generic]) -> Ids:
+def _encode(values: NDArray[np.generic]) -> Ids:
     codes: Ids = np.unique(values, return_inverse=True)[1].astype(np.int64)
     return codes
 
 
-def _error_of_half(label: Floats, member: sparse.csr_array) -> Floats:
+def _error_of_constant_guess(label: Floats, member: sparse.csr_array) -> Floats:
     """Return (u,) the expected squared error of the guess ½, estimated from judged instances that
     the same systems (u, m) predict, and shrunk towards its maximum if there are few.
     """
@@ -215,7 +221,9 @@ def _error_of_half(label: Floats, member: sparse.csr_array) -> Floats:
     return np.asarray(((of_these + LENT * MOST_ERROR) / (count + LENT))[who])
 
 
-def mean_verdict(kind: type[Kind], verdicts: Floats, member: sparse.csr_array) -> Floats:
+def mean_verdict_over_systems(
+    kind: type[Kind], verdicts: Floats, member: sparse.csr_array
+) -> Floats:
     """Return (u,) the mean of f_i(x) over the systems that predict x; NaN if it is missing for one
     of them. In a comparison of two texts, one system wins if the other loses, so the verdicts are
     counted as wins of each.

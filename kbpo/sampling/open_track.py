@@ -10,14 +10,14 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from kbpo import clock
-from kbpo.accounts.audit import COMMAND, note
+from kbpo.accounts.audit import COMMAND, write_audit_entry
 from kbpo.accounts.models import User
-from kbpo.corpus.models import Corpus, slug_of
+from kbpo.corpus.models import Corpus, unique_slug
 from kbpo.instances.record import publish_labels
 from kbpo.money.models import Budget, Price
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from kbpo.tracks.registry import kind_of, kinds, n_inputs
+from kbpo.tracks.registry import count_inputs, kind_of, track_classes
 
 MOVES = {"open": ("draft", "frozen"), "frozen": ("open",), "closed": ("open", "frozen")}
 """Status -> the statuses from which it can be reached."""
@@ -68,12 +68,12 @@ def create_track(
     `fields` are those of Track; with an `owner` it is a study of that team. Raises ValidationError
     with the wrong fields, in which case nothing is created.
     """
-    slug = slug_of(name, Track.objects.all(), "track")
+    slug = unique_slug(name, Track.objects.all(), "track")
     fields["is_study"] = fields.get("owner") is not None
     if not fields["is_study"]:
         fields.setdefault("runs_in_all", RUNS)
     track = Track(corpus=corpus, name=name.strip(), slug=slug, **fields)
-    _check(track)
+    _check_fields(track)
     track.save()
     money, asking = money or Money(), kind_of(track).asking[0]
     price = Price(
@@ -96,7 +96,7 @@ def create_track(
     more = f", ${price.extra} more for more work," if price.extra else ""
     sentences = [f"{price.interface} ${price.reward}{more} and {price.fee_rate:.0%} fee"]
     sentences += [f"{row.scope} at most ${row.cap}" for row in budgets]
-    note(
+    write_audit_entry(
         "make track",
         f"track:{track.slug}",
         who=who,
@@ -109,7 +109,7 @@ def create_track(
 
 def open_track(track: Track, who: User | None = None, why: str = "") -> Track:
     """Open a track for submissions and return it. Raises CannotMove."""
-    opened = _move(track, "open", who, why, opened_at=track.opened_at or clock.now())
+    opened = _move_track(track, "open", who, why, opened_at=track.opened_at or clock.now())
     Corpus.objects.filter(pk=opened.corpus_id).update(opened_at=None)
     return opened
 
@@ -118,7 +118,7 @@ def freeze_track(track: Track, who: User | None = None, why: str = "") -> Track:
     """Freeze a track and return it: it takes no more submissions and finishes those it has. Raises
     CannotMove.
     """
-    return _move(track, "frozen", who, why)
+    return _move_track(track, "frozen", who, why)
 
 
 @transaction.atomic
@@ -128,18 +128,18 @@ def close_track(track: Track, who: User | None = None, why: str = "") -> Track:
     CannotMove.
     """
     now = clock.now()
-    closed = _move(track, "closed", who, why, closed_at=now)
+    closed = _move_track(track, "closed", who, why, closed_at=now)
     others = Track.objects.filter(corpus=closed.corpus_id, status__in=GOING_ON)
     if not others.exists():
         publish_labels(closed.corpus, now)
     if closed.closed_at == now:  # and not before
-        for run in Submission.objects.with_score().filter(track=closed, is_private=True):
+        for run in Submission.objects.that_have_score().filter(track=closed, is_private=True):
             run.notify_of_release()
     return closed
 
 
 @transaction.atomic
-def _move(track: Track, status: str, who: User | None, why: str, **fields: Any) -> Track:
+def _move_track(track: Track, status: str, who: User | None, why: str, **fields: Any) -> Track:
     """Move a track to a new status and return it. A reason is required, except for opening
     a draft.
     """
@@ -150,7 +150,7 @@ def _move(track: Track, status: str, who: User | None, why: str, **fields: Any) 
         raise CannotMove(f"The track {row.name} is {row.status}: it cannot become {status}.")
     if who is not None and row.status != Track.Status.DRAFT and not why.strip():
         raise CannotMove("Nothing was changed: say why. It is logged.")
-    note(
+    write_audit_entry(
         f"make {status}",
         f"track:{row.slug}",
         who=who,
@@ -166,14 +166,14 @@ def _move(track: Track, status: str, who: User | None, why: str, **fields: Any) 
     return row
 
 
-def _check(track: Track) -> None:
+def _check_fields(track: Track) -> None:
     """Raise ValidationError with a sentence for each field that is wrong."""
-    kind_names = kinds()
+    kind_names = track_classes()
     if track.kind not in kind_names:
         raise ValidationError(
             {"kind": f"There is no kind of track {track.kind}; there are {', '.join(kind_names)}."}
         )
-    track.take_defaults()
+    track.apply_kind_defaults()
     kind = kind_of(track)
     wrong: dict[str, str] = {}
     distributions = kind.measures.distributions
@@ -194,7 +194,7 @@ def _check(track: Track) -> None:
             " only the design poisson can draw them later."
         )
     wrong |= kind.find_obstacles()
-    if track.is_study and n_inputs(track, test=True) < n_inputs(track):
+    if track.is_study and count_inputs(track, test=True) < count_inputs(track):
         wrong["corpus"] = (
             "In a study every input counts, but this corpus has a development part: load it with a"
             " share of 0, from a file that names no part dev."

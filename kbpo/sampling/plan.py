@@ -14,12 +14,12 @@ from django.db import transaction
 from django.db.models import F, Q
 
 from kbpo import clock
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import write_audit_entry
 from kbpo.accounts.models import User
-from kbpo.corpus.sql import fetch
+from kbpo.corpus.sql import fetch_rows
 from kbpo.money.models import Price
-from kbpo.money.spend import allowance
-from kbpo.queue import OwnersFault, nudge, work
+from kbpo.money.spend import remaining_allowance
+from kbpo.queue import OwnersFault, handle_rows, wake_step
 from kbpo.sampling.designs import design_of
 from kbpo.sampling.designs.base import Realised, half_width_at, last_batch, reprice_option
 from kbpo.sampling.development import development_plan
@@ -33,24 +33,24 @@ def tick() -> int:
     """Compute the distributions and plans of new submissions, and offers for scored ones; return
     for how many.
     """
-    return work(Submission, "read", _prepare) + plan_orders()
+    return handle_rows(Submission, "read", _prepare_submission) + plan_further_orders()
 
 
-def _prepare(submission: Submission) -> None:
-    make_distributions(submission)
-    make_overlaps(submission)
-    submission.move("planned", plan=plan(submission), planned_at=clock.now())
-    nudge("draw")
+def _prepare_submission(submission: Submission) -> None:
+    store_distributions(submission)
+    store_overlaps(submission)
+    submission.move("planned", plan=make_plan(submission), planned_at=clock.now())
+    wake_step("draw")
 
 
-def make_distributions(submission: Submission) -> None:
+def store_distributions(submission: Submission) -> None:
     """Store the normaliser of every distribution of the track, computed in one scan of the
     predictions.
     """
     kinds = submission.track.distributions
     distributions = kind_of(submission.track).measures.distributions
     weights = ", ".join(f"sum({distributions[kind].weight})" for kind in kinds)
-    [(n, *totals)] = fetch(
+    [(n, *totals)] = fetch_rows(
         f"SELECT count(*), {weights} FROM submissions_prediction p"
         " WHERE p.submission_id = %s AND NOT p.is_dev",
         [submission.pk],
@@ -77,13 +77,13 @@ def recompute_distributions(submissions: Sequence[int]) -> None:
     """
     to_distribute = Submission.objects.filter(pk__in=submissions).select_related("track__corpus")
     for submission in to_distribute.order_by("pk"):
-        make_distributions(submission)
+        store_distributions(submission)
         items = kind_of(submission.track).words.items
         submission.counts[items] = submission.predictions.count()
         submission.save(update_fields=["counts"])
 
 
-def make_overlaps(submission: Submission) -> None:
+def store_overlaps(submission: Submission) -> None:
     """Store Σ_x p_i(x) p_j(x) of this submission with itself and every other one of its track, for
     each distribution. Only tracks that draw with replacement need this.
 
@@ -99,7 +99,7 @@ def make_overlaps(submission: Submission) -> None:
         f"sum(({_replace_alias(weight, 'p')}) * ({_replace_alias(weight, 'o')}))"
         for weight in weights
     )
-    products_of = fetch(
+    products_of = fetch_rows(
         f"SELECT o.submission_id, {products} FROM submissions_prediction p"
         " JOIN submissions_prediction o ON o.instance_id = p.instance_id"
         " WHERE p.submission_id = %s AND NOT p.is_dev AND o.submission_id IN ("
@@ -134,20 +134,20 @@ MUCH = 0.95
 """Half-widths above this share of the current one are not offered."""
 
 
-def plan(submission: Submission) -> dict[str, Any]:
+def make_plan(submission: Submission) -> dict[str, Any]:
     """Return the plan of a draft: one option per half-width, and the chosen one."""
     track = submission.track
     chosen = str(submission.target_half_width or track.target_half_width)
     widths = sorted({*HALF_WIDTHS, chosen}, reverse=True)
-    _refuse_few(submission)
+    _refuse_too_few_predictions(submission)
     options = design_of(track).draft(submission, widths)
-    return _plan(submission, options) | {
+    return _plan_of_options(submission, options) | {
         "chosen": chosen,
         "development": development_plan(submission),
     }
 
 
-def _refuse_few(submission: Submission) -> None:
+def _refuse_too_few_predictions(submission: Submission) -> None:
     """Raise OwnersFault if a shared track would print a score of very few predictions, from which
     single judgments could be inferred.
     """
@@ -164,9 +164,9 @@ def _refuse_few(submission: Submission) -> None:
         )
 
 
-def _plan(submission: Submission, options: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def _plan_of_options(submission: Submission, options: dict[str, dict[str, Any]]) -> dict[str, Any]:
     track = submission.track
-    left = allowance(track, submission.team, submission.purpose)
+    left = remaining_allowance(track, submission.team, submission.purpose)
     return {
         "design": track.design,
         "distribution": track.distribution,
@@ -178,7 +178,7 @@ def _plan(submission: Submission, options: dict[str, dict[str, Any]]) -> dict[st
     }
 
 
-def plan_orders() -> int:
+def plan_further_orders() -> int:
     """Compute the prices of narrower intervals for scored submissions, and return for how many."""
     scored = Submission.objects.filter(
         status="scored", track__status="open", sampled_at__isnull=False
@@ -200,17 +200,17 @@ def plan_orders() -> int:
     )
     for row in Further.objects.filter(is_spent | is_early).select_related("submission"):
         row.move("wanted", order=row.submission.orders + 1, plan={})
-    return work(Further, "wanted", _plan_further)
+    return handle_rows(Further, "wanted", _plan_further_order)
 
 
-def _plan_further(row: Further) -> None:
+def _plan_further_order(row: Further) -> None:
     submission = Submission.objects.select_related("track", "team").get(pk=row.submission_id)
     widths = narrower_half_widths(submission)
     made: dict[str, Any] = {}
     if widths:
         options = design_of(submission.track).options(submission, widths)
         asking = {width: option for width, option in options.items() if max_new_judgments(option)}
-        made = _plan(submission, asking)
+        made = _plan_of_options(submission, asking)
     row.move("made", plan=made, made_at=clock.now())
 
 
@@ -223,7 +223,10 @@ def narrower_half_widths(submission: Submission) -> list[str]:
     """Return the half-widths worth ordering, the widest first: narrower than the printed one, and
     the ordered one if it was not reached.
     """
-    realised, chosen = Realised.of(last_batch(submission)), str(submission.plan.get("chosen", ""))
+    realised, chosen = (
+        Realised.from_batch(last_batch(submission)),
+        str(submission.plan.get("chosen", "")),
+    )
     now = current_half_width(submission)
     if realised is not None:
         held = design_of(submission.track).variance_to_compare(realised)
@@ -240,7 +243,7 @@ def current_half_width(submission: Submission) -> float:
     """Return the half-width of the printed interval of a submission's guaranteed number; infinite
     before its stage has ended.
     """
-    realised = Realised.of(last_batch(submission))
+    realised = Realised.from_batch(last_batch(submission))
     return realised.half_width if realised else float("inf")
 
 
@@ -264,7 +267,7 @@ def current_offer(submission: Submission) -> Further:
             submission=submission, defaults={"status": "wanted", "order": submission.orders + 1}
         )
         if new:
-            nudge("plan")
+            wake_step("plan")
         return stored
     now = clock.now()
     if stored.status in ("made", "failed") and stored.status_since < now - AGAIN:
@@ -276,17 +279,17 @@ def current_offer(submission: Submission) -> Further:
         if is_stale and unchanged.update(
             status="wanted", status_since=now, next_try_at=now, attempts=0
         ):
-            nudge("plan")
+            wake_step("plan")
             stored.refresh_from_db()
     return stored
 
 
 @transaction.atomic
-def reprice(price: Price, who: User) -> None:
+def set_price(price: Price, who: User) -> None:
     """Set the price of a kind of question from now on, and log it."""
     track, before = price.track, Price.objects.filter(pk=price.pk).first()
     price.save()
-    note(
+    write_audit_entry(
         "set price",
         f"track:{track.slug}",
         who=who,
@@ -302,7 +305,7 @@ def reprice(price: Price, who: User) -> None:
         row.save(update_fields=["plan"])
     for further in Further.objects.filter(submission__track=track, status="made"):
         further.move("wanted", plan={})
-    nudge("plan")
+    wake_step("plan")
 
 
 def _price_text(price: Price) -> str:

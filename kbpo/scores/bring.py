@@ -20,19 +20,19 @@ from django.db import transaction
 
 from formats.messages import Report
 from formats.opening import Limits, Source, open_text
-from formats.scores import LARGEST, OUTSIDE, Judge, names_ids, read_scores, read_scores_by_id
+from formats.scores import LARGEST, OUTSIDE, Judge, has_service_ids, read_scores, read_scores_by_id
 from formats.tables import NAMED
 from kbpo import clock
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import write_audit_entry
 from kbpo.accounts.models import User
-from kbpo.corpus.sql import fetch
+from kbpo.corpus.sql import fetch_rows
 from kbpo.instances.models import Instance, Label
-from kbpo.queue import nudge
-from kbpo.scores.compute import STATED, STORED, store
+from kbpo.queue import wake_step
+from kbpo.scores.compute import STATED, STORED, store_new_scores
 from kbpo.scores.models import Scorer
-from kbpo.scores.read import by_input, scorers_of
+from kbpo.scores.read import instances_by_input, scorers_of_track
 from kbpo.submissions.models import Submission
-from kbpo.submissions.receive import count_unread, run_names
+from kbpo.submissions.receive import run_names_in_files, unread_runs_sentence
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
@@ -115,11 +115,11 @@ class Name:
     prompt: str = ""
 
 
-def scorer_of(track: Track, named: Name) -> Scorer | None:
+def find_scorer(track: Track, named: Name) -> Scorer | None:
     """Return the scorer of that name, version and prompt; None if it has not scored anything
     yet.
     """
-    return scorers_of(track).filter(source=Scorer.Source.BROUGHT, **vars(named)).first()
+    return scorers_of_track(track).filter(source=Scorer.Source.BROUGHT, **vars(named)).first()
 
 
 def list_unscored(
@@ -129,12 +129,12 @@ def list_unscored(
     that the judge is given. Raises CannotTake if no score would be accepted.
     """
     _refuse_pairs(track)
-    scorer = scorer_of(track, named)
-    rows = fetch(
+    scorer = find_scorer(track, named)
+    rows = fetch_rows(
         f"{NOT_SCORED} ORDER BY p.instance_id LIMIT %s",
         [track.pk, list(STORED), after, scorer.pk if scorer else 0, limit],
     )
-    shown = kind_of(track).to_judge([instance for (instance,) in rows])
+    shown = kind_of(track).judge_inputs([instance for (instance,) in rows])
     return [{"id": instance, **shown[instance]} for (instance,) in rows if instance in shown]
 
 
@@ -146,16 +146,18 @@ def _refuse_pairs(track: Track) -> None:
 
 def count_unscored(track: Track, scorer: Scorer | None) -> int:
     """Return how many instances a judge has not scored yet."""
-    [(number,)] = fetch(
+    [(number,)] = fetch_rows(
         f"SELECT count(*) FROM ({NOT_SCORED}) AS missing",
         [track.pk, list(STORED), 0, scorer.pk if scorer else 0],
     )
     return int(number)
 
 
-def list_predictions(track: Track) -> set[int]:
+def predicted_instances(track: Track) -> set[int]:
     """Return all instances that the stored submissions of a track predict."""
-    rows = fetch(f"{STATED} WHERE s.track_id = %s AND s.status = ANY(%s)", [track.pk, list(STORED)])
+    rows = fetch_rows(
+        f"{STATED} WHERE s.track_id = %s AND s.status = ANY(%s)", [track.pk, list(STORED)]
+    )
     return {instance for (instance,) in rows}
 
 
@@ -193,7 +195,7 @@ def store_scores(
     strange = next((instance for instance, _ in scores if instance not in existing), None)
     if strange is not None:
         raise CannotTake(f"The track has nothing with the id {strange}. Nothing was stored.")
-    return _store(_scorer(track, named, who, not_tuned=not_tuned), scores)
+    return _store_scores(_find_or_create_scorer(track, named, who, not_tuned=not_tuned), scores)
 
 
 @transaction.atomic
@@ -208,19 +210,19 @@ def store_score_file(
     _refuse_pairs(track)
     report = Report()
     values_by: dict[Name, dict[int, list[float]]] = {}
-    for instance, scorer, value in _read(track, source, report, named):
+    for instance, scorer, value in _read_usable_scores(track, source, report, named):
         values_by.setdefault(scorer, {}).setdefault(instance, []).append(value)
     if report.errors or report.fatal or not values_by:
-        if report.only_unknown and (waiting := count_unread(track)):
+        if report.has_only_unknown_names and (waiting := unread_runs_sentence(track)):
             raise CannotTake(waiting)
         raise BadFile(report)
     taken = {}
     for named_so, values_of in values_by.items():
-        row = _scorer(track, named_so, who, not_tuned=not_tuned)
+        row = _find_or_create_scorer(track, named_so, who, not_tuned=not_tuned)
         means = [(instance, fmean(values)) for instance, values in values_of.items()]
         averaged = sum(len(set(values)) > 1 for values in values_of.values())
-        stored = _store(row, means)
-        scored = _scored(track, named_so)
+        stored = _store_scores(row, means)
+        scored = _scored_instances(track, named_so)
         lacking = [
             name
             for name, own in runs_to_score(track).items()
@@ -230,7 +232,7 @@ def store_score_file(
     return taken
 
 
-def _read(
+def _read_usable_scores(
     track: Track, source: Source, report: Report, named: Name | None
 ) -> Iterator[tuple[int, Name, float]]:
     """Yield the usable scores of a file: the instance, the scorer, the value."""
@@ -238,28 +240,30 @@ def _read(
     header = next((line for line in lines if line[1].strip()), None)
     content = chain([header], lines) if header else lines
     metric = named.name if named else None
-    if header is None or names_ids(header[1]):
+    if header is None or has_service_ids(header[1]):
         seen: dict[Name, set[int]] = {}
         for instance, record in read_scores_by_id(
-            content, list_predictions(track), report, metric=metric
+            content, predicted_instances(track), report, metric=metric
         ):
-            scorer = _name(record.metric, record.version, record.prompt, named)
+            scorer = _scorer_name(record.metric, record.version, record.prompt, named)
             seen.setdefault(scorer, set()).add(instance)
             yield instance, scorer, record.value
         for scorer, scored in seen.items():
             _report_gaps(track, scorer, scored, report)
         return
-    names = run_names(track)
+    names = run_names_in_files(track)
     outputs = runs_to_score(track)
     if not any(outputs.values()):
-        if not list_predictions(track):
-            raise CannotTake(count_unread(track) or f"No run of {track.name} has been read yet.")
+        if not predicted_instances(track):
+            raise CannotTake(
+                unread_runs_sentence(track) or f"No run of {track.name} has been read yet."
+            )
         report.add("syntax.header", header[0], "This track names things by their `id` alone.")
         return
     taking_part = set(_confirmed_runs(track))
 
-    def before(judge: Judge) -> dict[str, list[str]]:
-        scored = _scored(track, _name(*judge, named))
+    def scored_items_of_systems(judge: Judge) -> dict[str, list[str]]:
+        scored = _scored_instances(track, _scorer_name(*judge, named))
         return {
             name: [key for key, instance in own.items() if instance in scored]
             for name, own in outputs.items()
@@ -271,11 +275,11 @@ def _read(
         report,
         metric=metric,
         needed=[name for pk, name in names.written.items() if pk in taking_part],
-        before=before,
+        before=scored_items_of_systems,
         also=names.read,
     )
     for score in read:
-        scorer = _name(score.metric, score.version, score.prompt, named)
+        scorer = _scorer_name(score.metric, score.version, score.prompt, named)
         yield outputs[score.system][score.input_id], scorer, score.value
 
 
@@ -283,7 +287,7 @@ def runs_to_score(track: Track) -> dict[str, Mapping[str, int]]:
     """Return the instances of each system by input id. Files that are still being read have a name
     but no instances.
     """
-    return {name: by_input(pk) for pk, name in run_names(track).written.items()}
+    return {name: instances_by_input(pk) for pk, name in run_names_in_files(track).written.items()}
 
 
 def _confirmed_runs(track: Track) -> list[int]:
@@ -293,10 +297,10 @@ def _confirmed_runs(track: Track) -> list[int]:
     return list(Submission.objects.filter(track=track).confirmed().values_list("pk", flat=True))
 
 
-def _scored(track: Track, named: Name) -> set[int]:
+def _scored_instances(track: Track, named: Name) -> set[int]:
     """Return the instances that a judge has scored before."""
-    scorer = scorer_of(track, named)
-    rows = fetch(
+    scorer = find_scorer(track, named)
+    rows = fetch_rows(
         "SELECT instance_id FROM scores_score WHERE scorer_id = %s", [scorer.pk if scorer else 0]
     )
     return {instance for (instance,) in rows}
@@ -312,7 +316,7 @@ def _report_gaps(track: Track, scorer: Name, scored: set[int], report: Report) -
         every = [_predicted_instances(pk) for pk in drafts.values_list("pk", flat=True)]
         runs = [min(every, key=lambda run: len(run - scored))]
     needed = set().union(*runs)
-    missing = needed - scored - _scored(track, scorer)
+    missing = needed - scored - _scored_instances(track, scorer)
     if missing:
         examples = ", ".join(map(str, sorted(missing)[:5]))
         text = (
@@ -324,10 +328,10 @@ def _report_gaps(track: Track, scorer: Name, scored: set[int], report: Report) -
 
 def _predicted_instances(submission: int) -> set[int]:
     """Return all instances that a submission predicts."""
-    return {instance for (instance,) in fetch(f"{STATED} WHERE s.id = %s", [submission])}
+    return {instance for (instance,) in fetch_rows(f"{STATED} WHERE s.id = %s", [submission])}
 
 
-def _name(name: str, version: str, prompt: str, named: Name | None) -> Name:
+def _scorer_name(name: str, version: str, prompt: str, named: Name | None) -> Name:
     return Name(
         name,
         version or (named.version if named else ""),
@@ -335,7 +339,7 @@ def _name(name: str, version: str, prompt: str, named: Name | None) -> Name:
     )
 
 
-def _scorer(track: Track, named: Name, who: User, *, not_tuned: bool) -> Scorer:
+def _find_or_create_scorer(track: Track, named: Name, who: User, *, not_tuned: bool) -> Scorer:
     """Return the scorer of this name, created if needed. A new one is late if the test part has
     judgments. Raises CannotTake.
     """
@@ -355,7 +359,9 @@ def _scorer(track: Track, named: Name, who: User, *, not_tuned: bool) -> Scorer:
         defaults={"user": who, "came_late": _has_judgments(track)},
     )
     if is_new:
-        note("bring judge", f"scorer:{scorer.pk}", who=who, after=str(scorer), track=track.slug)
+        write_audit_entry(
+            "bring judge", f"scorer:{scorer.pk}", who=who, after=str(scorer), track=track.slug
+        )
     if not_tuned:
         _record_statement(track, scorer, who)
     return scorer
@@ -372,28 +378,28 @@ def _record_statement(track: Track, scorer: Scorer, who: User) -> None:
         scorer.not_tuned_by, scorer.not_tuned_at = who, clock.now()
         scorer.save(update_fields=["not_tuned_by", "not_tuned_at"])
         verb = "state judge not tuned"
-        note(verb, f"scorer:{scorer.pk}", who=who, after=str(scorer), track=track.slug)
-        nudge("estimate")
+        write_audit_entry(verb, f"scorer:{scorer.pk}", who=who, after=str(scorer), track=track.slug)
+        wake_step("estimate")
 
 
-def _store(scorer: Scorer, scores: Sequence[tuple[int, float]]) -> StoredScores:
-    stored = store((scorer.pk, instance, value) for instance, value in scores)
-    nudge("estimate")
+def _store_scores(scorer: Scorer, scores: Sequence[tuple[int, float]]) -> StoredScores:
+    stored = store_new_scores((scorer.pk, instance, value) for instance, value in scores)
+    wake_step("estimate")
     return StoredScores(stored, len(scores) - stored, needs_statement=scorer.needs_statement)
 
 
-def scorers(track: Track) -> list[dict[str, Any]]:
+def list_scorers(track: Track) -> list[dict[str, Any]]:
     """Return the metrics and judges of a track with their counts of scored instances, in the order
     of creation.
     """
     if kind_of(track).opposes:
         return []
     here = f"{STATED} WHERE s.track_id = %s AND s.status = ANY(%s)"
-    [(total,)] = fetch(f"SELECT count(*) FROM ({here}) AS predicted", [track.pk, list(STORED)])
+    [(total,)] = fetch_rows(f"SELECT count(*) FROM ({here}) AS predicted", [track.pk, list(STORED)])
     labels = {metric.name: metric.label for metric in kind_of(track).metrics}
-    rows = scorers_of(track).select_related("not_tuned_by")
+    rows = scorers_of_track(track).select_related("not_tuned_by")
     counts = dict(
-        fetch(
+        fetch_rows(
             "SELECT scorer_id, count(*) FROM scores_score WHERE scorer_id = ANY(%s) AND"
             f" instance_id IN ({here}) GROUP BY 1",
             [[row.pk for row in rows], track.pk, list(STORED)],
@@ -410,7 +416,7 @@ def scorers(track: Track) -> list[dict[str, Any]]:
             "used": row.is_used,
             "came_late": row.came_late,
             "needs_statement": row.needs_statement,
-            "statement": statement_of(row),
+            "statement": not_tuned_statement(row),
             "scored": counts.get(row.pk, 0),
             "of": total,
             "made_at": row.made_at,
@@ -419,7 +425,7 @@ def scorers(track: Track) -> list[dict[str, Any]]:
     ]
 
 
-def statement_of(row: Scorer) -> str:
+def not_tuned_statement(row: Scorer) -> str:
     """Return who stated, and when, that a scorer was not tuned on the judgments; empty without a
     statement.
     """
@@ -434,19 +440,19 @@ def state_not_tuned(track: Track, scorer: int, who: User) -> Scorer:
     Scorer.DoesNotExist.
     """
     with transaction.atomic():
-        row = scorers_of(track).select_for_update().get(pk=scorer)
+        row = scorers_of_track(track).select_for_update().get(pk=scorer)
         _record_statement(track, row, who)
     return row
 
 
-def set_used(track: Track, scorer: int, who: User, *, used: bool) -> Scorer:
+def set_scorer_used(track: Track, scorer: int, who: User, *, used: bool) -> Scorer:
     """Set whether the model uses a scorer. Raises Scorer.DoesNotExist."""
     with transaction.atomic():
-        row = scorers_of(track).select_for_update().get(pk=scorer)
+        row = scorers_of_track(track).select_for_update().get(pk=scorer)
         if row.is_used != used:
             row.is_used = used
             row.save(update_fields=["is_used"])
             verb = "switch judge on" if used else "switch judge off"
-            note(verb, f"scorer:{row.pk}", who=who, after=str(row), track=track.slug)
-            nudge("estimate")
+            write_audit_entry(verb, f"scorer:{row.pk}", who=who, after=str(row), track=track.slug)
+            wake_step("estimate")
     return row

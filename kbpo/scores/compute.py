@@ -11,16 +11,16 @@ from collections.abc import Iterable, Mapping
 from django.db.models import QuerySet
 
 from kbpo import clock
-from kbpo.accounts.audit import note
-from kbpo.corpus.sql import fetch
-from kbpo.queue import nudge, work
+from kbpo.accounts.audit import write_audit_entry
+from kbpo.corpus.sql import fetch_rows
+from kbpo.queue import handle_rows, wake_step
 from kbpo.scores.models import Computing, Scorer
-from kbpo.scores.read import scorers_of
+from kbpo.scores.read import scorers_of_track
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Metric
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
-from kbpo.tracks.registry import kind_of, kinds
+from kbpo.tracks.registry import kind_of, track_classes
 
 AT_ONCE = 200
 """Number of predictions whose metrics are computed in one transaction, which a killed worker
@@ -46,7 +46,7 @@ def tick() -> int:
     """Compute metrics of submissions for some seconds and return how many portions were
     computed.
     """
-    for name, of_kind in kinds().items():
+    for name, of_kind in track_classes().items():
         versions = [[metric.name, metric.version] for metric in of_kind.metrics]
         if not versions:
             continue
@@ -58,7 +58,9 @@ def tick() -> int:
         made = Computing.objects.filter(submission__in=submissions, status="made")
         made.exclude(versions=versions).move("wanted")
     done, until = 0, time.monotonic() + LONGEST
-    while time.monotonic() < until and (moved := work(Computing, "wanted", _compute_portion)):
+    while time.monotonic() < until and (
+        moved := handle_rows(Computing, "wanted", _compute_portion)
+    ):
         done += moved
     return done
 
@@ -67,14 +69,14 @@ def _compute_portion(row: Computing) -> None:
     """Compute the metrics of the next portion of a submission."""
     submission = Submission.objects.select_related("track__corpus").get(pk=row.submission_id)
     kind = kind_of(submission.track)
-    scorers = {metric.name: _scorer(kind, metric) for metric in kind.metrics}
+    scorers = {metric.name: _find_or_create_scorer(kind, metric) for metric in kind.metrics}
     numbers = [scorer.pk for scorer in scorers.values()]
-    rows = fetch(MISSING, [submission.pk, numbers, len(numbers)])
+    rows = fetch_rows(MISSING, [submission.pk, numbers, len(numbers)])
     missing = [instance for (instance,) in rows]
     row.total = submission.predictions.count()
-    store(
+    store_new_scores(
         (scorers[name].pk, instance, None if math.isnan(value) else value)
-        for instance, values in kind.measure(missing[:AT_ONCE])
+        for instance, values in kind.compute_metrics(missing[:AT_ONCE])
         for name, value in values.items()
     )
     row.done = row.total - max(0, len(missing) - AT_ONCE)
@@ -90,12 +92,12 @@ def _compute_portion(row: Computing) -> None:
         pk__in=unscored.values("submission__track"), corpus=submission.track.corpus_id
     )
     if not behind.exists():
-        _retire(scorers_of(submission.track), scorers)
+        _retire_old_versions(scorers_of_track(submission.track), scorers)
 
 
-def _scorer(kind: Kind, metric: Metric) -> Scorer:
+def _find_or_create_scorer(kind: Kind, metric: Metric) -> Scorer:
     """Return the scorer of a metric's current version, created if needed."""
-    versions = scorers_of(kind.track).filter(name=metric.name, source=Scorer.Source.COMPUTED)
+    versions = scorers_of_track(kind.track).filter(name=metric.name, source=Scorer.Source.COMPUTED)
     last = versions.last()
     scorer, _ = Scorer.objects.get_or_create(
         corpus=kind.corpus,
@@ -108,7 +110,7 @@ def _scorer(kind: Kind, metric: Metric) -> Scorer:
     return scorer
 
 
-def _retire(every: QuerySet[Scorer], scorers: Mapping[str, Scorer]) -> None:
+def _retire_old_versions(every: QuerySet[Scorer], scorers: Mapping[str, Scorer]) -> None:
     """Stop using versions of scorers that newer, complete versions replace. The newer ones are put
     in use even if they were retired, as after an upgrade that was undone.
     """
@@ -123,17 +125,17 @@ def _retire(every: QuerySet[Scorer], scorers: Mapping[str, Scorer]) -> None:
             if scorer.is_used != used:
                 scorer.is_used = used
                 scorer.save(update_fields=["is_used"])
-                note(action, f"scorer:{scorer.pk}", why=why, after=str(scorer))
-        nudge("estimate")
+                write_audit_entry(action, f"scorer:{scorer.pk}", why=why, after=str(scorer))
+        wake_step("estimate")
 
 
-def store(scores: Iterable[tuple[int, int, float | None]]) -> int:
+def store_new_scores(scores: Iterable[tuple[int, int, float | None]]) -> int:
     """Store (scorer, instance, value) triples and return how many were new. An existing score is
     never replaced.
     """
     triples = list(scores)
     columns = list(zip(*triples, strict=True)) if triples else [(), (), ()]
-    stored = fetch(
+    stored = fetch_rows(
         "INSERT INTO scores_score (scorer_id, instance_id, value, made_at) SELECT scorer, instance,"
         " value, %s FROM unnest(%s::bigint[], %s::bigint[], %s::float8[])"
         " AS new (scorer, instance, value) ON CONFLICT DO NOTHING RETURNING 1",

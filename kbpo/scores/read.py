@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kbpo.corpus.sql import fetch
+from kbpo.corpus.sql import fetch_rows
 from kbpo.scores.models import Scorer, ScorerQuerySet
 from kbpo.tracks.models import Track
 
@@ -23,7 +23,7 @@ class Scores:
     """(u, k); NaN without a score"""
 
 
-def scorers_of(track: Track) -> ScorerQuerySet:
+def scorers_of_track(track: Track) -> ScorerQuerySet:
     """Return the metrics and judges of a track's corpus, in the order of creation."""
     return Scorer.objects.filter(corpus=track.corpus_id).order_by("pk")
 
@@ -34,10 +34,10 @@ def read_scores(
     """Return the scores of instances (ascending) by these scorers of a track, or by all that are in
     use.
     """
-    chosen = scorers_of(track)
+    chosen = scorers_of_track(track)
     chosen = chosen.in_use() if scorers is None else chosen.filter(pk__in=scorers)
     wanted = list(chosen.values_list("pk", flat=True))
-    rows = fetch(
+    rows = fetch_rows(
         "SELECT scorer_id, instance_id, value FROM scores_score WHERE scorer_id = ANY(%s)"
         " AND instance_id = ANY(%s) AND value IS NOT NULL",
         [wanted, instances.tolist()] if wanted else [[], []],
@@ -57,11 +57,11 @@ def read_scores(
     return Scores(kept, value)
 
 
-def by_input(submission: int) -> dict[str, int]:
+def instances_by_input(submission: int) -> dict[str, int]:
     """Return input id -> the instance that a submission predicts for it; empty if predictions are
     not about inputs.
     """
-    rows = fetch(
+    rows = fetch_rows(
         "SELECT t.content->>'input', i.id FROM submissions_prediction p"
         " JOIN instances_instance i ON i.id = p.instance_id"
         " JOIN instances_target t ON t.id = i.target_id"

@@ -12,11 +12,11 @@ from django.db import transaction
 
 from formats.messages import Report
 from kbpo import clock
-from kbpo.corpus.sql import copy
-from kbpo.queue import nudge, work
+from kbpo.corpus.sql import copy_rows
+from kbpo.queue import handle_rows, wake_step
 from kbpo.submissions.models import Submission, progress_writer
-from kbpo.submissions.receive import items_since
-from kbpo.submissions.withdraw import delete_reading, discard_ended
+from kbpo.submissions.receive import count_items_since
+from kbpo.submissions.withdraw import delete_earlier_reading, discard_ended_drafts
 from kbpo.tracks.base import Unusable, Waits
 from kbpo.tracks.registry import kind_of
 
@@ -32,50 +32,50 @@ wait.
 
 def tick() -> int:
     """Read received submissions; return how many were read, refused ones included."""
-    done = work(Submission, "received", _read)
-    discard_ended()
+    done = handle_rows(Submission, "received", _read_submission)
+    discard_ended_drafts()
     return done
 
 
-def _read(submission: Submission) -> None:
+def _read_submission(submission: Submission) -> None:
     report, waits = Report(), ""
-    delete_reading(submission)
+    delete_earlier_reading(submission)
     try:
-        _check_day(submission)
+        _check_daily_limit(submission)
         with transaction.atomic():  # what a file leaves behind that turns out to be unusable
             try:
-                counts = kind_of(submission.track).ingest(
+                counts = kind_of(submission.track).ingest_file(
                     submission.pk, submission.file.path, report, progress_writer(submission.pk)
                 )
             except Waits as sentence:
                 waits = str(sentence)
     except Unusable as fault:
-        _note(submission, report)
-        submission.move("refused", str(fault), counts=_messages(report), read_at=clock.now())
+        _store_problems(submission, report)
+        submission.move("refused", str(fault), counts=_message_counts(report), read_at=clock.now())
         return
     if waits:
         submission.move("received", waits)
         submission.next_try_at = clock.now() + LOOKS_AGAIN
         submission.save(update_fields=["next_try_at"])
         return
-    _note(submission, report)
+    _store_problems(submission, report)
     door, run_id = counts.pop("door", ""), counts.pop("run_id", "")
-    counts |= _messages(report)
+    counts |= _message_counts(report)
     counts["set_aside"] = max(
         counts["set_aside"], counts["errors"] - counts["file_errors"]
     )  # other lines have no other record
     submission.move("read", read_at=clock.now(), counts=counts, door=door, run_id=run_id)
-    nudge("plan")
+    wake_step("plan")
 
 
-def _check_day(submission: Submission) -> None:
+def _check_daily_limit(submission: Submission) -> None:
     """Raise Unusable if the predictions of the team's other files of the day leave no room for this
     one. They may all have arrived before the first was read.
     """
     yesterday = clock.now() - timedelta(days=1)
     if submission.received_at <= yesterday:
         return  # it was accepted long ago, and waited
-    others = items_since(submission.team, yesterday, but=submission.pk)
+    others = count_items_since(submission.team, yesterday, but=submission.pk)
     if others >= settings.TEAM_DAY_ITEMS:
         raise Unusable(
             f"Other files that your team uploaded within a day predict {settings.TEAM_DAY_ITEMS:,}"
@@ -83,7 +83,7 @@ def _check_day(submission: Submission) -> None:
         )
 
 
-def _messages(report: Report) -> dict[str, Any]:
+def _message_counts(report: Report) -> dict[str, Any]:
     """Return the numbers of all messages, stored or not, by severity and by code."""
     severity = report.by_severity
     return {
@@ -95,7 +95,7 @@ def _messages(report: Report) -> dict[str, Any]:
     }
 
 
-def _note(submission: Submission, report: Report) -> None:
+def _store_problems(submission: Submission, report: Report) -> None:
     """Store the kept messages as problems."""
     problems = (
         (
@@ -109,4 +109,4 @@ def _note(submission: Submission, report: Report) -> None:
         )
         for message in report
     )
-    copy("submissions_problem", PROBLEM, problems)  # ten thousand objects would take a second
+    copy_rows("submissions_problem", PROBLEM, problems)  # ten thousand objects would take a second

@@ -47,7 +47,7 @@ def store_file(file: Readable) -> StoredFile:
     part = path.with_suffix(".part")
     try:
         with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
-            size, digest = _stream(file, out.write)
+            size, digest = _copy_with_digest(file, out.write)
             out.flush()
             os.fsync(out.fileno())
         part.replace(path)
@@ -61,9 +61,9 @@ def store_file(file: Readable) -> StoredFile:
     return StoredFile(name, size, digest)
 
 
-def digest_of(file: Readable) -> str:
+def file_digest(file: Readable) -> str:
     """Return the SHA-256 of the file; nothing is stored. Raises TooLarge."""
-    return _stream(file, lambda _: None)[1]
+    return _copy_with_digest(file, lambda _: None)[1]
 
 
 def delete_file(kept: StoredFile) -> None:
@@ -71,7 +71,7 @@ def delete_file(kept: StoredFile) -> None:
     (Path(settings.MEDIA_ROOT) / kept.name).unlink(missing_ok=True)
 
 
-def _stream(file: Readable, write: Callable[[bytes], object]) -> tuple[int, str]:
+def _copy_with_digest(file: Readable, write: Callable[[bytes], object]) -> tuple[int, str]:
     limit, size, digest = settings.UPLOAD_LIMIT_MB * BLOCK, 0, hashlib.sha256()
     while block := file.read(BLOCK):
         size += len(block)

@@ -36,7 +36,7 @@ def runs_left(track: Track, team: Team, *, lock: bool = False) -> int | None:
     return max(0, min(limits)) if limits else None
 
 
-def next_run_from(track: Track, team: Team) -> datetime | None:
+def next_run_time(track: Track, team: Team) -> datetime | None:
     """Return when a team without a run left may confirm the next one; None if it has one left, or
     if waiting does not help.
     """
@@ -50,24 +50,23 @@ def next_run_from(track: Track, team: Team) -> datetime | None:
     return times[-1] + WEEK if len(times) == track.runs_a_week else None
 
 
-def no_run_left(track: Track, team: Team, *, lock: bool = False) -> str:
+def no_run_left_reason(track: Track, team: Team, *, lock: bool = False) -> str:
     """Return sentences on why the team may confirm no run now, and when it may; empty if it may
     now. `lock` is as in `runs_left`.
     """
     if runs_left(track, team, lock=lock) != 0:
         return ""
     sentence = (
-        f"{team.name} has no run left on {track.name} now: a team may confirm"
-        f" {limits_in_words(track)}."
+        f"{team.name} has no run left on {track.name} now: a team may confirm {limits_text(track)}."
     )
-    since = next_run_from(track, team)
+    since = next_run_time(track, team)
     if since is None:
         return sentence
     since += UP
     return f"{sentence} It may from {since.day} {since:%B %Y, %H:%M} UTC on."
 
 
-def limits_in_words(track: Track) -> str:
+def limits_text(track: Track) -> str:
     """Return the limits of runs as text: “3 runs a week and 12 in all”; “as many runs as it likes”
     without a limit.
     """
@@ -79,7 +78,7 @@ def limits_in_words(track: Track) -> str:
     return " and ".join(words) or "as many runs as it likes"
 
 
-def has_stake(user: User) -> Q:
+def conflict_of_interest_filter(user: User) -> Q:
     """Return the condition that a current or former team of this user has a run on the track of a
     row (`track`).
     """

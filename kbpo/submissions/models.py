@@ -15,7 +15,7 @@ from django.db.models.functions import Lower
 from django.dispatch import Signal
 
 from kbpo import clock
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import write_audit_entry
 from kbpo.accounts.models import Team, User
 from kbpo.accounts.notices import notify
 from kbpo.corpus.models import Predicate
@@ -68,7 +68,7 @@ class SubmissionQuerySet(MovingQuerySet["Submission"]):
         """Return the uploads that are not confirmed yet."""
         return self.filter(status__in=["received", "read", "planned"])
 
-    def discards(self) -> SubmissionQuerySet:
+    def unconfirmed_ended(self) -> SubmissionQuerySet:
         """Return the uploads that never became runs and were not deleted by their team."""
         return self.filter(DISCARD, deleted_at=None)
 
@@ -87,7 +87,7 @@ class SubmissionQuerySet(MovingQuerySet["Submission"]):
         """Return submissions whose judging has ended."""
         return self.filter(status="scored")
 
-    def with_score(self) -> SubmissionQuerySet:
+    def that_have_score(self) -> SubmissionQuerySet:
         """Return submissions with a score, including those for which more judgments were
         ordered.
         """
@@ -96,16 +96,16 @@ class SubmissionQuerySet(MovingQuerySet["Submission"]):
 
     def on_board(self) -> SubmissionQuerySet:
         """Return the submissions on the board: those with a score that are not private."""
-        return self.with_score().filter(is_private=False)
+        return self.that_have_score().filter(is_private=False)
 
-    def compared_by(self, who: Any) -> SubmissionQuerySet:
+    def comparable_by(self, who: Any) -> SubmissionQuerySet:
         """Return submissions that a person may compare: those on the board, and the private ones of
         their own teams.
         """
         if not isinstance(who, User):
             return self.on_board()
         own = models.Q(team__in=who.teams.values("pk"))
-        return self.with_score().filter(models.Q(is_private=False) | own)
+        return self.that_have_score().filter(models.Q(is_private=False) | own)
 
 
 class Submission(Moving):
@@ -268,7 +268,7 @@ class Submission(Moving):
     @property
     def progress(self) -> float:
         """Return the share of the file that has been read."""
-        return 1.0 if self.read_at else progress_of(self.pk)
+        return 1.0 if self.read_at else stored_progress(self.pk)
 
     @property
     def has_score(self) -> bool:
@@ -352,7 +352,7 @@ class Submission(Moving):
         before = self.status
         super().move(status, reason, **fields)
         if status != before:
-            note(
+            write_audit_entry(
                 "move",
                 self.purpose,
                 who=who,
@@ -363,10 +363,14 @@ class Submission(Moving):
             )
             if (before in GONE) != (status in GONE):
                 comes_or_goes.send_robust(type(self), run=self)
-            if tells and status in TOLD and not (status == "withdrawn" and self._is_own_act(who)):
+            if (
+                tells
+                and status in TOLD
+                and not (status == "withdrawn" and self._is_by_team_member(who))
+            ):
                 self.notify_team()
 
-    def _is_own_act(self, who: User | None) -> bool:
+    def _is_by_team_member(self, who: User | None) -> bool:
         """Return whether the user is a member of its team."""
         return who is not None and self.team.members.filter(pk=who.pk).exists()
 
@@ -375,13 +379,13 @@ class Submission(Moving):
         `more` to the call of webhooks.
         """
         event, became = TOLD[self.status]
-        self._tell(event, became, said, self.reason, **more)
+        self._notify_members(event, became, said, self.reason, **more)
 
     def notify_of_release(self) -> None:
         """Notify the team of a private run that a release will contain it."""
-        self._tell("release", "is private, and its track is closed", RELEASED)
+        self._notify_members("release", "is private, and its track is closed", RELEASED)
 
-    def _tell(self, event: str, became: str, *said: str, **more: Any) -> None:
+    def _notify_members(self, event: str, became: str, *said: str, **more: Any) -> None:
         text = f"{self.own_name} on {self.track.name} {became}."
         lines = [text, *said, f"{settings.SITE_URL}/submissions/{self.pk}/"]
         notify(
@@ -533,7 +537,7 @@ class Problem(models.Model):
         return f"line {self.line}: {self.code}"
 
 
-def state_of(submissions: Sequence[int]) -> tuple[object, ...] | None:
+def predictions_state(submissions: Sequence[int]) -> tuple[object, ...] | None:
     """Return a cache key for the stored predictions of these submissions, which changes when any of
     them change; None if a submission was never sampled, since its file may still be replaced. A
     sampled submission's predictions are fixed, except for kinds whose systems gain predictions when
@@ -554,24 +558,24 @@ EVERY = 0.5
 KEEP = 3600
 
 
-def progress_of(submission_id: int) -> float:
+def stored_progress(submission_id: int) -> float:
     """Return the share of the file that has been read, from 0 to 1; 0 if unknown."""
-    return float(cache.get(_key(submission_id)) or 0.0)
+    return float(cache.get(_progress_key(submission_id)) or 0.0)
 
 
 def progress_writer(submission_id: int) -> Callable[[float], None]:
     """Return a function that publishes the share that has been read, at most twice a second."""
     last = 0.0
 
-    def tell(share: float) -> None:
+    def publish_progress(share: float) -> None:
         nonlocal last
         now = time.monotonic()
         if now - last >= EVERY:
             last = now
-            cache.set(_key(submission_id), round(share, 3), KEEP)
+            cache.set(_progress_key(submission_id), round(share, 3), KEEP)
 
-    return tell
+    return publish_progress
 
 
-def _key(submission_id: int) -> str:
+def _progress_key(submission_id: int) -> str:
     return f"submissions.progress.{submission_id}"

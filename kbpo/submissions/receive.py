@@ -1,5 +1,5 @@
 """Receives uploads: stores the file completely, then creates the submission, which is read later.
-Files refer to the runs of a track by `run_names`.
+Files refer to the runs of a track by `run_names_in_files`.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from django.db.models import Count, Sum
 
 from kbpo import clock
 from kbpo.accounts.models import Team, User
-from kbpo.queue import nudge
+from kbpo.queue import wake_step
 from kbpo.submissions.keep import (
     BLOCK,
     Readable,
     StoredFile,
     TooLarge,
     delete_file,
-    digest_of,
+    file_digest,
     store_file,
 )
 from kbpo.submissions.models import Submission
@@ -30,25 +30,25 @@ from kbpo.submissions.withdraw import (
     DRAFT_HAS_IT,
     TAKEN,
     CannotChange,
+    change_description,
     check_link,
-    describe,
-    one_line,
-    plain_text,
-    set_role,
-    withdraw,
+    clean_line,
+    clean_text,
+    set_submission_role,
+    withdraw_submission,
 )
 from kbpo.tracks.models import Track
 
 __all__ = [
     "CannotChange",
     "CannotReceive",
-    "count_unread",
-    "describe",
-    "one_line",
-    "receive",
-    "same_file",
-    "set_role",
-    "withdraw",
+    "change_description",
+    "clean_line",
+    "find_same_file",
+    "set_submission_role",
+    "store_submission",
+    "unread_runs_sentence",
+    "withdraw_submission",
 ]
 
 DRAFTS = ("received", "read", "planned")
@@ -67,7 +67,7 @@ class CannotReceive(Exception):
         self.same_as = same_as
 
 
-def receive(
+def store_submission(
     track: Track,
     team: Team,
     user: User,
@@ -85,18 +85,18 @@ def receive(
     this idempotency key, the earlier submission is returned. A name that another run of the team
     has on the track gets a number appended; with `refuse_taken`, for a name that a user typed, it
     is refused with code `name_taken`. `said` contains the links to paper and code and the
-    visibility, as in `describe`.
+    visibility, as in `change_description`.
 
     With `refuse_same`, a file that the team has on the track already is refused with code
     `same_file` and the number of that submission. Raises CannotReceive, in which case nothing is
     stored. The file is stored before the row, so that no row is ever without its file.
     """
-    if (earlier := _earlier(user, idempotency_key, track, team)) is not None:
-        return _require_same_file(earlier, _digest(file))
+    if (earlier := _find_earlier_submission(user, idempotency_key, track, team)) is not None:
+        return _require_same_file(earlier, _uploaded_digest(file))
     if track.refusal:
         raise CannotReceive(track.refusal, "track_not_open")
     _check_quota(team, getattr(file, "size", None) or 0)
-    title = one_line(name)[:80].strip()
+    title = clean_line(name)[:80].strip()
     if not title:
         raise CannotReceive("Give the submission a name.", "no_name")
     try:
@@ -109,7 +109,7 @@ def receive(
     except TooLarge as problem:
         raise CannotReceive(str(problem), "too_large") from problem
     try:
-        if refuse_same and (same := same_file(team, track, kept.digest)) is not None:
+        if refuse_same and (same := find_same_file(team, track, kept.digest)) is not None:
             raise CannotReceive(
                 f"Your team has submitted this very file already, as {same.name}. Say so if you"
                 " mean it.",
@@ -120,22 +120,22 @@ def receive(
             # names are given one by one
             Team.objects.select_for_update(of=("self",), no_key=True).get(pk=team.pk)
             if refuse_taken:
-                _check_is_free(team, track, title)
-            free = free_name(team, track, title)
-            return _create(
+                _check_name_is_unused(team, track, title)
+            free = unused_name(team, track, title)
+            return _create_submission(
                 track,
                 team,
                 user,
                 kept,
                 free,
-                plain_text(description),
+                clean_text(description),
                 file_name,
                 idempotency_key,
                 said,
             )
     except (IntegrityError, CannotReceive):  # perhaps another request with this key was first
         delete_file(kept)
-        if (earlier := _earlier(user, idempotency_key, track, team)) is not None:
+        if (earlier := _find_earlier_submission(user, idempotency_key, track, team)) is not None:
             return _require_same_file(earlier, kept.digest)
         raise
     except BaseException:
@@ -160,7 +160,7 @@ def _check_quota(team: Team, size: int) -> None:
     sent = today.aggregate(n=Count("pk"), bytes=Sum("file_size", default=0))
     for n, most, what in (
         (sent["n"], settings.TEAM_DAY_UPLOADS, "files"),
-        (items_since(team, yesterday), settings.TEAM_DAY_ITEMS, "predictions"),
+        (count_items_since(team, yesterday), settings.TEAM_DAY_ITEMS, "predictions"),
     ):
         if n >= most:
             raise CannotReceive(
@@ -177,7 +177,7 @@ def _check_quota(team: Team, size: int) -> None:
         )
 
 
-def items_since(team: Team, moment: datetime, *, but: int = 0) -> int:
+def count_items_since(team: Team, moment: datetime, *, but: int = 0) -> int:
     """Return the number of items in the files that a team uploaded after a moment, without the
     submission `but`; unread files count 0.
     """
@@ -186,7 +186,7 @@ def items_since(team: Team, moment: datetime, *, but: int = 0) -> int:
     return sum(row.n_items or 0 for row in told)
 
 
-def same_file(team: Team, track: Track, digest: str) -> Submission | None:
+def find_same_file(team: Team, track: Track, digest: str) -> Submission | None:
     """Return the team's latest participating submission of the same bytes on the track; None if
     there is none.
     """
@@ -196,7 +196,7 @@ def same_file(team: Team, track: Track, digest: str) -> Submission | None:
     return submissions.order_by("-pk").first()
 
 
-def _create(
+def _create_submission(
     track: Track,
     team: Team,
     user: User,
@@ -216,17 +216,17 @@ def _create(
         name=name,
         description=description[:2000],
         file=kept.name,
-        file_name=plain_text(PurePath(file_name.replace("\\", "/")).name)[:255] or "upload",
+        file_name=clean_text(PurePath(file_name.replace("\\", "/")).name)[:255] or "upload",
         file_size=kept.size,
         file_digest=kept.digest,
         idempotency_key=key,
         **fields,
     )
-    nudge("ingest")
+    wake_step("ingest")
     return submission
 
 
-def _check_is_free(team: Team, track: Track, name: str) -> None:
+def _check_name_is_unused(team: Team, track: Track, name: str) -> None:
     """Raise CannotReceive if a run of the team on the track has the name. The message names a draft
     with that name, since withdrawing the draft frees it.
     """
@@ -237,7 +237,7 @@ def _check_is_free(team: Team, track: Track, name: str) -> None:
     raise CannotReceive(says.format(name=holder.name, number=holder.pk), "name_taken")
 
 
-def free_name(team: Team, track: Track, name: str) -> str:
+def unused_name(team: Team, track: Track, name: str) -> str:
     """Return the name itself, or “name 2”, “name 3” … if runs of the team on the track have that
     name already. Runs on other tracks do not matter.
     """
@@ -248,9 +248,9 @@ def free_name(team: Team, track: Track, name: str) -> str:
     return free
 
 
-def _digest(file: Readable) -> str:
+def _uploaded_digest(file: Readable) -> str:
     try:
-        return digest_of(file)
+        return file_digest(file)
     except TooLarge as problem:
         raise CannotReceive(str(problem), "too_large") from problem
 
@@ -269,7 +269,9 @@ def _require_same_file(earlier: Submission, digest: str) -> Submission:
     return earlier
 
 
-def _earlier(user: User, key: str | None, track: Track, team: Team) -> Submission | None:
+def _find_earlier_submission(
+    user: User, key: str | None, track: Track, team: Team
+) -> Submission | None:
     if key is None:
         return None
     if len(key) > 80:
@@ -292,7 +294,7 @@ def _earlier(user: User, key: str | None, track: Track, team: Team) -> Submissio
     return row
 
 
-def count_unread(track: Track) -> str:
+def unread_runs_sentence(track: Track) -> str:
     """Return a sentence that names the runs of a track whose files are still being read, for files
     that refer to their predictions; empty if there are none.
     """
@@ -311,7 +313,7 @@ class RunNames:
     """Other accepted names of runs -> the name in files that we write"""
 
 
-def run_names(track: Track, *, public: bool = False) -> RunNames:
+def run_names_in_files(track: Track, *, public: bool = False) -> RunNames:
     """Return the names of a track's runs in files: the run's name, preceded by its team's if
     several teams chose the same. Files may also refer to a run by team and name, and on this
     service by its number.

@@ -11,7 +11,7 @@ from django.db import IntegrityError, OperationalError, transaction
 from django.db.models import Exists, OuterRef
 
 from kbpo import clock
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import write_audit_entry
 from kbpo.accounts.models import User
 from kbpo.submissions.models import Prediction, Problem, Submission
 
@@ -19,17 +19,17 @@ AT_ONCE = 20
 DISCARDABLE = ("expired", "withdrawn", "failed", "refused")
 
 
-def discard_ended() -> int:
+def discard_ended_drafts() -> int:
     """Discard submissions that ended before they were confirmed; return how many."""
     stored = Exists(Prediction.objects.filter(submission=OuterRef("pk")))
     submissions = Submission.objects.filter(
         stored, status__in=DISCARDABLE[:2], confirmed_at__isnull=True
     )
-    return sum(discard(row) for row in submissions.order_by("pk")[:AT_ONCE])
+    return sum(discard_draft(row) for row in submissions.order_by("pk")[:AT_ONCE])
 
 
 @transaction.atomic
-def discard(submission: Submission) -> bool:
+def discard_draft(submission: Submission) -> bool:
     """Delete a draft's predictions, problems and distributions, and return whether that was done.
 
     Returns False without deleting for a submission that was ever confirmed (it may have been
@@ -42,11 +42,11 @@ def discard(submission: Submission) -> bool:
     ).first()
     if row is None:
         return False
-    delete_reading(row)
+    delete_earlier_reading(row)
     return True
 
 
-def delete_reading(submission: Submission) -> None:
+def delete_earlier_reading(submission: Submission) -> None:
     """Delete the results of an earlier reading of the file. Only for submissions that are not
     confirmed.
     """
@@ -56,22 +56,22 @@ def delete_reading(submission: Submission) -> None:
 
 
 @transaction.atomic
-def delete(submission: Submission, who: User) -> bool:
+def delete_discarded(submission: Submission, who: User) -> bool:
     """Delete a discarded upload with its file and its stored contents, and return whether that was
     done; False for a run, or if it was deleted already. The row is kept, since a team's uploads per
     day are counted.
     """
     submissions = Submission.objects.select_for_update(of=("self",)).select_related("track")
-    row = submissions.discards().filter(pk=submission.pk).first()
+    row = submissions.unconfirmed_ended().filter(pk=submission.pk).first()
     if row is None:
         return False
-    delete_reading(row)
+    delete_earlier_reading(row)
     storage, name = row.file.storage, row.file.name
     row.deleted_at, row.file = clock.now(), ""
     row.save(update_fields=["deleted_at", "file"])
     if name:
         transaction.on_commit(partial(storage.delete, name))
-    note("delete", row.purpose, who=who, before=row.status, track=row.track.slug)
+    write_audit_entry("delete", row.purpose, who=who, before=row.status, track=row.track.slug)
     return True
 
 
@@ -93,25 +93,27 @@ class CannotChange(Exception):
     """A refused change; the text is a sentence for the team."""
 
 
-def plain_text(text: str) -> str:
+def clean_text(text: str) -> str:
     """Return the text without control characters and surrounding blanks."""
     return _CONTROL.sub("", text).strip()
 
 
-def one_line(name: str) -> str:
+def clean_line(name: str) -> str:
     """Return a name as one line, with a blank for each character that breaks a line or a cell."""
-    return plain_text(" ".join(name.split()))
+    return clean_text(" ".join(name.split()))
 
 
 @transaction.atomic
-def withdraw(submission: Submission, who: User | None = None, why: str = "") -> Submission:
+def withdraw_submission(
+    submission: Submission, who: User | None = None, why: str = ""
+) -> Submission:
     """Withdraw a submission and return it; a finished one is unchanged. Its team is notified, with
     the reason, if somebody outside the team did it.
 
     Existing judgments are kept. The caller releases its reserved money. Raises CannotChange while
     the file is being read.
     """
-    row = _locked(submission)
+    row = _lock_submission(submission)
     if row.status not in ENDED:
         row.move("withdrawn", why, who=who, withdrawn_at=clock.now())
     return row
@@ -122,13 +124,15 @@ CHANGEABLE = ("name", "description", "paper_url", "code_url", "is_private", "is_
 
 
 @transaction.atomic
-def describe(submission: Submission, who: User | None = None, **said: str | bool) -> Submission:
+def change_description(
+    submission: Submission, who: User | None = None, **said: str | bool
+) -> Submission:
     """Change some of the fields in CHANGEABLE and return the submission. Raises CannotChange."""
-    row = _locked(submission)
+    row = _lock_submission(submission)
     before, was_public = (row.is_private, row.is_anonymous), row.was_public
     for field, value in said.items():
-        setattr(row, field, plain_text(value) if isinstance(value, str) else value)
-    row.name, row.description = one_line(row.name)[:80].strip(), row.description[:2000]
+        setattr(row, field, clean_text(value) if isinstance(value, str) else value)
+    row.name, row.description = clean_line(row.name)[:80].strip(), row.description[:2000]
     if not row.name or "\x00" in str(said.get("name", "")):
         raise CannotChange("Give the submission a name.")
     if row.is_private and was_public:
@@ -146,20 +150,22 @@ def describe(submission: Submission, who: User | None = None, **said: str | bool
         raise CannotChange(TAKEN.format(name=row.name)) from taken
     if before != (now := (row.is_private, row.is_anonymous)):
         shown = [_visibility_text(*flags) for flags in (before, now)]
-        note("show", row.purpose, who=who, before=shown[0], after=shown[1], track=row.track.slug)
+        write_audit_entry(
+            "show", row.purpose, who=who, before=shown[0], after=shown[1], track=row.track.slug
+        )
     return row
 
 
 @transaction.atomic
-def set_role(submission: Submission, role: str, who: User | None = None) -> Submission:
+def set_submission_role(submission: Submission, role: str, who: User | None = None) -> Submission:
     """Set the role of a submission (system, baseline or reference), as an admin decides, and return
     it. Raises CannotChange.
     """
-    row = _locked(submission)
+    row = _lock_submission(submission)
     if role not in Submission.Role.values:
         raise CannotChange(f"There is no role {role[:20]}: {', '.join(Submission.Role.values)}.")
     if role != row.role:
-        note(
+        write_audit_entry(
             "set role",
             f"submission:{row.pk}",
             who=who,
@@ -192,7 +198,7 @@ def check_link(url: str) -> None:
         raise CannotChange("The address of a page has 300 characters at most.")
 
 
-def _locked(submission: Submission) -> Submission:
+def _lock_submission(submission: Submission) -> Submission:
     """Lock the row and return it. Raises CannotChange at once, instead of waiting, if a reader of
     the file holds the lock.
     """

@@ -23,7 +23,7 @@ import numpy as np
 
 from formats.messages import Report
 from kbpo.corpus.export import corpus_lines
-from kbpo.instances.merge import Statement, Value, merge_by_replacing
+from kbpo.instances.merge import Statement, Value, merge_latest_parts
 from kbpo.tracks.measures import Measures
 from scoring.data import LIKE, THESE, Noise
 
@@ -75,7 +75,7 @@ class Words:
     """Fields of a line of a file -> their meaning, if lines have fields"""
     packed: str = "It may be packed with gzip; its first bytes tell, whatever its ending."
     doors: Mapping[str, str] = field(default_factory=dict)
-    """Formats of files (`door` of `Track.ingest`) -> their names"""
+    """Formats of files (`door` of `Track.ingest_file`) -> their names"""
     input: str = "document"
     inputs: str = "documents"
     """The inputs of systems"""
@@ -333,7 +333,7 @@ class Judged:
         """Return whether people judged the claim, as right, wrong or neither."""
         return self.right is not None
 
-    def explained(self) -> Any:
+    def extra_page_values(self) -> Any:
         """Return the additional values of `Pages.judged`, its variable `more`."""
         return None
 
@@ -367,7 +367,7 @@ class Track(ABC):
     facets: ClassVar[tuple[Facet, ...]] = ()
     """Filters of the explorer for predictions"""
     metrics: ClassVar[Sequence[Metric]] = ()
-    """Metrics that are computed for each prediction (`measure`)"""
+    """Metrics that are computed for each prediction (`compute_metrics`)"""
     rates: ClassVar[bool] = False
     """Whether people rate texts; ratings are then read and written row by row, and text by text
     (`kbpo.tracks.texts.ratings`)
@@ -391,7 +391,7 @@ class Track(ABC):
         return 0
 
     @abstractmethod
-    def ingest(
+    def ingest_file(
         self, submission_id: int, path: str, report: Report, progress: Callable[[float], None]
     ) -> dict[str, Any]:
         """Store the predictions of an uploaded file as Targets, Instances and Predictions (by COPY)
@@ -433,12 +433,12 @@ class Track(ABC):
         """
 
     @staticmethod
-    def merge(said: Sequence[Statement]) -> Value:
+    def merge_statements(said: Sequence[Statement]) -> Value:
         """Return the merged value of a target from its labels, the weakest first, by the rule of
         the kind; `kbpo.instances.merge` adds single ratings. By default the strongest label
         replaces the others.
         """
-        return merge_by_replacing(said)
+        return merge_latest_parts(said)
 
     @abstractmethod
     def judge(
@@ -493,13 +493,15 @@ class Track(ABC):
         """
         return np.zeros((instances.size, 0)), None
 
-    def measure(self, instances: Sequence[int]) -> Iterator[tuple[int, Mapping[str, float]]]:
+    def compute_metrics(
+        self, instances: Sequence[int]
+    ) -> Iterator[tuple[int, Mapping[str, float]]]:
         """Yield each instance with its value under each of `metrics`; NaN if a metric is
         undefined.
         """
         return iter(())
 
-    def to_judge(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
+    def judge_inputs(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
         """Return the input of an automatic judge for each instance: the text and the claim, with
         the same keys for all. It does not name the system. Empty if the kind has no automatic
         judges.

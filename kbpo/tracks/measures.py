@@ -64,7 +64,7 @@ class Quantity:
     """Whether its label is the name of the criterion (`Measures.printed`)"""
 
     @property
-    def in_text(self) -> str:
+    def label_in_text(self) -> str:
         """Return the label inside a sentence: “precision”, but “F1”; a criterion in quotes."""
         if self.is_judged:
             return f"“{self.label}”"
@@ -137,7 +137,7 @@ class Measures:
         """Return the criterion of that name. Raises KeyError for an unknown name."""
         return {criterion.name: criterion for criterion in self.criteria}[name]
 
-    def criteria_beside(self, name: str) -> list[Criterion]:
+    def other_shown_criteria(self, name: str) -> list[Criterion]:
         """Return the criteria that the board of one criterion shows next to it: the first of the
         others.
         """
@@ -156,7 +156,7 @@ class Measures:
         if name != self.mean:
             return quantity
         judged = self.criterion(criterion).label
-        if self.criteria_beside(criterion):
+        if self.other_shown_criteria(criterion):
             return replace(quantity, label=judged, is_judged=True)
         if len(self.criteria) == 1:
             return replace(quantity, label=f"{quantity.label}: {judged}", is_judged=True)

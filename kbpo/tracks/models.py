@@ -14,7 +14,7 @@ from django.db import models
 from kbpo import clock
 from kbpo.corpus.models import Corpus, new_key
 from kbpo.tracks import stamps
-from kbpo.tracks.registry import class_of
+from kbpo.tracks.registry import track_class
 
 GUIDELINES, HELD = "guidelines:{}", 60  # seconds: every question shows them
 
@@ -131,7 +131,7 @@ class Track(models.Model):
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Save the row; an unset field of a new track gets the default of its kind."""
         if self._state.adding:
-            self.take_defaults()
+            self.apply_kind_defaults()
         super().save(*args, **kwargs)
         stamps.mark_changed()
         cache.delete(GUIDELINES.format(self.pk))
@@ -171,20 +171,20 @@ class Track(models.Model):
             return ""
         return f"{self.name} is {self.status} and takes no submissions now."
 
-    def how_drawn(self, design: str = "") -> str:
+    def sampling_description(self, design: str = "") -> str:
         """Return a description of how samples are drawn on the track, or would be by another
         design, in the words of its kind.
         """
         if (design or self.design) == self.Design.POISSON:
-            item = class_of(self.kind).words.item
+            item = track_class(self.kind).words.item
             return f"each {item} at most once, with its own probability"
         return self.Design.IID.label
 
-    def take_defaults(self) -> None:
+    def apply_kind_defaults(self) -> None:
         """Fill in the kind's defaults for guarantees, pages and questions. Raises KeyError for a
         kind that is not in the registry.
         """
-        kind = class_of(self.kind)
+        kind = track_class(self.kind)
         self.distributions = self.distributions or list(kind.measures.distributions)
         self.distribution = self.distribution or self.distributions[-1]
         self.criterion = self.criterion or kind.measures.criteria[0].name
@@ -192,7 +192,7 @@ class Track(models.Model):
             self.workers_per_question = kind.asking[0].people
 
 
-def guidelines_of(track: int | None) -> list[str]:
+def cached_guidelines(track: int | None) -> list[str]:
     """Return a track's additional annotation guidelines, cached for a minute or until the track is
     saved; empty without a track.
     """
@@ -205,7 +205,7 @@ def guidelines_of(track: int | None) -> list[str]:
     return kept
 
 
-def sees_all(user: object, track: Track) -> bool:
+def can_see_all_judgments(user: object, track: Track) -> bool:
     """Return whether a user sees every judgment of a track: an admin, or a member of the owning
     team.
     """

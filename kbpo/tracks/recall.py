@@ -1,8 +1,8 @@
 """The additional contract of kinds whose documents are read in full, so that their tracks have
 recall.
 
-Only rooms that handle annotated documents use it (`recall_of`): sampling of documents, recall in
-evaluation, and the questions about whole documents.
+Only rooms that handle annotated documents use it (`kind_with_recall_or_none`): sampling of
+documents, recall in evaluation, and the questions about whole documents.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class TrackWithRecall(Track):
         """
 
 
-def recall_of(track: TrackRow) -> TrackWithRecall | None:
+def kind_with_recall_or_none(track: TrackRow) -> TrackWithRecall | None:
     """Return the kind of a track if it has recall; None otherwise."""
     kind = kind_of(track)
     return kind if isinstance(kind, TrackWithRecall) else None
@@ -167,7 +167,7 @@ def recall_of(track: TrackRow) -> TrackWithRecall | None:
 
 def recall_criteria(track: TrackRow) -> tuple[str, ...]:
     """Return the criteria of a track with recall; empty if its kind has none."""
-    kind = recall_of(track)
+    kind = kind_with_recall_or_none(track)
     return kind.recall_criteria if kind is not None else ()
 
 
@@ -175,7 +175,7 @@ def kind_with_recall(track: TrackRow) -> TrackWithRecall:
     """Return the kind of a track on which documents are read in full. Raises LookupError for other
     tracks, which should never be asked for it.
     """
-    kind = recall_of(track)
+    kind = kind_with_recall_or_none(track)
     if kind is None:
         raise LookupError(f"On {track.name} no documents are read in full.")
     return kind

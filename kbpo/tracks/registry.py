@@ -23,13 +23,15 @@ FORM = "form-"
 """Prefix of the kind of a track with a declared form; the form's name follows."""
 
 
-def kinds() -> dict[str, type[Track]]:
+def track_classes() -> dict[str, type[Track]]:
     """Return the kinds of track, each with its class, those of declared forms last."""
-    declared: dict[str, type[Track]] = import_string("kbpo.tracks.texts.declared.classes")()
-    return {name: class_of(name) for name in KINDS} | declared
+    declared: dict[str, type[Track]] = import_string(
+        "kbpo.tracks.texts.declared.declared_track_classes"
+    )()
+    return {name: track_class(name) for name in KINDS} | declared
 
 
-def class_of(kind: str) -> type[Track]:
+def track_class(kind: str) -> type[Track]:
     """Return the class of a kind. Raises KeyError for an unknown kind."""
     if kind.startswith(FORM):
         declared: type[Track] = import_string("kbpo.tracks.texts.declared.class_of_form")(
@@ -40,21 +42,21 @@ def class_of(kind: str) -> type[Track]:
     return behaviour
 
 
-def n_inputs_of(tracks: Sequence[TrackRow]) -> dict[int, int]:
+def count_inputs_by_track(tracks: Sequence[TrackRow]) -> dict[int, int]:
     """Return track -> its number of inputs of systems, with at most one query for each kind."""
     found: dict[int, int] = {}
     for kind in {track.kind for track in tracks}:
         mine = [track for track in tracks if track.kind == kind]
-        counted = class_of(kind).n_inputs_of([track.corpus for track in mine])
+        counted = track_class(kind).n_inputs_of([track.corpus for track in mine])
         found |= {track.pk: counted[track.corpus_id] for track in mine}
     return found
 
 
-def n_inputs(track: TrackRow, *, test: bool = False) -> int:
+def count_inputs(track: TrackRow, *, test: bool = False) -> int:
     """Return the number of inputs of systems, or of those in the test part."""
-    return class_of(track.kind).n_inputs_of([track.corpus], test=test)[track.corpus_id]
+    return track_class(track.kind).n_inputs_of([track.corpus], test=test)[track.corpus_id]
 
 
 def kind_of(track: TrackRow) -> Track:
     """Return the behaviour of a track's kind. Raises KeyError for an unknown kind."""
-    return class_of(track.kind)(track)
+    return track_class(track.kind)(track)

@@ -22,41 +22,41 @@ def mark_changed(track: int = EVERY) -> None:
     """Mark all public data of a track (or of every track) as changed once this transaction
     commits.
     """
-    transaction.on_commit(lambda: cache.set(_name(track), _new(), DAY))
+    transaction.on_commit(lambda: cache.set(_stamp_name(track), _new_stamp(), DAY))
 
 
-def stamps_of(track: int) -> tuple[str, ...]:
+def current_stamps(track: int) -> tuple[str, ...]:
     """Return the current stamps of a track; call it before reading data that is cached with
     them.
     """
-    return _stamps(track, cache.get_many(_names(track)))
+    return _found_and_new_stamps(track, cache.get_many(_stamp_names(track)))
 
 
 def cached_with_stamps(key: str, track: int) -> tuple[Any, tuple[str, ...]]:
     """Return the cached value of a key (None if missing), and the track's stamps, in one query of
     the cache.
     """
-    found = cache.get_many([key, *_names(track)])
-    return found.get(key), _stamps(track, found)
+    found = cache.get_many([key, *_stamp_names(track)])
+    return found.get(key), _found_and_new_stamps(track, found)
 
 
-def _stamps(track: int, found: dict[str, Any]) -> tuple[str, ...]:
+def _found_and_new_stamps(track: int, found: dict[str, Any]) -> tuple[str, ...]:
     """Return the stamps of a track: those that were found, and new ones for missing stamps."""
-    names = _names(track)
+    names = _stamp_names(track)
     for name in names:
         if name not in found:
-            found[name] = _new()
+            found[name] = _new_stamp()
             cache.set(name, found[name], DAY)
     return tuple(found[name] for name in names)
 
 
-def _names(track: int) -> list[str]:
-    return [_name(EVERY), _name(track)]
+def _stamp_names(track: int) -> list[str]:
+    return [_stamp_name(EVERY), _stamp_name(track)]
 
 
-def _name(track: int) -> str:
+def _stamp_name(track: int) -> str:
     return f"stamp.{track}"
 
 
-def _new() -> str:
+def _new_stamp() -> str:
     return secrets.token_hex(8)

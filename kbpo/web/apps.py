@@ -13,7 +13,7 @@ from django.core.checks import CheckMessage, Tags, Warning, register
 from django.core.files.storage import FileSystemStorage
 
 from annotation import interfaces
-from kbpo.releases.parquet import writer
+from kbpo.releases.parquet import pyarrow_version
 
 
 @register(Tags.security, deploy=True)
@@ -31,7 +31,7 @@ def check_server(app_configs: Any, **kwargs: Any) -> list[Warning]:
     if not settings.PROXIES:
         hint = "Behind a proxy all visitors then have its address, and share one limit of log-ins."
         warnings.append(Warning("PROXIES is 0.", hint=hint, id="kbpo.W003"))
-    if writer() is None:
+    if pyarrow_version() is None:
         hint = "pip install -r requirements-parquet.txt"
         sentence = "pyarrow is not installed: releases will be JSON Lines alone, without Parquet."
         warnings.append(Warning(sentence, hint=hint, id="kbpo.W004"))

@@ -66,7 +66,9 @@ def error_page(request: HttpRequest, status: int, sentence: str = "") -> HttpRes
     """Return the error page, or JSON under /api/ and for scripts."""
     title, advice = SENTENCES[status]
     if request.path.startswith("/api/"):
-        detail = sentence or (_not_there(request.path) if status == 404 else f"{title}. {advice}")
+        detail = sentence or (
+            _unknown_address_sentence(request.path) if status == 404 else f"{title}. {advice}"
+        )
         return JsonResponse({"error": CODES[status], "detail": detail}, status=status)
     if is_script(request):
         return JsonResponse({"error": sentence or advice}, status=status)
@@ -81,7 +83,7 @@ def retry_later(request: HttpRequest, sentence: str) -> HttpResponse:
     return answer
 
 
-def _not_there(path: str) -> str:
+def _unknown_address_sentence(path: str) -> str:
     """Return the sentence for an unknown API address, which names the object that the address seems
     to mean.
     """
@@ -132,10 +134,10 @@ def _response_to(request: HttpRequest, error: BaseException) -> HttpResponse | N
     if is_busy(error):
         answer = busy_page(request, error)
     elif isinstance(error, OSError) and error.errno in NO_ROOM:
-        _log(logging.ERROR, 503, request, error)
+        _log_error(logging.ERROR, 503, request, error)
         answer = retry_later(request, DISK_FULL)
     elif has_invalid_text(error):
-        _log(logging.WARNING, 400, request, error)
+        _log_error(logging.WARNING, 400, request, error)
         answer = error_page(request, 400, NO_TEXT)
     else:
         return None
@@ -143,7 +145,7 @@ def _response_to(request: HttpRequest, error: BaseException) -> HttpResponse | N
     return answer
 
 
-def _log(level: int, status: int, request: HttpRequest, error: BaseException) -> None:
+def _log_error(level: int, status: int, request: HttpRequest, error: BaseException) -> None:
     path = request.path.encode("unicode_escape").decode()  # on one line, whatever it holds
     log.log(level, "%s %s %s: %s", status, request.method, path, str(error).partition("\n")[0])
 
@@ -170,7 +172,7 @@ def _original_exception(error: BaseException) -> BaseException:
 def busy_page(request: HttpRequest, error: BaseException) -> HttpResponse:
     """Return a 503 page. It makes no database query, not even for the user."""
     error = _original_exception(error)
-    _log(logging.WARNING, 503, request, error)
+    _log_error(logging.WARNING, 503, request, error)
     title, advice = SENTENCES[503]
     response: HttpResponse
     if request.path.startswith("/api/"):

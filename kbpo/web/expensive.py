@@ -51,24 +51,28 @@ def hold_slot(seconds: float) -> Iterator[None]:
         SLOTS.release()
 
 
-def expensive(view: View[P]) -> View[P]:
+def limit_concurrency(view: View[P]) -> View[P]:
     """Wrap a view so that it occupies a slot while it computes its response."""
 
     @wraps(view)
-    def limited(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+    def view_in_slot(
+        request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs
+    ) -> HttpResponseBase:
         with hold_slot(WAIT):
             return view(request, *args, **kwargs)
 
-    return limited
+    return view_in_slot
 
 
-def export(view: View[P]) -> View[P]:
+def limit_exports(view: View[P]) -> View[P]:
     """Return the view of a file, limited to one at a time for each session. A streamed file holds a
     slot only while a part is computed, so that slow clients block nobody.
     """
 
     @wraps(view)
-    def limited(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+    def view_with_export_limit(
+        request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs
+    ) -> HttpResponseBase:
         if not settings.ANSWERS_REQUESTS:
             return view(request, *args, **kwargs)
         session: Any = request.session
@@ -93,7 +97,7 @@ def export(view: View[P]) -> View[P]:
             _unregister_export(key)
         return answer
 
-    return limited
+    return view_with_export_limit
 
 
 def _compute_in_slots(parts: Iterable[bytes]) -> Iterator[bytes]:

@@ -17,9 +17,9 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.views.decorators.cache import never_cache
 
-from kbpo.accounts.mail import goes_out
+from kbpo.accounts.mail import is_mail_sent
 from kbpo.accounts.models import User
-from kbpo.corpus.cache import caching_reads
+from kbpo.corpus.cache import cache_reads
 from kbpo.tracks.models import Track
 
 P = ParamSpec("P")
@@ -34,12 +34,12 @@ def for_admins(
     @wraps(view)
     @never_cache
     @login_required
-    def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> R:
+    def view_for_admins(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> R:
         if not current_admin(request).is_staff:
             raise PermissionDenied("This page is for the admins of this service.")
         return view(request, *args, **kwargs)
 
-    return guarded
+    return view_for_admins
 
 
 def current_admin(request: HttpRequest) -> User:
@@ -71,7 +71,7 @@ def client_address(request: HttpRequest) -> str:
     peer = str(request.META.get("REMOTE_ADDR", ""))
     hops = [hop.strip() for hop in request.headers.get("X-Forwarded-For", "").split(",")]
     visitor = hops[-settings.PROXIES] if 0 < settings.PROXIES <= len(hops) else peer
-    return _network(visitor) or _network(peer) or peer
+    return _network_of_address(visitor) or _network_of_address(peer) or peer
 
 
 def client_network(request: HttpRequest) -> str:
@@ -84,7 +84,7 @@ def client_network(request: HttpRequest) -> str:
     return str(network.supernet(new_prefix=24 if network.version == 4 else 48))
 
 
-def _network(text: str) -> str:
+def _network_of_address(text: str) -> str:
     try:
         address = ip_address(text.removeprefix("[").partition("]")[0].partition("%")[0])
     except ValueError:
@@ -144,26 +144,26 @@ def in_snapshot(
     """
 
     @wraps(view)
-    def read(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> R:
+    def view_in_snapshot(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> R:
         if request.method not in ("GET", "HEAD"):
             return view(request, *args, **kwargs)
         with read_snapshot():
             return view(request, *args, **kwargs)
 
-    return read
+    return view_in_snapshot
 
 
 @contextmanager
 def read_snapshot() -> Iterator[None]:
     """Run a block in one read-only snapshot of the database (REPEATABLE READ), and cache repeated
-    reads in it (`caching_reads`). Inside another transaction reads are cached, but the transaction
+    reads in it (`cache_reads`). Inside another transaction reads are cached, but the transaction
     is unchanged.
     """
     if connection.in_atomic_block:
-        with caching_reads():
+        with cache_reads():
             yield
         return
-    with transaction.atomic(), caching_reads():
+    with transaction.atomic(), cache_reads():
         with connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         yield
@@ -192,7 +192,7 @@ class PolicyMiddleware:
 
 def add_contact(request: HttpRequest) -> dict[str, str | bool]:
     """Return the contact address for the footer, and whether the site sends mail."""
-    return {"contact": settings.CONTACT, "sends_mail": goes_out()}
+    return {"contact": settings.CONTACT, "sends_mail": is_mail_sent()}
 
 
 def parse_amount(text: str, most: int = 100_000) -> Decimal | None:

@@ -25,7 +25,7 @@ from redis import Redis
 from redis.exceptions import ConnectionError as Away
 from redis.exceptions import RedisError
 
-from kbpo.tracks.stamps import cached_with_stamps, stamps_of
+from kbpo.tracks.stamps import cached_with_stamps, current_stamps
 
 if TYPE_CHECKING:
     from kbpo.tracks.models import Track
@@ -56,37 +56,39 @@ class ForgivingCache(RedisCache):
 
     def get(self, key: str, default: Any = None, version: int | None = None) -> Any:
         """Return the cached value; the default if it is missing or Redis cannot be reached."""
-        return self._ask(super().get, key, default, version, instead=default)
+        return self._call_or_default(super().get, key, default, version, instead=default)
 
     def get_many(self, keys: Any, version: int | None = None) -> dict[str, Any]:
         """Return the cached values; none while Redis cannot be reached."""
-        return dict(self._ask(super().get_many, keys, version, instead={}))
+        return dict(self._call_or_default(super().get_many, keys, version, instead={}))
 
     def set(self, key: str, value: Any, *args: Any, **kwargs: Any) -> None:
         """Store the value, if Redis is available."""
-        self._ask(super().set, key, value, *args, **kwargs)
+        self._call_or_default(super().set, key, value, *args, **kwargs)
 
     def add(self, key: str, value: Any, *args: Any, **kwargs: Any) -> bool:
         """Store the value if the key is new, and return whether it was; raises while Redis cannot
         be reached.
         """
-        return bool(self._insist(super().add, key, value, *args, **kwargs))
+        return bool(self._call_or_raise(super().add, key, value, *args, **kwargs))
 
     def delete(self, key: str, version: int | None = None) -> bool:
         """Delete the key, and return whether it existed; raises while Redis cannot be reached."""
-        return bool(self._insist(super().delete, key, version))
+        return bool(self._call_or_raise(super().delete, key, version))
 
     def has_key(self, key: str, version: int | None = None) -> bool:
         """Return whether the key exists; raises while Redis cannot be reached."""
-        return bool(self._insist(super().has_key, key, version))
+        return bool(self._call_or_raise(super().has_key, key, version))
 
-    def _ask(self, call: Callable[..., Any], *args: Any, instead: Any = None, **kwargs: Any) -> Any:
+    def _call_or_default(
+        self, call: Callable[..., Any], *args: Any, instead: Any = None, **kwargs: Any
+    ) -> Any:
         try:
-            return self._insist(call, *args, **kwargs)
+            return self._call_or_raise(call, *args, **kwargs)
         except (RedisError, OSError):
             return instead
 
-    def _insist(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def _call_or_raise(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         if time.monotonic() < ForgivingCache.away_until:
             raise Away("Redis did not answer a moment ago")
         try:
@@ -153,7 +155,7 @@ def cached_page(
         track = find_track(slug)
         if track is None:
             return draw(slug)
-        stamps = stamps_of(track.pk)  # before anything of it is read
+        stamps = current_stamps(track.pk)  # before anything of it is read
         page = _CachedPage.of(draw(track.slug), track.pk, stamps)
         cache.set(key, page, timeout=settings.PAGES_KEPT_SECONDS)
         _TRACKS[slug] = track.pk
@@ -170,7 +172,7 @@ def _read_cached_page(key: str, slug: str) -> tuple[_CachedPage | None, tuple[st
         return None, ()
     if page.track != guess:
         _TRACKS[slug] = page.track
-        stamps = stamps_of(page.track)
+        stamps = current_stamps(page.track)
     return page, stamps
 
 

@@ -19,7 +19,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from formats.tables import quote_formula
-from kbpo.web.expensive import export
+from kbpo.web.expensive import limit_exports
 
 T = TypeVar("T")
 
@@ -49,7 +49,7 @@ class Column:
         return self.get_value(row) if self.cell is None else self.cell(row)
 
 
-def columns(*names: str) -> tuple[Column, ...]:
+def columns_named(*names: str) -> tuple[Column, ...]:
     """Return columns for files, each named like the field of a row."""
     return tuple(Column(name) for name in names)
 
@@ -109,7 +109,9 @@ class Table:
         kept = [column for column in self.columns if column.in_files]
         values = ([column.get_value(row) for column in kept] for row in self._iterate_rows())
         header = [column.name for column in kept]
-        return export(lambda request: table_file(request, self.name, header, values))(request)
+        return limit_exports(lambda request: table_file(request, self.name, header, values))(
+            request
+        )
 
     def _iterate_rows(self) -> Iterator[Any]:
         """Yield all rows, prepared in blocks."""
@@ -135,17 +137,17 @@ def table_file(
     return csv_stream(f"{name}.{form}", header, rows, tabs=form == "tsv")
 
 
-def link(url: str, text: object) -> SafeString:
+def link_html(url: str, text: object) -> SafeString:
     """Return a link for a cell; plain text without an address."""
     return format_html('<a href="{}">{}</a>', url, text) if url else format_html("{}", text)
 
 
-def code(text: object) -> SafeString:
+def code_html(text: object) -> SafeString:
     """Return text in the style of code."""
     return format_html("<code>{}</code>", text)
 
 
-def tag(text: object, tone: str = "") -> SafeString:
+def tag_html(text: object, tone: str = "") -> SafeString:
     """Return a tag: good, warn, bad or info."""
     return format_html('<span class="tag {}">{}</span>', tone, text)
 
@@ -157,7 +159,7 @@ class Echo:
         return text
 
 
-def csv_response(
+def csv_download(
     filename: str, header: Sequence[str], rows: Iterable[Sequence[Any]]
 ) -> HttpResponse:
     """Return a complete CSV file for download."""
@@ -200,12 +202,12 @@ def json_stream(
 def json_lines(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
     """Yield each row as a line of JSON."""
 
-    def as_text(value: Any) -> str:
+    def json_default(value: Any) -> str:
         return value.isoformat() if isinstance(value, datetime) else str(value)
 
     for row in rows:
         record = dict(zip(header, row, strict=True))
-        yield json.dumps(record, ensure_ascii=False, default=as_text) + "\n"
+        yield json.dumps(record, ensure_ascii=False, default=json_default) + "\n"
 
 
 def start_iterating(parts: Iterable[T]) -> Iterator[T]:

@@ -64,7 +64,7 @@ def update_settings(books: Books, request: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
-def tell(books: Books, event: str, hit: str) -> None:
+def notify_subscriber(books: Books, event: str, hit: str) -> None:
     """Notify the subscriber of a HIT's type of an event, in a separate thread."""
     row = books.find(
         "SELECT n.* FROM notice n JOIN hit h ON h.type = n.type WHERE h.id = ? AND n.active", hit
@@ -78,7 +78,7 @@ def tell(books: Books, event: str, hit: str) -> None:
     message = {"Events": [stamp | {"EventTimestamp": books.now}]}
     body = json.dumps({"Type": "Notification", "Message": json.dumps(message)}).encode()
 
-    def deliver() -> None:
+    def post_event() -> None:
         kind = {"Content-Type": "text/plain; charset=UTF-8"}
         request = urllib.request.Request(address, data=body, headers=kind)
         try:
@@ -86,7 +86,7 @@ def tell(books: Books, event: str, hit: str) -> None:
         except OSError as trouble:
             log.warning("A notification could not be delivered: %s", trouble)
 
-    threading.Thread(target=deliver, daemon=True).start()
+    threading.Thread(target=post_event, daemon=True).start()
 
 
 class Invalid(Exception):
@@ -94,23 +94,23 @@ class Invalid(Exception):
 
 
 @cache
-def service() -> ServiceModel:
+def service_model() -> ServiceModel:
     """Return the model of the requester service as boto3 ships it."""
     return get_session().get_service_model("mturk")
 
 
-def operation(name: str) -> OperationModel:
+def operation_model(name: str) -> OperationModel:
     """Return the model of an operation. Raises Invalid if there is none of that name."""
-    if name not in service().operation_names:
+    if name not in service_model().operation_names:
         raise Invalid(f"There is no operation {name}.")
-    return service().operation_model(name)
+    return service_model().operation_model(name)
 
 
-def check(name: str, request: Any) -> None:
+def check_request(name: str, request: Any) -> None:
     """Raise Invalid for a request that boto3 could not have sent."""
     if not isinstance(request, dict):
         raise Invalid("The request is no JSON object.")
-    shape = operation(name).input_shape
+    shape = operation_model(name).input_shape
     if unknown := set(request) - set(shape.members):
         raise Invalid(f"Unknown parameter {sorted(unknown)[0]}.")
     report = ParamValidator().validate(request, shape)
@@ -131,22 +131,24 @@ def _check_enums(value: Any, shape: Shape) -> None:
         raise Invalid(f"{value!r} is none of {', '.join(shape.enum)}.")
 
 
-def shaped(name: str, answer: Mapping[str, Any]) -> dict[str, Any]:
+def shape_answer(name: str, answer: Mapping[str, Any]) -> dict[str, Any]:
     """Return the answer as JSON. Raises KeyError for a field that the model does not have, which
     means that this endpoint is wrong.
     """
-    shape = operation(name).output_shape
-    as_json: dict[str, Any] = _shape(answer, shape)
+    shape = operation_model(name).output_shape
+    as_json: dict[str, Any] = _shape_value(answer, shape)
     return as_json
 
 
-def _shape(value: Any, shape: Shape) -> Any:
+def _shape_value(value: Any, shape: Shape) -> Any:
     if isinstance(shape, StructureShape):
         return {
-            key: _shape(part, shape.members[key]) for key, part in value.items() if part is not None
+            key: _shape_value(part, shape.members[key])
+            for key, part in value.items()
+            if part is not None
         }
     if isinstance(shape, ListShape):
-        return [_shape(member, shape.member) for member in value]
+        return [_shape_value(member, shape.member) for member in value]
     if shape.type_name == "timestamp":
         return value.timestamp() if isinstance(value, datetime) else float(value)
     return value
@@ -166,22 +168,22 @@ OPERATIONS: dict[str, Handler] = {
     "DeleteHIT": hits.delete_hit,
     "ListAssignmentsForHIT": assignments.list_assignments,
     "GetAssignment": assignments.get_assignment,
-    "ApproveAssignment": assignments.approve,
-    "RejectAssignment": assignments.reject,
+    "ApproveAssignment": assignments.approve_assignment,
+    "RejectAssignment": assignments.reject_assignment,
     "SendBonus": assignments.send_bonus,
     "ListBonusPayments": assignments.list_bonus_payments,
-    "GetAccountBalance": assignments.balance,
-    "CreateQualificationType": qualifications.create_type,
-    "DeleteQualificationType": qualifications.delete_type,
-    "ListQualificationTypes": qualifications.list_types,
-    "AssociateQualificationWithWorker": qualifications.associate,
-    "DisassociateQualificationFromWorker": qualifications.disassociate,
-    "ListQualificationRequests": qualifications.list_requests,
-    "AcceptQualificationRequest": qualifications.accept_request,
-    "RejectQualificationRequest": qualifications.reject_request,
-    "CreateWorkerBlock": qualifications.block,
-    "DeleteWorkerBlock": qualifications.unblock,
-    "NotifyWorkers": qualifications.notify,
+    "GetAccountBalance": assignments.account_balance,
+    "CreateQualificationType": qualifications.create_qualification_type,
+    "DeleteQualificationType": qualifications.delete_qualification_type,
+    "ListQualificationTypes": qualifications.list_qualification_types,
+    "AssociateQualificationWithWorker": qualifications.associate_qualification,
+    "DisassociateQualificationFromWorker": qualifications.disassociate_qualification,
+    "ListQualificationRequests": qualifications.list_qualification_requests,
+    "AcceptQualificationRequest": qualifications.accept_qualification_request,
+    "RejectQualificationRequest": qualifications.reject_qualification_request,
+    "CreateWorkerBlock": qualifications.block_worker,
+    "DeleteWorkerBlock": qualifications.unblock_worker,
+    "NotifyWorkers": qualifications.notify_workers,
     "UpdateNotificationSettings": update_settings,
 }
 
@@ -209,61 +211,61 @@ class Endpoint:
 
     def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         try:
-            reply = self._answer(environ)
+            reply = self._handle_request(environ)
         except Reply as raised:
             reply = raised
         except (RequestError, pages.Refused) as no:
-            reply = Reply("400 Bad Request", pages.refused(str(no)))
+            reply = Reply("400 Bad Request", pages.refused_page(str(no)))
         except Exception:
             log.exception("The local endpoint failed at %s", environ.get("PATH_INFO"))
-            reply = Reply("500 Internal Server Error", pages.refused("An internal error."))
+            reply = Reply("500 Internal Server Error", pages.refused_page("An internal error."))
         start(reply.status, reply.headers)
         return [reply.body]
 
-    def _answer(self, environ: WSGIEnvironment) -> Reply:
+    def _handle_request(self, environ: WSGIEnvironment) -> Reply:
         path, method = environ.get("PATH_INFO", "/"), environ["REQUEST_METHOD"]
         target = environ.get("HTTP_X_AMZ_TARGET", "")
         if target:
-            return self._operation(environ, target.removeprefix(TARGET))
+            return self._handle_operation(environ, target.removeprefix(TARGET))
         if path == "/mturk/externalSubmit" and method == "POST":
-            return self._external_submit(_form(environ))
+            return self._take_external_submit(_read_form(environ))
         if path.startswith("/control/"):
-            return self._control(path.removeprefix("/control/"), method, environ)
+            return self._handle_control(path.removeprefix("/control/"), method, environ)
         if method == "POST":
-            return self._worker_does(path, _form(environ))
+            return self._handle_worker_form(path, _read_form(environ))
         origin = f"{environ['wsgi.url_scheme']}://{environ.get('HTTP_HOST', 'localhost')}"
-        return self._worker_looks(path, parse_qs(environ.get("QUERY_STRING", "")), origin)
+        return self._show_worker_page(path, parse_qs(environ.get("QUERY_STRING", "")), origin)
 
-    def _operation(self, environ: WSGIEnvironment, name: str) -> Reply:
+    def _handle_operation(self, environ: WSGIEnvironment, name: str) -> Reply:
         if "AWS4-HMAC-SHA256" not in environ.get("HTTP_AUTHORIZATION", ""):
-            return _error(
+            return _error_reply(
                 "403 Forbidden", "MissingAuthenticationTokenException", "The request is not signed."
             )
         try:
-            request = json.loads(_body(environ) or b"{}")
-            check(name, request)
+            request = json.loads(_read_body(environ) or b"{}")
+            check_request(name, request)
         except (ValueError, Invalid) as bad:
-            return _error("400 Bad Request", "ValidationException", str(bad))
+            return _error_reply("400 Bad Request", "ValidationException", str(bad))
         if name not in OPERATIONS:
-            return _error(
+            return _error_reply(
                 "400 Bad Request", "UnknownOperationException", f"This endpoint does not do {name}."
             )
-        return self._do(name, request)
+        return self._run_operation(name, request)
 
-    def _do(self, name: str, request: dict[str, Any]) -> Reply:
+    def _run_operation(self, name: str, request: dict[str, Any]) -> Reply:
         with self.store.begin() as books:
             fault = store.next_fault(books, name)
         failures = {
             "throttle": (
                 "throttled",
-                _error("400 Bad Request", "ThrottlingException", "Rate exceeded"),
+                _error_reply("400 Bad Request", "ThrottlingException", "Rate exceeded"),
             ),
             "refuse": (
                 "refused",
-                _error("400 Bad Request", "RequestError", "The endpoint was told so."),
+                _error_reply("400 Bad Request", "RequestError", "The endpoint was told so."),
             ),
-            "error": ("failed", _fault()),
-            "hang": ("held", _fault()),
+            "error": ("failed", _fault_reply()),
+            "hang": ("held", _fault_reply()),
         }
         if fault is not None and fault.kind in failures:
             reply = self._log_call(name, *failures[fault.kind])
@@ -275,132 +277,141 @@ class Endpoint:
                 answer = OPERATIONS[name](books, request)
                 books.insert("call", operation=name, outcome="done", at=books.now)
         except RequestError as no:
-            reply = _error(
+            reply = _error_reply(
                 "400 Bad Request", "RequestError", f"{no} ({no.code})", TurkErrorCode=no.code
             )
             return self._log_call(name, no.code, reply)
         if fault is not None and fault.kind == "timeout":
-            self._log_call(name, "held", _fault())
+            self._log_call(name, "held", _fault_reply())
             time.sleep(fault.seconds)
         if fault is not None and fault.kind == "error_after":
-            return _fault()
-        return _json("200 OK", shaped(name, store.distort(fault, answer)))
+            return _fault_reply()
+        return _json_reply("200 OK", shape_answer(name, store.apply_fault(fault, answer)))
 
     def _log_call(self, name: str, outcome: str, reply: Reply) -> Reply:
         with self.store.begin() as books:
             books.insert("call", operation=name, outcome=outcome, at=books.now)
         return reply
 
-    def _external_submit(self, form: dict[str, list[str]]) -> Reply:
+    def _take_external_submit(self, form: dict[str, list[str]]) -> Reply:
         assignment = form.get("assignmentId", [""])[0]
         with self.store.begin() as books:
             fault = store.next_fault(books, "externalSubmit")
             if fault is not None and fault.kind == "error":
-                refusal = pages.refused("The marketplace has a fault.")
+                refusal = pages.refused_page("The marketplace has a fault.")
                 raise Reply("500 Internal Server Error", refusal)
             if fault is None or fault.kind != "lose":
-                pages.send_in(books, assignment, form)
+                pages.submit_assignment(books, assignment, form)
             row = books.find("SELECT worker, hit, status FROM assignment WHERE id = ?", assignment)
         if row is not None and row["status"] == "Submitted":
-            self._tell("AssignmentSubmitted", row["hit"])
-        return Reply("200 OK", pages.sent(row["worker"] if row else ""))
+            self._send_event("AssignmentSubmitted", row["hit"])
+        return Reply("200 OK", pages.sent_page(row["worker"] if row else ""))
 
-    def _worker_looks(self, path: str, query: dict[str, list[str]], origin: str) -> Reply:
-        worker = _worker(query) if "workerId" in query or path != "/" else ""
+    def _show_worker_page(self, path: str, query: dict[str, list[str]], origin: str) -> Reply:
+        worker = _worker_in_form(query) if "workerId" in query or path != "/" else ""
         with self.store.begin() as books:
             held = pages.accepted_assignments(books, worker)
             if path == "/" and worker:
-                offered, letters = pages.offered(books, worker), pages.letters(books, worker)
+                offered, letters = (
+                    pages.offered_hits(books, worker),
+                    pages.messages_to_worker(books, worker),
+                )
                 missing = qualifications.missing_types(books, worker)
-                return Reply("200 OK", pages.listing(worker, held, offered, missing, letters))
+                return Reply("200 OK", pages.listing_page(worker, held, offered, missing, letters))
             if path == "/":
-                return Reply("200 OK", pages.sign_in())
+                return Reply("200 OK", pages.sign_in_page())
             if path == "/preview":
-                hit = hits.hit_of(books, query.get("hitId", [""])[0])
-                return Reply("200 OK", pages.preview(worker, hit))
+                hit = hits.find_hit(books, query.get("hitId", [""])[0])
+                return Reply("200 OK", pages.preview_page(worker, hit))
             if path == "/work":
                 for row in held:
                     if row["id"] == query.get("assignmentId", [""])[0]:
-                        hit = hits.hit_of(books, row["hit"])
-                        return Reply("200 OK", pages.work(worker, hit, row["id"], origin))
+                        hit = hits.find_hit(books, row["hit"])
+                        return Reply("200 OK", pages.work_page(worker, hit, row["id"], origin))
                 raise pages.Refused("You do not have this assignment.")
-        raise Reply("404 Not Found", pages.refused("There is no such page."))
+        raise Reply("404 Not Found", pages.refused_page("There is no such page."))
 
-    def _worker_does(self, path: str, form: dict[str, list[str]]) -> Reply:
-        worker, returned = _worker(form), ""
+    def _handle_worker_form(self, path: str, form: dict[str, list[str]]) -> Reply:
+        worker, returned = _worker_in_form(form), ""
         with self.store.begin() as books:
             if path == "/accept":
-                assignment = pages.accept(books, worker, form.get("hitId", [""])[0])
+                assignment = pages.accept_hit(books, worker, form.get("hitId", [""])[0])
                 where = "/work?" + urlencode({"workerId": worker, "assignmentId": assignment})
             elif path == "/return":
                 assignment = form.get("assignmentId", [""])[0]
-                if pages.give_back(books, worker, assignment):
+                if pages.return_assignment(books, worker, assignment):
                     row = books.one("SELECT hit FROM assignment WHERE id = ?", assignment)
                     returned = row["hit"]
                 where = "/?" + urlencode({"workerId": worker})
             elif path == "/qualify":
-                qualifications.ask_for(books, form.get("qualificationTypeId", [""])[0], worker)
+                qualifications.request_qualification(
+                    books, form.get("qualificationTypeId", [""])[0], worker
+                )
                 where = "/?" + urlencode({"workerId": worker})
             else:
-                raise Reply("404 Not Found", pages.refused("There is no such page."))
+                raise Reply("404 Not Found", pages.refused_page("There is no such page."))
         if returned:
-            self._tell("AssignmentReturned", returned)
+            self._send_event("AssignmentReturned", returned)
         return Reply("303 See Other", "", Location=where)
 
-    def _tell(self, event: str, hit: str) -> None:
+    def _send_event(self, event: str, hit: str) -> None:
         """Send an event about a HIT, once its change is committed, so that the receiver can read
         the change.
         """
         with self.store.begin() as books:
-            tell(books, event, hit)
-            if hits.status_of(hits.hit_of(books, hit), books.now) == "Reviewable":
-                tell(books, "HITReviewable", hit)
+            notify_subscriber(books, event, hit)
+            if hits.hit_status(hits.find_hit(books, hit), books.now) == "Reviewable":
+                notify_subscriber(books, "HITReviewable", hit)
 
-    def _control(self, subject: str, method: str, environ: WSGIEnvironment) -> Reply:
-        settings = json.loads(_body(environ) or b"{}") if method == "POST" else {}
+    def _handle_control(self, subject: str, method: str, environ: WSGIEnvironment) -> Reply:
+        settings = json.loads(_read_body(environ) or b"{}") if method == "POST" else {}
         with self.store.begin() as books:
             if subject == "faults":
                 try:
-                    store.switch_on(books, **settings) if settings else store.switch_off(books)
+                    store.add_fault(books, **settings) if settings else store.delete_faults(books)
                 except (TypeError, ValueError) as bad:
-                    return _json("400 Bad Request", {"error": str(bad)})
+                    return _json_reply("400 Bad Request", {"error": str(bad)})
             elif subject == "clock":
                 books.advance(float(settings.get("advance", 0)))
             elif subject != "books":
-                raise Reply("404 Not Found", pages.refused("There is no such switch."))
+                raise Reply("404 Not Found", pages.refused_page("There is no such switch."))
             tables = {name: books.all(f"SELECT * FROM {name}") for name in BOOKS}
-            return _json("200 OK", {name: list(map(dict, rows)) for name, rows in tables.items()})
+            return _json_reply(
+                "200 OK", {name: list(map(dict, rows)) for name, rows in tables.items()}
+            )
 
 
-def _worker(form: dict[str, list[str]]) -> str:
+def _worker_in_form(form: dict[str, list[str]]) -> str:
     worker = form.get("workerId", [""])[0]
     if not WORKER.fullmatch(worker):
-        raise Reply("400 Bad Request", pages.refused("Say who you are: letters, digits, - and _."))
+        raise Reply(
+            "400 Bad Request", pages.refused_page("Say who you are: letters, digits, - and _.")
+        )
     return worker
 
 
-def _body(environ: WSGIEnvironment) -> bytes:
+def _read_body(environ: WSGIEnvironment) -> bytes:
     length = int(environ.get("CONTENT_LENGTH") or 0)
     if length > MOST_BYTES:
-        raise Reply("413 Content Too Large", pages.refused("That is too much."))
+        raise Reply("413 Content Too Large", pages.refused_page("That is too much."))
     body: bytes = environ["wsgi.input"].read(length)
     return body
 
 
-def _form(environ: WSGIEnvironment) -> dict[str, list[str]]:
-    return parse_qs(_body(environ).decode("utf-8", "replace"), keep_blank_values=True)
+def _read_form(environ: WSGIEnvironment) -> dict[str, list[str]]:
+    return parse_qs(_read_body(environ).decode("utf-8", "replace"), keep_blank_values=True)
 
 
-def _json(status: str, value: Any) -> Reply:
+def _json_reply(status: str, value: Any) -> Reply:
     return Reply(status, json.dumps(value), "application/x-amz-json-1.1")
 
 
-def _error(status: str, code: str, message: str, **more: str) -> Reply:
-    return _json(status, {"__type": code, "Message": message, "message": message, **more})
+def _error_reply(status: str, code: str, message: str, **more: str) -> Reply:
+    return _json_reply(status, {"__type": code, "Message": message, "message": message, **more})
 
 
-def _fault() -> Reply:
-    return _error(
+def _fault_reply() -> Reply:
+    return _error_reply(
         "500 Internal Server Error", "ServiceFault", "The service has a fault. Try again."
     )
 
@@ -426,7 +437,7 @@ class Quiet(WSGIRequestHandler):
 
 
 @contextmanager
-def serving(
+def serve_endpoint(
     path: Path | str, port: int = 0, host: str = "127.0.0.1"
 ) -> Iterator[tuple[str, Store]]:
     """Yield the address and the store of an endpoint that runs in threads of this process."""

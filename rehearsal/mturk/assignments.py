@@ -5,8 +5,24 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
-from rehearsal.mturk.hits import hit_answer, hit_of, page_of, page_of_results, remember, used
-from rehearsal.mturk.store import Books, RequestError, afford, available, cents, dollars, fee, held
+from rehearsal.mturk.hits import (
+    find_hit,
+    hit_answer,
+    page_limits,
+    page_of_results,
+    result_of_used_token,
+    store_token_result,
+)
+from rehearsal.mturk.store import (
+    Books,
+    RequestError,
+    available_amount,
+    check_balance,
+    held_amount,
+    platform_fee,
+    to_cents,
+    to_dollars,
+)
 
 Request = dict[str, Any]
 Answer = dict[str, Any]
@@ -35,8 +51,8 @@ def assignment_json(row: sqlite3.Row) -> Answer:
 
 def list_assignments(books: Books, request: Request) -> Answer:
     """Return a HIT's submitted assignments."""
-    limit, after = page_of(request)
-    hit_of(books, request["HITId"])
+    limit, after = page_limits(request)
+    find_hit(books, request["HITId"])
     wanted = request.get("AssignmentStatuses") or DECIDED
     marks = ", ".join("?" * len(wanted))
     sent_in = books.all(
@@ -52,23 +68,23 @@ def list_assignments(books: Books, request: Request) -> Answer:
 
 def get_assignment(books: Books, request: Request) -> Answer:
     """Return a submitted assignment, with its HIT."""
-    row = _sent_in(books, request["AssignmentId"])
+    row = _submitted_assignment(books, request["AssignmentId"])
     return {
         "Assignment": assignment_json(row),
-        "HIT": hit_answer(hit_of(books, row["hit"]), books.now),
+        "HIT": hit_answer(find_hit(books, row["hit"]), books.now),
     }
 
 
-def _sent_in(books: Books, assignment: str) -> sqlite3.Row:
+def _submitted_assignment(books: Books, assignment: str) -> sqlite3.Row:
     row = books.find("SELECT * FROM assignment WHERE id = ?", assignment)
     if row is None or row["status"] not in DECIDED:
         raise RequestError("AssignmentDoesNotExist", f"Assignment {assignment} does not exist.")
     return row
 
 
-def approve(books: Books, request: Request) -> Answer:
+def approve_assignment(books: Books, request: Request) -> Answer:
     """Approve and pay an assignment; a rejected one only on request, within thirty days."""
-    row = _sent_in(books, request["AssignmentId"])
+    row = _submitted_assignment(books, request["AssignmentId"])
     late = row["status"] == "Rejected" and books.now - row["rejected"] <= REGRET
     if row["status"] != "Submitted" and not (late and request.get("OverrideRejection")):
         raise RequestError(
@@ -86,9 +102,9 @@ def approve(books: Books, request: Request) -> Answer:
     return {}
 
 
-def reject(books: Books, request: Request) -> Answer:
+def reject_assignment(books: Books, request: Request) -> Answer:
     """Reject an assignment, with a reason."""
-    row = _sent_in(books, request["AssignmentId"])
+    row = _submitted_assignment(books, request["AssignmentId"])
     if not request["RequesterFeedback"].strip() or len(request["RequesterFeedback"]) > 1024:
         raise RequestError(
             "ParameterValidationError", "A rejection needs feedback of at most 1024 characters."
@@ -111,32 +127,32 @@ def reject(books: Books, request: Request) -> Answer:
 def send_bonus(books: Books, request: Request) -> Answer:
     """Pay a bonus for a submitted assignment. A token works once a day."""
     token = request.get("UniqueRequestToken", "")
-    if used(books, token, "SendBonus"):
+    if result_of_used_token(books, token, "SendBonus"):
         raise RequestError("RequestAlreadyProcessed", "A bonus was sent with this token.")
-    amount = cents(request["BonusAmount"])
-    row = _sent_in(books, request["AssignmentId"])
+    amount = to_cents(request["BonusAmount"])
+    row = _submitted_assignment(books, request["AssignmentId"])
     if row["worker"] != request["WorkerId"]:
         raise RequestError("WorkerDoesNotExist", "This worker did not do this assignment.")
     if amount < 1 or not request["Reason"].strip():
         raise RequestError("ParameterValidationError", "A bonus needs an amount and a reason.")
-    afford(books, amount + fee(amount))
+    check_balance(books, amount + platform_fee(amount))
     books.insert(
         "bonus",
         worker=row["worker"],
         assignment=row["id"],
         hit=row["hit"],
         cents=amount,
-        fee=fee(amount),
+        fee=platform_fee(amount),
         reason=request["Reason"],
         at=books.now,
     )
-    remember(books, token, "SendBonus", row["id"])
+    store_token_result(books, token, "SendBonus", row["id"])
     return {}
 
 
 def list_bonus_payments(books: Books, request: Request) -> Answer:
     """Return the bonuses paid for a HIT or for an assignment."""
-    limit, after = page_of(request)
+    limit, after = page_limits(request)
     column = "assignment" if request.get("AssignmentId") else "hit"
     value = request.get("AssignmentId") or request.get("HITId")
     if not value:
@@ -150,7 +166,7 @@ def list_bonus_payments(books: Books, request: Request) -> Answer:
     told_bonuses = [
         {
             "WorkerId": row["worker"],
-            "BonusAmount": dollars(row["cents"]),
+            "BonusAmount": to_dollars(row["cents"]),
             "AssignmentId": row["assignment"],
             "Reason": row["reason"],
             "GrantTime": row["at"],
@@ -160,6 +176,9 @@ def list_bonus_payments(books: Books, request: Request) -> Answer:
     return page_of_results("BonusPayments", told_bonuses, limit, after)
 
 
-def balance(books: Books, request: Request) -> Answer:
+def account_balance(books: Books, request: Request) -> Answer:
     """Return the available balance, and what is held for open HITs."""
-    return {"AvailableBalance": dollars(available(books)), "OnHoldBalance": dollars(held(books))}
+    return {
+        "AvailableBalance": to_dollars(available_amount(books)),
+        "OnHoldBalance": to_dollars(held_amount(books)),
+    }

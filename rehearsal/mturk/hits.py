@@ -7,7 +7,16 @@ import json
 import sqlite3
 from typing import Any
 
-from rehearsal.mturk.store import DELETED, Books, RequestError, afford, cents, dollars, fee, new_id
+from rehearsal.mturk.store import (
+    DELETED,
+    Books,
+    RequestError,
+    check_balance,
+    new_id,
+    platform_fee,
+    to_cents,
+    to_dollars,
+)
 
 Request = dict[str, Any]
 Answer = dict[str, Any]
@@ -27,7 +36,7 @@ ROWS = """
 """
 
 
-def status_of(row: sqlite3.Row, now: float) -> str:
+def hit_status(row: sqlite3.Row, now: float) -> str:
     """Return the status: Assignable, Unassignable, Reviewable, Reviewing or Disposed."""
     if row["disposed"]:
         return "Disposed"
@@ -39,7 +48,7 @@ def status_of(row: sqlite3.Row, now: float) -> str:
     return "Reviewing" if row["reviewing"] else "Reviewable"
 
 
-def hit_of(books: Books, hit: str) -> sqlite3.Row:
+def find_hit(books: Books, hit: str) -> sqlite3.Row:
     """Return a HIT with its type and its counts. Raises RequestError if there is none."""
     row = books.find(ROWS + " WHERE h.id = ?", hit)
     if row is None:
@@ -58,9 +67,9 @@ def hit_answer(row: sqlite3.Row, now: float) -> Answer:
         "Description": row["description"],
         "Keywords": row["keywords"],
         "Question": row["question"],
-        "HITStatus": status_of(row, now),
+        "HITStatus": hit_status(row, now),
         "MaxAssignments": row["most"],
-        "Reward": dollars(row["reward"]),
+        "Reward": to_dollars(row["reward"]),
         "AutoApprovalDelayInSeconds": row["approval_delay"],
         "Expiration": row["expiration"],
         "AssignmentDurationInSeconds": row["duration"],
@@ -77,7 +86,7 @@ def hit_answer(row: sqlite3.Row, now: float) -> Answer:
 
 def create_hit_type(books: Books, request: Request) -> Answer:
     """Return the type with these properties; created if new."""
-    reward = cents(request["Reward"])
+    reward = to_cents(request["Reward"])
     for name, limit in (("Title", 128), ("Description", 2000), ("Keywords", 1000)):
         if len(request.get(name, "")) > limit:
             raise RequestError(
@@ -113,10 +122,10 @@ def create_hit_with_hit_type(books: Books, request: Request) -> Answer:
         request.get("UniqueRequestToken", ""),
         request.get("RequesterAnnotation", ""),
     )
-    if made := used(books, token, "CreateHITWithHITType"):
+    if made := result_of_used_token(books, token, "CreateHITWithHITType"):
         raise RequestError("HitAlreadyExists", f'The HIT with ID "{made}" already exists.')
     kind = books.find("SELECT * FROM hit_type WHERE id = ?", request["HITTypeId"])
-    if kind is None or _asks_for_what_was_deleted(books, kind["qualifications"]):
+    if kind is None or _requires_deleted_qualification(books, kind["qualifications"]):
         raise RequestError(
             "HITTypeDoesNotExist", f"HIT type {request['HITTypeId']} does not exist."
         )
@@ -131,8 +140,8 @@ def create_hit_with_hit_type(books: Books, request: Request) -> Answer:
             "ParameterValidationError",
             "MaxAssignments, lifetime, annotation or question cannot be.",
         )
-    fees = fee(kind["reward"], most)
-    afford(books, (kind["reward"] + fees) * most)
+    fees = platform_fee(kind["reward"], most)
+    check_balance(books, (kind["reward"] + fees) * most)
     hit = new_id()
     books.insert(
         "hit",
@@ -145,11 +154,11 @@ def create_hit_with_hit_type(books: Books, request: Request) -> Answer:
         created=books.now,
         expiration=books.now + life,
     )
-    remember(books, token, "CreateHITWithHITType", hit)
-    return {"HIT": hit_answer(hit_of(books, hit), books.now)}
+    store_token_result(books, token, "CreateHITWithHITType", hit)
+    return {"HIT": hit_answer(find_hit(books, hit), books.now)}
 
 
-def _asks_for_what_was_deleted(books: Books, requirements: str) -> bool:
+def _requires_deleted_qualification(books: Books, requirements: str) -> bool:
     """Return whether a type of HIT requires a qualification that was deleted."""
     kinds = [load["QualificationTypeId"] for load in json.loads(requirements)]
     marks = ", ".join("?" * len(kinds))
@@ -157,7 +166,7 @@ def _asks_for_what_was_deleted(books: Books, requirements: str) -> bool:
     return books.find(sql, DELETED, *kinds) is not None
 
 
-def used(books: Books, token: str, operation: str) -> str:
+def result_of_used_token(books: Books, token: str, operation: str) -> str:
     """Return the earlier result of a token; empty if the token is new. Raises RequestError if it is
     too long.
     """
@@ -173,7 +182,7 @@ def used(books: Books, token: str, operation: str) -> str:
     return str(row["result"]) if row else ""
 
 
-def remember(books: Books, token: str, operation: str, result: str) -> None:
+def store_token_result(books: Books, token: str, operation: str, result: str) -> None:
     """Store the result of a token, for a day."""
     if token:
         books.insert("token", name=token, operation=operation, result=result, at=books.now)
@@ -181,12 +190,12 @@ def remember(books: Books, token: str, operation: str, result: str) -> None:
 
 def get_hit(books: Books, request: Request) -> Answer:
     """Return a HIT."""
-    return {"HIT": hit_answer(hit_of(books, request["HITId"]), books.now)}
+    return {"HIT": hit_answer(find_hit(books, request["HITId"]), books.now)}
 
 
 def list_hits(books: Books, request: Request) -> Answer:
     """Return all HITs that are not disposed, newest first."""
-    limit, after = page_of(request)
+    limit, after = page_limits(request)
     not_disposed = books.all(
         ROWS + " WHERE NOT h.disposed ORDER BY h.number DESC LIMIT ? OFFSET ?", limit + 1, after
     )
@@ -197,18 +206,18 @@ def list_hits(books: Books, request: Request) -> Answer:
 
 def list_reviewable_hits(books: Books, request: Request) -> Answer:
     """Return the HITs that nobody works on any more."""
-    limit, after = page_of(request)
+    limit, after = page_limits(request)
     wanted = request.get("Status", "Reviewable")
     not_disposed = books.all(ROWS + " WHERE NOT h.disposed ORDER BY h.number")
     reviewable = [
         hit_answer(row, books.now)
         for row in not_disposed
-        if status_of(row, books.now) == wanted and request.get("HITTypeId") in (None, row["type"])
+        if hit_status(row, books.now) == wanted and request.get("HITTypeId") in (None, row["type"])
     ]
     return page_of_results("HITs", reviewable[after : after + limit + 1], limit, after)
 
 
-def page_of(request: Request) -> tuple[int, int]:
+def page_limits(request: Request) -> tuple[int, int]:
     """Return the requested number of results, and the number of results to skip."""
     limit, token = request.get("MaxResults", 10), request.get("NextToken", "0")
     if not 1 <= limit <= MOST_RESULTS:
@@ -229,8 +238,8 @@ def page_of_results(name: str, found: list[Answer], limit: int, after: int) -> A
 def create_additional_assignments(books: Books, request: Request) -> Answer:
     """Add places to a HIT; refused from fewer than ten to ten or more."""
     token, more = request.get("UniqueRequestToken", ""), request["NumberOfAdditionalAssignments"]
-    row = hit_of(books, request["HITId"])
-    if used(books, token, "CreateAdditionalAssignmentsForHIT"):
+    row = find_hit(books, request["HITId"])
+    if result_of_used_token(books, token, "CreateAdditionalAssignmentsForHIT"):
         raise RequestError("RequestAlreadyProcessed", "This token was used before.")
     if row["disposed"]:
         raise RequestError("InvalidHITState", f"HIT {row['id']} is disposed.")
@@ -238,21 +247,21 @@ def create_additional_assignments(books: Books, request: Request) -> Answer:
         raise RequestError(
             "InvalidMaximumAssignmentsIncrease", "A HIT made for fewer than 10 stays below 10."
         )
-    afford(books, (row["reward"] + row["fee"]) * more)
+    check_balance(books, (row["reward"] + row["fee"]) * more)
     books.run("UPDATE hit SET most = most + ? WHERE id = ?", more, row["id"])
-    remember(books, token, "CreateAdditionalAssignmentsForHIT", row["id"])
+    store_token_result(books, token, "CreateAdditionalAssignmentsForHIT", row["id"])
     return {}
 
 
 def update_expiration(books: Books, request: Request) -> Answer:
     """Set when a HIT expires; the past expires it now."""
-    row = hit_of(books, request["HITId"])
+    row = find_hit(books, request["HITId"])
     if row["disposed"]:
         raise RequestError("InvalidHITState", f"HIT {row['id']} is disposed.")
     expires_at = max(books.now, float(request["ExpireAt"]))
     if expires_at > row["expiration"]:
         free = row["most"] - row["pending"] - row["submitted"] - row["decided"]
-        afford(
+        check_balance(
             books,
             (row["reward"] + row["fee"]) * max(0, free) if row["expiration"] <= books.now else 0,
         )
@@ -262,10 +271,10 @@ def update_expiration(books: Books, request: Request) -> Answer:
 
 def delete_hit(books: Books, request: Request) -> Answer:
     """Dispose of a HIT that nobody works on and all of whose work is decided."""
-    row = hit_of(books, request["HITId"])
+    row = find_hit(books, request["HITId"])
     if row["disposed"]:
         raise RequestError("InvalidHITState", f"HIT {row['id']} is disposed already.")
-    if status_of(row, books.now) not in ("Reviewable", "Reviewing") or row["submitted"]:
+    if hit_status(row, books.now) not in ("Reviewable", "Reviewing") or row["submitted"]:
         raise RequestError(
             "InvalidHITState", f"HIT {row['id']} has open places or undecided assignments."
         )

@@ -9,9 +9,9 @@ from html import escape
 from urllib.parse import quote, urlencode
 from xml.sax.saxutils import unescape
 
-from rehearsal.mturk.hits import ROWS, hit_of, status_of
-from rehearsal.mturk.qualifications import may
-from rehearsal.mturk.store import Books, dollars, new_id
+from rehearsal.mturk.hits import ROWS, find_hit, hit_status
+from rehearsal.mturk.qualifications import meets_requirements
+from rehearsal.mturk.store import Books, new_id, to_dollars
 
 NOT_AVAILABLE = "ASSIGNMENT_ID_NOT_AVAILABLE"
 STYLE = """
@@ -28,7 +28,7 @@ SCHEMA = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2005-
 OFFERED = 20
 
 
-def page(title: str, body: str) -> str:
+def page_html(title: str, body: str) -> str:
     """Return a whole page."""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -38,9 +38,9 @@ def page(title: str, body: str) -> str:
     )
 
 
-def sign_in() -> str:
+def sign_in_page() -> str:
     """Return the login page, which accepts any name."""
-    return page(
+    return page_html(
         "A local marketplace",
         "<h1>A local marketplace</h1><p>This stands in for Mechanical Turk. No money moves here."
         ' Say who you are; any name will do.</p><form action="/"><label>Worker id <input'
@@ -49,7 +49,7 @@ def sign_in() -> str:
     )
 
 
-def listing(
+def listing_page(
     worker: str,
     held: Iterable[sqlite3.Row],
     hits: Iterable[sqlite3.Row],
@@ -68,7 +68,7 @@ def listing(
     table_rows = "".join(
         '<tr><td><a class="hit"'
         f' href="/preview?{query}&amp;hitId={row["id"]}">{escape(row["title"])}</a></td>'
-        f"<td>${dollars(row['reward'])}</td><td>{row['duration'] // 60} min</td></tr>"
+        f"<td>${to_dollars(row['reward'])}</td><td>{row['duration'] // 60} min</td></tr>"
         for row in hits
     )
     offered = (
@@ -78,7 +78,8 @@ def listing(
     )
     asks = "".join(
         f"<li>{escape(row['name'])}. {escape(row['description'])} "
-        f"{_button('/qualify', 'Request', workerId=worker, qualificationTypeId=row['id'])}</li>"
+        + _button_html("/qualify", "Request", workerId=worker, qualificationTypeId=row["id"])
+        + "</li>"
         for row in lacking
     )
     more = f"<h2>For more HITs you need</h2><ul>{asks}</ul>" if asks else ""
@@ -86,7 +87,7 @@ def listing(
         f"<li><b>{escape(row['subject'])}</b><br>{_make_links(row['text'])}</li>" for row in letters
     )
     post = f"<h2>Messages</h2><ul>{letter_items}</ul>" if letter_items else ""
-    return page(
+    return page_html(
         "HITs",
         "<h1>HITs for"
         f" {escape(worker)}</h1>{f'<ul>{mine}</ul>' if mine else ''}{offered}{more}{post}",
@@ -101,19 +102,22 @@ def _make_links(text: str) -> str:
     )
 
 
-def preview(worker: str, hit: sqlite3.Row) -> str:
+def preview_page(worker: str, hit: sqlite3.Row) -> str:
     """Return a HIT before it is accepted; its page does not learn the worker's id."""
-    src = framed(hit["question"], {"assignmentId": NOT_AVAILABLE, "hitId": hit["id"]})
-    return page(
+    src = external_question_url(
+        hit["question"], {"assignmentId": NOT_AVAILABLE, "hitId": hit["id"]}
+    )
+    return page_html(
         hit["title"],
-        f"<header><h1>{escape(hit['title'])}</h1><span>${dollars(hit['reward'])}</span>"
-        f"{_button('/accept', 'Accept', workerId=worker, hitId=hit['id'])}</header>{_frame(src)}",
+        f"<header><h1>{escape(hit['title'])}</h1><span>${to_dollars(hit['reward'])}</span>"
+        + _button_html("/accept", "Accept", workerId=worker, hitId=hit["id"])
+        + f"</header>{_frame_html(src)}",
     )
 
 
-def work(worker: str, hit: sqlite3.Row, assignment: str, origin: str) -> str:
+def work_page(worker: str, hit: sqlite3.Row, assignment: str, origin: str) -> str:
     """Return the page of an accepted HIT."""
-    src = framed(
+    src = external_question_url(
         hit["question"],
         {
             "assignmentId": assignment,
@@ -122,17 +126,17 @@ def work(worker: str, hit: sqlite3.Row, assignment: str, origin: str) -> str:
             "turkSubmitTo": origin,
         },
     )
-    return page(
+    return page_html(
         hit["title"],
-        f"<header><h1>{escape(hit['title'])}</h1><span>${dollars(hit['reward'])}</span>"
-        f"{_button('/return', 'Return', workerId=worker, assignmentId=assignment)}</header>"
-        f"{_frame(src)}",
+        f"<header><h1>{escape(hit['title'])}</h1><span>${to_dollars(hit['reward'])}</span>"
+        f"{_button_html('/return', 'Return', workerId=worker, assignmentId=assignment)}</header>"
+        f"{_frame_html(src)}",
     )
 
 
-def sent(worker: str) -> str:
+def sent_page(worker: str) -> str:
     """Return the page after an answer was stored, shown inside the frame."""
-    return page(
+    return page_html(
         "Sent in",
         (
             "<h1>Sent in</h1><p>Your answer has arrived.</p>"
@@ -142,15 +146,15 @@ def sent(worker: str) -> str:
     )
 
 
-def refused(sentence: str) -> str:
+def refused_page(sentence: str) -> str:
     """Return the page of a refusal."""
-    return page(
+    return page_html(
         "Not possible",
         f'<h1>Not possible</h1><p>{escape(sentence)}</p><p><a target="_top" href="/">Back</a></p>',
     )
 
 
-def framed(question: str, parameters: Mapping[str, str]) -> str:
+def external_question_url(question: str, parameters: Mapping[str, str]) -> str:
     """Return the address of an ExternalQuestion with the parameters that the platform appends."""
     address_element = re.search(r"<ExternalURL>\s*(.*?)\s*</ExternalURL>", question, re.S)
     address = (
@@ -161,11 +165,11 @@ def framed(question: str, parameters: Mapping[str, str]) -> str:
     return f"{address}{'&' if '?' in address else '?'}{urlencode(parameters, quote_via=quote)}"
 
 
-def _frame(src: str) -> str:
+def _frame_html(src: str) -> str:
     return f'<iframe id="task" name="task" title="The work" src="{escape(src)}"></iframe>'
 
 
-def _button(action: str, words: str, **fields: str) -> str:
+def _button_html(action: str, words: str, **fields: str) -> str:
     hidden = "".join(
         f'<input type="hidden" name="{name}" value="{escape(value)}">'
         for name, value in fields.items()
@@ -180,7 +184,7 @@ class Refused(Exception):
     """A worker cannot do this; the text is a sentence for them."""
 
 
-def offered(books: Books, worker: str, most: int = OFFERED) -> list[sqlite3.Row]:
+def offered_hits(books: Books, worker: str, most: int = OFFERED) -> list[sqlite3.Row]:
     """Return the HITs with a free place that a worker may accept and has not done, oldest first."""
     sql = (
         ROWS + " WHERE NOT h.disposed AND h.expiration > ? AND h.most > (SELECT count(*) FROM"
@@ -190,7 +194,7 @@ def offered(books: Books, worker: str, most: int = OFFERED) -> list[sqlite3.Row]
         " AND a.status NOT IN ('Returned', 'Abandoned')) ORDER BY h.number LIMIT ?"
     )
     hits = books.all(sql, books.now, worker, 5 * most)
-    return [row for row in hits if may(books, worker, row["qualifications"])][:most]
+    return [row for row in hits if meets_requirements(books, worker, row["qualifications"])][:most]
 
 
 def accepted_assignments(books: Books, worker: str) -> list[sqlite3.Row]:
@@ -200,16 +204,16 @@ def accepted_assignments(books: Books, worker: str) -> list[sqlite3.Row]:
     )
 
 
-def letters(books: Books, worker: str) -> list[sqlite3.Row]:
+def messages_to_worker(books: Books, worker: str) -> list[sqlite3.Row]:
     """Return the requester's messages to a worker, newest first."""
     return books.all("SELECT * FROM letter WHERE worker = ? ORDER BY number DESC LIMIT 20", worker)
 
 
-def accept(books: Books, worker: str, hit: str) -> str:
+def accept_hit(books: Books, worker: str, hit: str) -> str:
     """Accept a HIT for a worker, and return the assignment. The id of a returned assignment is
     reused for the next worker.
     """
-    row = hit_of(books, hit)
+    row = find_hit(books, hit)
     mine = books.find(
         "SELECT * FROM assignment WHERE hit = ? AND worker = ? AND status NOT"
         " IN ('Returned', 'Abandoned')",
@@ -220,9 +224,9 @@ def accept(books: Books, worker: str, hit: str) -> str:
         return str(mine["id"])
     if mine is not None:
         raise Refused("You have done this one.")
-    if status_of(row, books.now) != "Assignable":
+    if hit_status(row, books.now) != "Assignable":
         raise Refused("Nobody can take this one any more.")
-    if not may(books, worker, row["qualifications"]):
+    if not meets_requirements(books, worker, row["qualifications"]):
         raise Refused("You lack a qualification for this one.")
     times = {"worker": worker, "accepted": books.now, "deadline": books.now + row["duration"]}
     given_back = books.find(
@@ -241,7 +245,7 @@ def accept(books: Books, worker: str, hit: str) -> str:
     return assignment
 
 
-def give_back(books: Books, worker: str, assignment: str) -> bool:
+def return_assignment(books: Books, worker: str, assignment: str) -> bool:
     """Return an assignment to the platform, and return whether the worker held it."""
     return bool(
         books.run(
@@ -253,7 +257,7 @@ def give_back(books: Books, worker: str, assignment: str) -> bool:
     )
 
 
-def send_in(books: Books, assignment: str, fields: Mapping[str, Sequence[str]]) -> None:
+def submit_assignment(books: Books, assignment: str, fields: Mapping[str, Sequence[str]]) -> None:
     """Store a worker's answer. Raises Refused if it is not accepted."""
     row = books.find("SELECT * FROM assignment WHERE id = ?", assignment)
     if row is None:
@@ -263,7 +267,7 @@ def send_in(books: Books, assignment: str, fields: Mapping[str, Sequence[str]]) 
     answers = {name: "|".join(values) for name, values in fields.items() if name != "assignmentId"}
     if not answers:
         raise Refused("The form has no field but assignmentId.")
-    delay = hit_of(books, row["hit"])["approval_delay"]
+    delay = find_hit(books, row["hit"])["approval_delay"]
     books.run(
         "UPDATE assignment SET status = 'Submitted', submitted = ?, auto_approval = ?, answer = ?"
         " WHERE id = ?",

@@ -6,7 +6,7 @@ import json
 import sqlite3
 from typing import Any
 
-from rehearsal.mturk.hits import page_of, page_of_results
+from rehearsal.mturk.hits import page_limits, page_of_results
 from rehearsal.mturk.store import DELETED, Books, RequestError, new_id
 
 Request = dict[str, Any]
@@ -18,7 +18,7 @@ APPROVED_PERCENT, APPROVED_NUMBER, LOCALE = (
 )
 
 
-def create_type(books: Books, request: Request) -> Answer:
+def create_qualification_type(books: Books, request: Request) -> Answer:
     """Return a new type of qualification; its name must be new."""
     if books.find("SELECT 1 FROM qualification_type WHERE name = ?", request["Name"]):
         raise RequestError(
@@ -36,19 +36,19 @@ def create_type(books: Books, request: Request) -> Answer:
         auto_value=request.get("AutoGrantedValue", 1),
         created=books.now,
     )
-    return {"QualificationType": _qualification_as_json(_type(books, kind))}
+    return {"QualificationType": _qualification_as_json(_find_type(books, kind))}
 
 
-def delete_type(books: Books, request: Request) -> Answer:
+def delete_qualification_type(books: Books, request: Request) -> Answer:
     """Delete a type. Its name is free again, and no more HITs are created of a HIT type that
     requires it.
     """
-    kind = _type(books, request["QualificationTypeId"])["id"]
+    kind = _find_type(books, request["QualificationTypeId"])["id"]
     books.run("UPDATE qualification_type SET status = ?, name = id WHERE id = ?", DELETED, kind)
     return {}
 
 
-def _type(books: Books, kind: str) -> sqlite3.Row:
+def _find_type(books: Books, kind: str) -> sqlite3.Row:
     row = books.find("SELECT * FROM qualification_type WHERE id = ? AND status <> ?", kind, DELETED)
     if row is None:
         raise RequestError(
@@ -71,9 +71,9 @@ def _qualification_as_json(row: sqlite3.Row) -> Answer:
     }
 
 
-def list_types(books: Books, request: Request) -> Answer:
+def list_qualification_types(books: Books, request: Request) -> Answer:
     """Return the types, all ours, whose name has the words of the query."""
-    limit, after = page_of(request)
+    limit, after = page_limits(request)
     types = books.all(
         "SELECT * FROM qualification_type WHERE name LIKE ? AND status <> ? ORDER BY created, id"
         " LIMIT ? OFFSET ?",
@@ -87,9 +87,9 @@ def list_types(books: Books, request: Request) -> Answer:
     )
 
 
-def associate(books: Books, request: Request) -> Answer:
+def associate_qualification(books: Books, request: Request) -> Answer:
     """Give a worker a qualification, or another value of it."""
-    kind = _type(books, request["QualificationTypeId"])["id"]
+    kind = _find_type(books, request["QualificationTypeId"])["id"]
     books.run(
         "INSERT INTO qualification VALUES (?, ?, ?, ?, 'Granted') ON CONFLICT (type, worker)"
         " DO UPDATE SET value = excluded.value, at = excluded.at, status = 'Granted'",
@@ -104,9 +104,9 @@ def associate(books: Books, request: Request) -> Answer:
     return {}
 
 
-def disassociate(books: Books, request: Request) -> Answer:
+def disassociate_qualification(books: Books, request: Request) -> Answer:
     """Revoke a qualification."""
-    kind = _type(books, request["QualificationTypeId"])["id"]
+    kind = _find_type(books, request["QualificationTypeId"])["id"]
     if not books.run(
         "DELETE FROM qualification WHERE type = ? AND worker = ?", kind, request["WorkerId"]
     ):
@@ -116,9 +116,9 @@ def disassociate(books: Books, request: Request) -> Answer:
     return {}
 
 
-def list_requests(books: Books, request: Request) -> Answer:
+def list_qualification_requests(books: Books, request: Request) -> Answer:
     """Return the open requests for a qualification."""
-    limit, after = page_of(request)
+    limit, after = page_limits(request)
     requests = books.all(
         "SELECT * FROM qualification_request WHERE type = ? ORDER BY at LIMIT ? OFFSET ?",
         request.get("QualificationTypeId", ""),
@@ -137,21 +137,20 @@ def list_requests(books: Books, request: Request) -> Answer:
     return page_of_results("QualificationRequests", told_requests, limit, after)
 
 
-def accept_request(books: Books, request: Request) -> Answer:
+def accept_qualification_request(books: Books, request: Request) -> Answer:
     """Grant a request."""
     row = _pending_request(books, request)
-    return associate(
+    return associate_qualification(
         books, {"QualificationTypeId": row["type"], "WorkerId": row["worker"]} | request
     )
 
 
-def reject_request(books: Books, request: Request) -> Answer:
+def reject_qualification_request(books: Books, request: Request) -> Answer:
     """Refuse a request; the reason is shown to its worker alone."""
     row = _pending_request(books, request)
     books.run("DELETE FROM qualification_request WHERE id = ?", row["id"])
-    subject = (
-        f"Your request for the qualification {_type(books, row['type'])['name']} was turned down"
-    )
+    name = _find_type(books, row["type"])["name"]
+    subject = f"Your request for the qualification {name} was turned down"
     books.insert(
         "letter",
         worker=row["worker"],
@@ -174,7 +173,7 @@ def _pending_request(books: Books, request: Request) -> sqlite3.Row:
     return row
 
 
-def block(books: Books, request: Request) -> Answer:
+def block_worker(books: Books, request: Request) -> Answer:
     """Block a worker from all HITs."""
     books.run(
         "INSERT OR REPLACE INTO blocked VALUES (?, ?)", request["WorkerId"], request["Reason"]
@@ -182,13 +181,13 @@ def block(books: Books, request: Request) -> Answer:
     return {}
 
 
-def unblock(books: Books, request: Request) -> Answer:
+def unblock_worker(books: Books, request: Request) -> Answer:
     """Unblock a worker."""
     books.run("DELETE FROM blocked WHERE worker = ?", request["WorkerId"])
     return {}
 
 
-def notify(books: Books, request: Request) -> Answer:
+def notify_workers(books: Books, request: Request) -> Answer:
     """Send a message to workers; those who never worked for us get none."""
     if len(request["WorkerIds"]) > 100:
         raise RequestError(
@@ -215,9 +214,9 @@ def notify(books: Books, request: Request) -> Answer:
     return {"NotifyWorkersFailureStatuses": failed}
 
 
-def ask_for(books: Books, kind: str, worker: str) -> None:
+def request_qualification(books: Books, kind: str, worker: str) -> None:
     """Store a worker's request for a qualification."""
-    _type(books, kind)
+    _find_type(books, kind)
     books.run(
         "INSERT OR IGNORE INTO qualification_request VALUES (?, ?, ?, ?)",
         new_id(),
@@ -242,7 +241,7 @@ def missing_types(books: Books, worker: str) -> list[sqlite3.Row]:
         for load in json.loads(row["qualifications"])
         if load["Comparator"] == "Exists"
         and load.get("ActionsGuarded", "Accept") == "Accept"
-        and not _meets(books, worker, load)
+        and not _meets_requirement(books, worker, load)
     }
     return [
         row
@@ -251,16 +250,16 @@ def missing_types(books: Books, worker: str) -> list[sqlite3.Row]:
     ]
 
 
-def may(books: Books, worker: str, requirements: str) -> bool:
+def meets_requirements(books: Books, worker: str, requirements: str) -> bool:
     """Return whether a worker meets the requirements of a HIT."""
     if books.find("SELECT 1 FROM blocked WHERE worker = ?", worker):
         return False
-    return all(_meets(books, worker, load) for load in json.loads(requirements))
+    return all(_meets_requirement(books, worker, load) for load in json.loads(requirements))
 
 
-def _meets(books: Books, worker: str, requirement: dict[str, Any]) -> bool:
+def _meets_requirement(books: Books, worker: str, requirement: dict[str, Any]) -> bool:
     kind, comparator = requirement["QualificationTypeId"], requirement["Comparator"]
-    value = _value(books, worker, kind)
+    value = _qualification_value(books, worker, kind)
     if comparator in ("Exists", "DoesNotExist"):
         return bool((value is not None) == (comparator == "Exists"))
     if kind == LOCALE:  # everybody here lives where the requester wants
@@ -282,7 +281,7 @@ def _meets(books: Books, worker: str, requirement: dict[str, Any]) -> bool:
     return bool(met[comparator])
 
 
-def _value(books: Books, worker: str, kind: str) -> int | None:
+def _qualification_value(books: Books, worker: str, kind: str) -> int | None:
     if kind in (APPROVED_PERCENT, APPROVED_NUMBER):
         row = books.one(
             "SELECT sum(status = 'Approved') AS good, sum(status = 'Rejected') AS bad FROM"

@@ -118,7 +118,7 @@ class Store:
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 books = Books(self._db)
-                _time_passes(books)
+                _apply_time_limits(books)
                 yield books
             except BaseException:
                 self._db.execute("ROLLBACK")
@@ -166,7 +166,7 @@ class Books:
             self._db.execute(f"UPDATE {table} SET {moved}", {"by": seconds})
 
 
-def _time_passes(books: Books) -> None:
+def _apply_time_limits(books: Books) -> None:
     """Abandon work that was not submitted in time, approve work that was not reviewed, and delete
     old HITs.
     """
@@ -192,7 +192,7 @@ class RequestError(Exception):
         self.code = f"AWS.MechanicalTurk.{code}"
 
 
-def cents(amount: str) -> int:
+def to_cents(amount: str) -> int:
     """Return the cents of a string with at most two decimals. Raises RequestError."""
     if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,2})?", amount):
         raise RequestError(
@@ -202,19 +202,19 @@ def cents(amount: str) -> int:
     return 100 * int(dollars) + int(decimals.ljust(2, "0"))
 
 
-def dollars(amount: int) -> str:
+def to_dollars(amount: int) -> str:
     """Return cents as the platform writes them."""
     sign = "-" if amount < 0 else ""
     return f"{sign}{abs(amount) // 100}.{abs(amount) % 100:02d}"
 
 
-def fee(amount: int, assignments: int = 1) -> int:
+def platform_fee(amount: int, assignments: int = 1) -> int:
     """Return the platform's fee on a reward or bonus in cents, rounded up to the cent."""
     percent = 40 if assignments >= MANY else 20
     return max(1, -(-amount * percent // 100))
 
 
-def held(books: Books) -> int:
+def held_amount(books: Books) -> int:
     """Return the maximal remaining cost of open places and undecided work."""
     row = books.one(
         """SELECT coalesce(sum((t.reward + h.fee) * (
@@ -230,7 +230,7 @@ def held(books: Books) -> int:
     return int(row["cents"])
 
 
-def paid(books: Books) -> int:
+def paid_amount(books: Books) -> int:
     """Return the sum paid so far, with fees."""
     rewards = books.one(
         "SELECT coalesce(sum(t.reward + h.fee), 0) AS cents FROM assignment a JOIN hit h ON h.id ="
@@ -240,17 +240,18 @@ def paid(books: Books) -> int:
     return int(rewards["cents"]) + int(bonuses["cents"])
 
 
-def available(books: Books) -> int:
+def available_amount(books: Books) -> int:
     """Return the balance that is neither held nor paid."""
     deposit = books.one("SELECT value FROM fact WHERE name = 'deposit'")["value"]
-    return int(deposit) - held(books) - paid(books)
+    return int(deposit) - held_amount(books) - paid_amount(books)
 
 
-def afford(books: Books, amount: int) -> None:
+def check_balance(books: Books, amount: int) -> None:
     """Raise RequestError if the balance is too low."""
-    if amount > (left := available(books)):
+    if amount > (left := available_amount(books)):
         raise RequestError(
-            "InsufficientFunds", f"The account has ${dollars(left)}; ${dollars(amount)} is needed."
+            "InsufficientFunds",
+            f"The account has ${to_dollars(left)}; ${to_dollars(amount)} is needed.",
         )
 
 
@@ -262,7 +263,7 @@ class Fault:
     seconds: float
 
 
-def switch_on(
+def add_fault(
     books: Books, operation: str, kind: str, times: int = 1, seconds: float = 5.0
 ) -> None:
     """Make the next calls of an operation ("*": of any) fail. Raises ValueError for an unknown
@@ -273,7 +274,7 @@ def switch_on(
     books.insert("fault", operation=operation, kind=kind, remaining=times, seconds=seconds)
 
 
-def switch_off(books: Books) -> int:
+def delete_faults(books: Books) -> int:
     """Delete all faults, and return their number."""
     return books.run("DELETE FROM fault")
 
@@ -290,7 +291,7 @@ def next_fault(books: Books, operation: str) -> Fault | None:
     return Fault(row["kind"], row["seconds"])
 
 
-def distort(fault: Fault | None, answer: dict[str, Any]) -> dict[str, Any]:
+def apply_fault(fault: Fault | None, answer: dict[str, Any]) -> dict[str, Any]:
     """Return a list as a faulty endpoint would send it."""
     if fault is None or fault.kind not in ("duplicate", "lose"):
         return answer

@@ -13,7 +13,7 @@ PLACE = re.compile(r"WIRE_\d+_(\d+)")
 """A document's id; it ends with its number, from 1."""
 
 
-def write(directory: Path, *, documents: int = DOCUMENTS, with_dev: bool = True) -> None:
+def write_files(directory: Path, *, documents: int = DOCUMENTS, with_dev: bool = True) -> None:
     """Write the corpus, gold standard, systems, judge and texts into a directory.
 
     With fewer documents, all files except those of the texts contain only the first ones. With
@@ -28,7 +28,7 @@ def write(directory: Path, *, documents: int = DOCUMENTS, with_dev: bool = True)
         corpus.write_text(text, "utf-8")
     if documents < DOCUMENTS:
         for path in (*directory.glob("*.tsv"), directory / "corpus.jsonl"):
-            _keep(path, documents)
+            _keep_lines(path, documents)
         for path in directory.glob("systems/*.kb.tsv"):
             _keep_knowledge(path, documents)
 
@@ -38,7 +38,7 @@ def _is_kept(line: str, documents: int) -> bool:
     return found is None or int(found[1]) <= documents
 
 
-def _keep(path: Path, documents: int) -> None:
+def _keep_lines(path: Path, documents: int) -> None:
     lines = path.read_text("utf-8").splitlines(keepends=True)
     path.write_text("".join(line for line in lines if _is_kept(line, documents)), "utf-8")
 
@@ -51,7 +51,7 @@ def _keep_knowledge(path: Path, documents: int) -> None:
     path.write_text(name + "".join(x for x in kept if x.split("\t")[0] in mentioned), "utf-8")
 
 
-def systems(directory: Path) -> list[dict[str, str]]:
+def read_systems(directory: Path) -> list[dict[str, str]]:
     """Return team, run, file and description of each system."""
     listed: list[dict[str, str]] = json.loads((directory / "systems" / "systems.json").read_text())
     return listed

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from rehearsal.newspaper.knows import Span, rows
+from rehearsal.newspaper.knows import Span, read_rows
 
 Relation = tuple[str, int, int, str, int, int]
 """Document, subject, predicate, object"""
@@ -37,7 +37,7 @@ class SimulatedJudge:
             )
         }
         self._said: dict[Relation, float] = {}
-        for row in rows(directory / "judge.tsv"):
+        for row in read_rows(directory / "judge.tsv"):
             document, *spans, value = (row[column] for column in COLUMNS)
             subject_begin, subject_end, predicate, begin, end = spans
             relation = (
@@ -64,10 +64,12 @@ class SimulatedJudge:
             (begin + asked[name]["begin"], begin + asked[name]["end"])
             for name in ("subject", "object")
         )
-        return self._said.get(_relation(document, subject, asked["relation"], object_), UNHEARD_OF)
+        return self._said.get(
+            _relation_key(document, subject, asked["relation"], object_), UNHEARD_OF
+        )
 
 
-def _relation(document: str, subject: Span, predicate: str, object_: Span) -> Relation:
+def _relation_key(document: str, subject: Span, predicate: str, object_: Span) -> Relation:
     return (document, *subject, predicate, *object_)
 
 

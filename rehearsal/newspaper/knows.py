@@ -49,7 +49,7 @@ class Knowledge:
 
     def __init__(self, mentions: Path, gold: Path) -> None:
         self.mentions: dict[tuple[str, Span], GoldMention] = {}
-        for row in rows(mentions):
+        for row in read_rows(mentions):
             span = int(row["begin"]), int(row["end"])
             canonical = int(row["canonical_begin"]), int(row["canonical_end"])
             mention = GoldMention(
@@ -62,7 +62,7 @@ class Knowledge:
             self.mentions[row["doc_id"], span] = mention
         self._by_document: dict[str, dict[Span, GoldMention]] = defaultdict(dict)
         self.relations: dict[tuple[str, Span, Span], set[str]] = defaultdict(set)
-        for row in rows(gold):
+        for row in read_rows(gold):
             subject = int(row["subj_begin"]), int(row["subj_end"])
             object_ = int(row["obj_begin"]), int(row["obj_end"])
             self.relations[row["doc_id"], subject, object_].add(row["predicate"])
@@ -103,7 +103,7 @@ class Knowledge:
         return self.mentions.get((document_id, span)) or GoldMention("", -1, span, "")
 
 
-def rows(path: Path) -> Iterator[dict[str, str]]:
+def read_rows(path: Path) -> Iterator[dict[str, str]]:
     """Return the rows of a tab-separated file with a header and no quoting, gzipped or not."""
     with path.open("rb") as raw:
         packed = raw.read(2) == GZIP

@@ -15,7 +15,7 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.hits.lease import lease_next
-from annotation.hits.submit import Outcome, submit
+from annotation.hits.submit import Outcome, submit_answer
 from annotation.models import Worker
 from annotation.workers import consent, payout, teach
 from annotation.workers.models import TutorialRun
@@ -23,7 +23,7 @@ from annotation.workers.worker import worker_of
 from kbpo.accounts.models import Team, User
 from kbpo.corpus.models import Document, Predicate
 from kbpo.instances.models import Instance, Label, Target
-from kbpo.money.spend import reserve
+from kbpo.money.spend import reserve_money
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Asking, QuestionDraft
@@ -188,7 +188,9 @@ def make_submission(
             batch=batch, target=target, instance=instance, probability=1 / len(targets)
         )
     if Decimal(money):
-        reserve(track, team, submission.purpose, Decimal(money), key=f"confirm:{submission.pk}")
+        reserve_money(
+            track, team, submission.purpose, Decimal(money), key=f"confirm:{submission.pk}"
+        )
     return submission
 
 
@@ -228,7 +230,7 @@ IBAN = "NO93 8601 1117 947, Ada Lee"
 def says_where_the_money_goes(*workers: Worker) -> None:
     """Workers give an address for their payouts; without any given, all who have an account."""
     for worker in workers or Worker.objects.exclude(user=None):
-        payout.set_address(worker, IBAN)
+        payout.set_payout_address(worker, IBAN)
 
 
 def take(client: Client) -> str:
@@ -245,7 +247,7 @@ def answer_all(client: Client, answer: dict[str, Any] = GOOD) -> int:
     raw = {name: value if isinstance(value, list) else [value] for name, value in answer.items()}
     count = 0
     while (assignment := lease_next(worker)) is not None:
-        outcome = submit(assignment, raw)
+        outcome = submit_answer(assignment, raw)
         assert outcome is Outcome.STORED, outcome
         count += 1
     return count

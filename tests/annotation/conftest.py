@@ -23,7 +23,7 @@ from kbpo.instances.models import Target
 from kbpo.money.models import Price
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from rehearsal.mturk.app import serving
+from rehearsal.mturk.app import serve_endpoint
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def only_these_pages(settings: Any) -> None:
 @pytest.fixture(scope="session")
 def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Turk]:
     """The local endpoint, served over HTTP."""
-    with serving(tmp_path_factory.mktemp("mturk") / "books.sqlite3") as (url, store):
+    with serve_endpoint(tmp_path_factory.mktemp("mturk") / "books.sqlite3") as (url, store):
         yield Turk(url, store)
 
 

@@ -11,7 +11,7 @@ from django.test import Client
 
 from annotation.labels import settle
 from annotation.models import Question, Worker
-from kbpo.instances.merge import values_of
+from kbpo.instances.merge import merged_values
 from kbpo.tracks.kbp.merge import merge_labels
 from kbpo.tracks.models import Track
 
@@ -30,7 +30,7 @@ def holds(track: Track) -> set[tuple[str, ...]]:
     targets = Question.objects.filter(track=track).values_list("target", flat=True)
     return {
         tuple(value.get("holds", ("unknown",)))
-        for _, value, _ in values_of(set(targets), merge_labels)
+        for _, value, _ in merged_values(set(targets), merge_labels)
     }
 
 

@@ -36,7 +36,7 @@ from annotation.models import (
     Qualification,
     Question,
 )
-from annotation.platforms.mturk.platform import MTurk, fields_of
+from annotation.platforms.mturk.platform import MTurk, form_fields
 from kbpo import clock
 from kbpo.instances.models import Label
 from kbpo.money.models import Ledger
@@ -329,7 +329,7 @@ def check_labels(turk: Turk) -> None:
         "SELECT h.annotation, a.worker, a.answer FROM assignment a JOIN hit h ON h.id = a.hit"
         " WHERE a.status IN ('Submitted', 'Approved', 'Rejected')"
     ):
-        if fields_of(row["answer"]).get("answer") != NONSENSE:
+        if form_fields(row["answer"]).get("answer") != NONSENSE:
             sent[row["annotation"]].add(row["worker"])
     for question in Question.objects.filter(status__in=["settled", "unanswered"]).prefetch_related(
         "hits"

@@ -51,9 +51,9 @@ def test_whoever_is_erased_is_not_found_in_the_log(
     settle.tick()
     worker = Worker.objects.get(user__username="ada")
     before = worker.handle
-    exclude.exclude(worker, "Ada wrote to us that she is ill", root)
-    exclude.reinstate(worker, root, "She is well again")
-    exclude.exclude(worker, "Ada is ill again", root)
+    exclude.exclude_worker(worker, "Ada wrote to us that she is ill", root)
+    exclude.reinstate_worker(worker, root, "She is well again")
+    exclude.exclude_worker(worker, "Ada is ill again", root)
     worker.refresh_from_db()
     rated = Response.objects.filter(assignment__worker=worker).earliest("pk").target_id
     who = {"overall": [before, "somebody"], "fluency": [before]}

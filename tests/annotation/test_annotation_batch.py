@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from annotation.budget import halts
 from annotation.hits import batch
-from annotation.hits.batch import batches
+from annotation.hits.batch import unfinished_batches
 from annotation.labels import settle
 from annotation.models import Assignment, Payment, Question
 from kbpo import clock
@@ -30,27 +30,27 @@ def test_a_batch_counts_its_questions_answers_and_money(
 ) -> None:
     answer_all(clients[0])
     settle.tick()
-    [found] = batches()
+    [found] = unfinished_batches()
     assert (found.payer, found.name) == (published.purpose, "Team Patterns Patterns")
     assert (found.published, found.open, found.n_questions, found.n_finished) == (6, 6, 6, 0)
     assert (found.answers, found.answers_wanted, found.spent) == (6, 18, Decimal("0.36"))
     for client in clients[1:]:
         answer_all(client)
     settle.tick()
-    assert batches() == []
-    done = batch.batch(published.purpose)
+    assert unfinished_batches() == []
+    done = batch.load_batch(published.purpose)
     assert done is not None and (done.settled, done.open) == (6, 0)
-    assert batch.batch(Purpose("submission", 99999)) is None
+    assert batch.load_batch(Purpose("submission", 99999)) is None
 
 
 def test_a_paused_batch_is_offered_to_nobody_and_the_others_go_on(
     published: Submission, track: Track, targets: list[Target], clients: list[Client], admin: User
 ) -> None:
     with pytest.raises(ValueError, match="Say why"):
-        halts.pause(track, admin, " ", payer=published.purpose)
-    halts.pause(track, admin, "The page shows too little.", payer=published.purpose)
+        halts.pause_work(track, admin, " ", payer=published.purpose)
+    halts.pause_work(track, admin, "The page shows too little.", payer=published.purpose)
     with pytest.raises(ValueError, match="paused already"):
-        halts.pause(track, admin, "Again.", payer=published.purpose)
+        halts.pause_work(track, admin, "Again.", payer=published.purpose)
     assert take(clients[0]) == ""
     halts.lift_halts(track, admin, "It is mended")
     assert take(clients[0]) == "", "lifting the stop of a track leaves that of a batch"

@@ -22,7 +22,7 @@ from django.db.models import F, Sum
 
 from annotation.budget import give_back, halts, promises
 from annotation.budget.cents import GIVEN_BACK, SET_ASIDE, money_by_state
-from annotation.budget.check_books import ask_to_check, check_books, last_check
+from annotation.budget.check_books import check_books, last_check_result, queue_check
 from annotation.budget.check_books import tick as check_books_tick
 from annotation.hits import collect, lease, publish, submit, take_down
 from annotation.labels import exclude, reject, settle
@@ -34,7 +34,7 @@ from annotation.workers.worker import worker_of
 from kbpo.accounts.models import User
 from kbpo.instances.models import Target
 from kbpo.money.models import BooksCheck, Budget, Ledger, Purpose
-from kbpo.money.spend import BadCap, OverBudget, balance, release, reserve, set_cap
+from kbpo.money.spend import BadCap, OverBudget, balance, release_money, reserve_money, set_cap
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
@@ -133,7 +133,7 @@ class World:
             if self.rng.random() < 0.15:
                 lease.return_to_queue(held)
             else:
-                submit.submit(held, dict(RAW))
+                submit.submit_answer(held, dict(RAW))
 
     def pays(self) -> None:
         for one in payout.list_debts()[:2]:
@@ -156,7 +156,7 @@ class World:
             status__in=["accepted", "approved"], payment__status="owed"
         ).first()
         if row is not None:
-            reject.reject(row, self.admin, "The same button each time, in under a second.")
+            reject.reject_answer(row, self.admin, "The same button each time, in under a second.")
 
     def withdraws(self) -> None:
         rows = list(Submission.objects.filter(status="judging").order_by("pk"))
@@ -167,7 +167,7 @@ class World:
         if Halt.objects.filter(lifted_at=None).exists():
             halts.lift_halts(None, self.admin, "It is mended")
         else:
-            take_down.take_down(None, self.admin, "A look at the books")
+            take_down.take_down_open_hits(None, self.admin, "A look at the books")
 
     def a_submission(self) -> None:
         n = Submission.objects.count()
@@ -191,9 +191,9 @@ class World:
     def excludes(self) -> None:
         worker = self.rng.choice(self.workers)
         if worker.excluded_at:
-            exclude.reinstate(worker, self.admin)
+            exclude.reinstate_worker(worker, self.admin)
         else:
-            exclude.exclude(worker, "To be looked at", self.admin)
+            exclude.exclude_worker(worker, "To be looked at", self.admin)
 
     def caps(self) -> None:
         set_cap(
@@ -237,7 +237,7 @@ def test_disagreements_are_found_and_told(published: Submission, clients: list) 
     Ledger.objects.filter(key=f"assignment:{third.assignment_id}").update(state="failed")
     Assignment.objects.filter(pk=fourth.assignment_id).update(status="rejected")
     Payment.objects.filter(pk=fifth.pk).delete()
-    release(published.track, published.purpose, key="all")
+    release_money(published.track, published.purpose, key="all")
     Ledger.objects.filter(kind="release").update(amount=F("amount") + 1)
     assert {one.check for one in check_books()} == {
         "overspent",
@@ -258,10 +258,10 @@ def test_the_clock_checks_the_books_every_ten_minutes_and_when_asked(track: Trac
     assert (check_books_tick(), check_books_tick()) == (1, 0)
     first = BooksCheck.objects.get()
     assert first.finished_at is not None and first.findings == [] and first.trouble == ""
-    assert ask_to_check(None) and not ask_to_check(None), "asked twice, it is checked once"
-    assert last_check().queued and last_check().row == first
+    assert queue_check(None) and not queue_check(None), "asked twice, it is checked once"
+    assert last_check_result().queued and last_check_result().row == first
     assert (check_books_tick(), check_books_tick()) == (1, 0)
-    assert not last_check().queued and BooksCheck.objects.count() == 2
+    assert not last_check_result().queued and BooksCheck.objects.count() == 2
     BooksCheck.objects.update(finished_at=F("finished_at") - timedelta(minutes=11))
     assert check_books_tick() == 1
     BooksCheck.objects.update(finished_at=F("finished_at") - timedelta(days=31))
@@ -275,10 +275,10 @@ def test_the_kill_switch_takes_everything_down_and_lifting_it_puts_everything_ba
     held = lease.lease_next(worker_of(User.objects.get(username="ada")))
     assert held is not None
     anna = User.objects.create(username="anna", is_staff=True)
-    assert take_down.take_down(None, anna, "Something is wrong") == 6
+    assert take_down.take_down_open_hits(None, anna, "Something is wrong") == 6
     assert HIT.objects.counts() == {"expired": 6}
     assert lease.lease_next(worker_of(User.objects.get(username="bo"))) is None
-    assert submit.submit(held, dict(RAW)) is submit.Outcome.STORED, (
+    assert submit.submit_answer(held, dict(RAW)) is submit.Outcome.STORED, (
         "work in hand is finished and paid"
     )
     for tick in (collect.tick, settle.tick, publish.tick, take_down.tick):
@@ -314,12 +314,12 @@ def test_money_of_yesterday_that_comes_back_makes_no_room_today(track: Track) ->
     from django.utils import timezone
 
     set_cap(track, "day", Decimal("10"), who=None, why="A day's worth")
-    reserve(track, None, Purpose("gold", 1), Decimal("10"), key="yesterday")
+    reserve_money(track, None, Purpose("gold", 1), Decimal("10"), key="yesterday")
     Ledger.objects.update(created_at=timezone.now() - timedelta(days=1))
-    release(track, Purpose("gold", 1), key="back")
-    reserve(track, None, Purpose("gold", 2), Decimal("10"), key="today")
+    release_money(track, Purpose("gold", 1), key="back")
+    reserve_money(track, None, Purpose("gold", 2), Decimal("10"), key="today")
     with pytest.raises(OverBudget, match=r"\$0.00 is left under today's cap"):
-        reserve(track, None, Purpose("gold", 3), Decimal("0.01"), key="more")
+        reserve_money(track, None, Purpose("gold", 3), Decimal("0.01"), key="more")
 
 
 def test_who_asks_first_pays_and_the_others_reuse_it(

@@ -18,11 +18,11 @@ from annotation.models import HIT, Assignment, DocumentOrder, Payment, Question
 from annotation.questions import read_documents
 from annotation.questions.order import (
     CannotOrder,
-    add_money,
+    add_missing_money,
+    assignment_price,
     missing_money,
     order_documents,
     plan_documents,
-    price_of,
 )
 from kbpo.accounts.models import User
 from kbpo.instances.models import Instance, Label
@@ -60,11 +60,11 @@ def annotate(toy: Toy, names: tuple[str, ...] = ("Ada", "Bo", "Cy"), rounds: int
 
 
 def test_the_price_is_by_tokens_and_pairs_rounded_up_to_the_cent() -> None:
-    assert price_of(100, Decimal("0.0075"), Decimal(0)) == Decimal("0.75")
-    assert price_of(101, Decimal("0.0075"), Decimal(0)) == Decimal("0.76")
-    assert price_of(1, Decimal("0.0075"), Decimal(0)) == Decimal("0.01")
-    assert price_of(45, Decimal("0.05"), Decimal("0.2")) == Decimal("2.70")
-    assert price_of(101, Decimal("0.0075"), Decimal("0.2")) == Decimal(
+    assert assignment_price(100, Decimal("0.0075"), Decimal(0)) == Decimal("0.75")
+    assert assignment_price(101, Decimal("0.0075"), Decimal(0)) == Decimal("0.76")
+    assert assignment_price(1, Decimal("0.0075"), Decimal(0)) == Decimal("0.01")
+    assert assignment_price(45, Decimal("0.05"), Decimal("0.2")) == Decimal("2.70")
+    assert assignment_price(101, Decimal("0.0075"), Decimal("0.2")) == Decimal(
         "0.92"
     )  # 0.76 to the worker, fee rounded up
 
@@ -77,7 +77,7 @@ def test_the_plan_is_what_is_ordered_and_nothing_more_is_reserved(toy: Toy) -> N
     # d1 has 19 words and stops, d2 20, d3 17, d4 17; at 0.75 cents each costs 0.15, 0.15, 0.13 or
     # 0.13 a worker.
     tokens = {toy.documents[key].pk: len(toy.documents[key].token_begin) for key in toy.documents}
-    each = [price_of(tokens[pk], Decimal("0.0075"), Decimal(0)) for pk in plan.new]
+    each = [assignment_price(tokens[pk], Decimal("0.0075"), Decimal(0)) for pk in plan.new]
     assert plan.entities == 3 * sum(each)
     made = order_documents(toy.track, 2, plan.at_most, who=toy.users["Admin"], why="To try.")
     assert balance(purpose=made.purpose).reserved == plan.at_most
@@ -250,7 +250,7 @@ def test_more_pairs_than_were_expected_wait_for_money_and_are_never_given_up(
     question.refresh_from_db()
     assert question.status == "waiting" and "of the reservation is left" in question.reason
     needed = missing_money(made)
-    assert needed > 0 and add_money(made) == needed and add_money(made) == 0
+    assert needed > 0 and add_missing_money(made) == needed and add_missing_money(made) == 0
     publish.tick()
     question.refresh_from_db()
     assert question.status == "published"

@@ -19,11 +19,11 @@ from annotation.labels.recount import RecountResult
 from annotation.models import HIT, Question, Response
 from annotation.questions import ask
 from kbpo.accounts.models import Audit, User
-from kbpo.evaluation.due import state_of
-from kbpo.instances.merge import merged_value, values_of
+from kbpo.evaluation.due import scoring_state
+from kbpo.instances.merge import merged_value, merged_values
 from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel, record_labels
-from kbpo.money.spend import release
+from kbpo.money.spend import release_money
 from kbpo.submissions.models import Submission
 from kbpo.tracks.kbp.merge import merge_labels
 from kbpo.tracks.models import Track
@@ -44,7 +44,7 @@ def of_two(track: Track, targets: list[Target], clients: list[Client]) -> Submis
 
 
 def without_money(submission: Submission) -> None:
-    release(submission.track, submission.purpose, key="all")
+    release_money(submission.track, submission.purpose, key="all")
 
 
 def test_a_bad_workers_answers_leave_settled_labels_which_flip(
@@ -53,14 +53,17 @@ def test_a_bad_workers_answers_leave_settled_labels_which_flip(
     track, before = of_two.track, Label.objects.count()
     track.is_study, track.owner = True, of_two.team
     track.save()
-    stale, kept = state_of(track), list(Label.objects.order_by("pk").values_list("value", "origin"))
+    stale, kept = (
+        scoring_state(track),
+        list(Label.objects.order_by("pk").values_list("value", "origin")),
+    )
     assert holds(track) == {()}
-    done = exclude.exclude(worker("bo"), BAD, admin)
+    done = exclude.exclude_worker(worker("bo"), BAD, admin)
     assert done == exclude.ExclusionResult(18, RecountResult(changed=6, asked_again=6))
     assert holds(track) == {(PARTS[0],)}
     label = Label.objects.filter(target__kind="pair").order_by("-pk")[0]
     assert (label.n, label.disagreement, label.value["votes"]) == (1, 0.0, {PARTS[0]: 1})
-    assert state_of(track) != stale, "the board is scored again"
+    assert scoring_state(track) != stale, "the board is scored again"
     assert list(Label.objects.order_by("pk").values_list("value", "origin")[:before]) == kept, (
         "nothing was rewritten"
     )
@@ -80,15 +83,15 @@ def test_a_bad_workers_answers_leave_settled_labels_which_flip(
 
 
 def test_readmission_brings_the_answers_back(of_two: Submission, admin: User) -> None:
-    exclude.exclude(worker("bo"), BAD, admin)
-    assert exclude.reinstate(worker("bo"), admin, "They were right.") == exclude.ExclusionResult(
-        18, RecountResult(restored=6)
-    )
+    exclude.exclude_worker(worker("bo"), BAD, admin)
+    assert exclude.reinstate_worker(
+        worker("bo"), admin, "They were right."
+    ) == exclude.ExclusionResult(18, RecountResult(restored=6))
     settle.tick()
     assert holds(of_two.track) == {()}
     said = "18 judgments; 0 labels changed, 6 questions settled next with what counts again"
     assert Audit.objects.get(what="reinstate").after == said
-    exclude.exclude(worker("bo"), BAD, admin)
+    exclude.exclude_worker(worker("bo"), BAD, admin)
     assert holds(of_two.track) == {(PARTS[0],)}
     assert max(Label.objects.values_list("origin", flat=True)).endswith("/again-3")
 
@@ -100,11 +103,11 @@ def test_killed_on_the_way_it_has_done_nothing(
     with monkeypatch.context() as killed:
         killed.setattr(recount, "ask_again", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            exclude.exclude(worker("bo"), BAD)
+            exclude.exclude_worker(worker("bo"), BAD)
     assert worker("bo").excluded_at is None and Label.objects.count() == n
     assert not Response.objects.filter(counts=False).exists() and holds(of_two.track) == {()}
     assert not Audit.objects.filter(what__in=["leave out", "add up again"]).exists()
-    exclude.exclude(worker("bo"), BAD)
+    exclude.exclude_worker(worker("bo"), BAD)
     assert holds(of_two.track) == {(PARTS[0],)}
 
 
@@ -113,7 +116,7 @@ def test_what_an_expert_said_stays(of_two: Submission) -> None:
     record_labels(
         [NewLabel(target, {"shown": PARTS, "holds": [PARTS[1]]}, "expert", "expert", 1, "expert:1")]
     )
-    exclude.exclude(worker("bo"), BAD)
+    exclude.exclude_worker(worker("bo"), BAD)
     assert merged_value(Label.objects.filter(target=target), merge_labels)["holds"] == [PARTS[1]]
     assert holds(of_two.track) == {(PARTS[0],), (PARTS[1],)}
 
@@ -132,7 +135,7 @@ def test_what_another_question_said_later_is_not_hidden(of_two: Submission) -> N
             )
         ]
     )
-    exclude.exclude(worker("bo"), BAD)
+    exclude.exclude_worker(worker("bo"), BAD)
     assert Label.objects.filter(target=mention, again__isnull=False).exists()
     assert merged_value(Label.objects.filter(target=mention), merge_labels)["canonical"] == [9, 12]
 
@@ -141,7 +144,7 @@ def test_where_people_are_divided_then_one_more_decides(
     published: Submission, clients: list[Client], annotator: Callable[[str], User]
 ) -> None:
     judged(clients, YES, NO, YES)
-    assert exclude.exclude(worker("cy"), BAD).settled == RecountResult(asked_again=6)
+    assert exclude.exclude_worker(worker("cy"), BAD).settled == RecountResult(asked_again=6)
     assert holds(published.track) == {(PARTS[0],)}, "until somebody answers"
     publish.tick()
     assert promises.committed_money(published.purpose) == 6 * Decimal("0.06")
@@ -163,8 +166,8 @@ def test_without_an_answer_left_as_many_are_asked_as_the_track_asks(
     with monkeypatch.context() as poor:
         poor.setattr(ask_again, "unpromised_money", lambda *_: Decimal(0))
         for name in ("ada", "bo"):
-            exclude.exclude(worker(name), BAD)
-    assert exclude.exclude(worker("cy"), BAD).settled == RecountResult(asked_again=6)
+            exclude.exclude_worker(worker(name), BAD)
+    assert exclude.exclude_worker(worker("cy"), BAD).settled == RecountResult(asked_again=6)
     publish.tick()
     assert set(HIT.objects.filter(status="open").values_list("max_assignments", flat=True)) == {3}
     assert set(Question.objects.values_list("answers_wanted", flat=True)) == {6}
@@ -176,19 +179,19 @@ def test_where_nobody_can_be_asked_the_label_stays_and_is_counted(
 ) -> None:
     judged(clients, YES, NO, YES)
     left = {"no money": "0.00", "closed": "9.00", "some money": "0.13"}[why]
-    release(published.track, published.purpose, key="all", keep=Decimal(left))
+    release_money(published.track, published.purpose, key="all", keep=Decimal(left))
     if why == "closed":
         Track.objects.update(status="closed")
     n = Label.objects.count()
     asked = 2 if why == "some money" else 0
-    done = exclude.exclude(worker("cy"), BAD)
+    done = exclude.exclude_worker(worker("cy"), BAD)
     assert (
         done.settled == RecountResult(asked_again=asked, unchanged=6 - asked)
         and Label.objects.count() == n
     )
     assert holds(published.track) == {(PARTS[0],)}
     assert f"{6 - asked} question" in str(done) and "as before" in str(done)
-    again_ = exclude.exclude(worker("bo"), BAD)
+    again_ = exclude.exclude_worker(worker("bo"), BAD)
     assert again_.settled == RecountResult(changed=0), (
         "ada alone says what all had said, with other votes"
     )
@@ -200,24 +203,25 @@ def test_a_question_that_could_not_be_answered_says_nothing_any_more(
 ) -> None:
     judged(clients, FLAG, YES, YES)
     without_money(published)
-    exclude.exclude(worker("bo"), BAD)
+    exclude.exclude_worker(worker("bo"), BAD)
     assert holds(published.track) == {(PARTS[0],)}, "one says so, one could not read it"
-    exclude.exclude(worker("cy"), BAD)
+    exclude.exclude_worker(worker("cy"), BAD)
     targets = set(Question.objects.values_list("target", flat=True))
-    assert [(value, unanswered) for _, value, unanswered in values_of(targets, merge_labels)] == [
-        ({}, True)
-    ] * 6
+    assert [
+        (value, unanswered) for _, value, unanswered in merged_values(targets, merge_labels)
+    ] == [({}, True)] * 6
     mentions = {
         pk
         for (pk,) in Target.objects.filter(kind="mention", labels__isnull=False).values_list("pk")
     }
-    assert all(not value for _, value, _ in values_of(mentions, merge_labels))
-    exclude.reinstate(worker("cy"))
-    exclude.reinstate(worker("bo"))
+    assert all(not value for _, value, _ in merged_values(mentions, merge_labels))
+    exclude.reinstate_worker(worker("cy"))
+    exclude.reinstate_worker(worker("bo"))
     assert [
-        (value["holds"], unanswered) for _, value, unanswered in values_of(targets, merge_labels)
+        (value["holds"], unanswered)
+        for _, value, unanswered in merged_values(targets, merge_labels)
     ] == [([PARTS[0]], False)] * 6
-    again = [value for _, value, _ in values_of(mentions, merge_labels)]
+    again = [value for _, value, _ in merged_values(mentions, merge_labels)]
     assert all(value.get("canonical") or value.get("elsewhere") for value in again)
 
 
@@ -226,7 +230,7 @@ def test_a_rejected_answer_leaves_settled_labels_too_until_that_is_undone(
 ) -> None:
     answer = worker("bo").assignments.order_by("pk")[0]
     target = answer.hit.questions.get().target_id
-    reject.reject(answer, admin, "The same button, six times in two seconds.")
+    reject.reject_answer(answer, admin, "The same button, six times in two seconds.")
     assert merged_value(Label.objects.filter(target=target), merge_labels)["holds"] == [PARTS[0]]
     answer.refresh_from_db()
     reject.undo_rejection(answer, admin, "The text was ambiguous.")

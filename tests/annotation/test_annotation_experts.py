@@ -9,7 +9,7 @@ from annotation_world import PARTS, answer_all, make_submission
 from django.test import Client
 
 from annotation.desk import experts
-from annotation.desk.experts import judged_by, trail_of
+from annotation.desk.experts import judged_by_filter, load_trail
 from annotation.labels import settle
 from annotation.models import Question
 from kbpo.accounts.models import Audit, Delivery, User, Webhook
@@ -75,13 +75,13 @@ def test_two_teams_dispute_a_judgment_without_knowing_and_an_expert_answers_once
     mine = experts.store_dispute(judged, target, rosa, DOUBT)
     theirs = experts.store_dispute(other, target, tim, "He never set foot there.")
     experts.parse_and_store_answer(mine, NO, root)
-    assert queue.take_next_check(judged.track, root, judged_by(root)) is None
+    assert queue.take_next_check(judged.track, root, judged_by_filter(root)) is None
     for run, row, note in ((judged, mine, DOUBT), (other, theirs, "He never set foot there.")):
-        [seen] = experts.disputes_of(run).values()
+        [seen] = experts.latest_disputes_by_target(run).values()
         assert (seen.pk, seen.note, seen.status, seen.agrees) == (row.pk, note, "answered", False)
     told = Delivery.objects.filter(event="dispute").values_list("body__submission__id", flat=True)
     assert set(told) == {judged.pk, other.pk}
-    found = trail_of(judged.track, mine.pk)
+    found = load_trail(judged.track, mine.pk)
     assert found is not None and [one.pk for one in found.disputes] == [theirs.pk]
     experts.store_remark(found.row, root, "The text says who taught there.")
     theirs.refresh_from_db()
@@ -98,24 +98,24 @@ def test_an_experts_answer_to_a_dispute_writes_no_label(
     assert (row.status, row.agrees, row.expert) == ("answered", False, root)
     assert Label.objects.count() == labels
     assert experts.parse_and_store_answer(row, YES, root) is Outcome.ALREADY
-    found = trail_of(judged.track, row.pk)
+    found = load_trail(judged.track, row.pk)
     assert found is not None
     assert (found.parts, found.voters) == ([(PARTS[0], 2, True, False)], 3)
     a, b = (found.row.payload[side]["gloss"] for side in ("a", "b"))
     assert found.rows == [(f"{a} studied at {b}", 2, True, False)]
     assert [(name, same) for name, _, _, same in found.links] == [(a, True), (b, True)]
-    assert experts.disputes_of(judged)[row.target_id].agrees is False
+    assert experts.latest_disputes_by_target(judged)[row.target_id].agrees is False
 
 
 def test_nobody_answers_what_they_raised_or_judged(
     judged: Submission, root: User, clients: list[Client]
 ) -> None:
     experts.store_dispute(judged, target_of(judged), root, DOUBT)
-    assert not queue.checks_for_expert(judged.track, root, judged_by(root)).exists()
+    assert not queue.checks_for_expert(judged.track, root, judged_by_filter(root)).exists()
     ada = User.objects.get(username="ada")
-    assert not queue.checks_for_expert(judged.track, ada, judged_by(ada)).exists()
+    assert not queue.checks_for_expert(judged.track, ada, judged_by_filter(ada)).exists()
     other = User.objects.create_user("other", is_staff=True)
-    assert queue.checks_for_expert(judged.track, other, judged_by(other)).count() == 1
+    assert queue.checks_for_expert(judged.track, other, judged_by_filter(other)).count() == 1
 
 
 def test_what_no_people_judged_is_not_disputed(

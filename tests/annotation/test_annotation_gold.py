@@ -26,7 +26,7 @@ from annotation.models import (
     Worker,
 )
 from annotation.quality import gold
-from annotation.quality.agreement import reliability
+from annotation.quality.agreement import reliability_of_track
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.models import Label
 from kbpo.money.spend import balance
@@ -40,7 +40,7 @@ WRONG = {"a": "0-3", "b": "other", "none": "1"}
 
 def dealt(worker: Worker, hit: HIT) -> HIT | None:
     """What is leased in the place of a HIT at the rate of its track."""
-    return gold.pick_gold_hit(worker, hit.pk, hit.track_id, gold.policy_of(hit.track).gold_rate)
+    return gold.pick_gold_hit(worker, hit.pk, hit.track_id, gold.gold_policy(hit.track).gold_rate)
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def made(published: Submission, clients: list[Client], admin: User, track: Track
     for client in clients:
         answer_all(client)
     settle.tick()
-    gold.set_aside_money(track, Decimal("1.00"), admin, "It is needed.", key="1")
+    gold.reserve_gold_money(track, Decimal("1.00"), admin, "It is needed.", key="1")
     return gold.make_gold(gold.gold_candidates(track)[0], RAW, admin, "All three said so.")
 
 
@@ -101,13 +101,13 @@ def test_a_gold_answer_is_checked_like_any_answer(made: Gold, admin: User) -> No
         lambda: gold.make_gold(source, RAW, admin, " "),
         lambda: gold.retire_gold(made, admin, ""),
         lambda: gold.set_gold_rate(source.track, 0.1, admin, ""),
-        lambda: gold.set_aside_money(source.track, Decimal("1.00"), admin, "", key="2"),
+        lambda: gold.reserve_gold_money(source.track, Decimal("1.00"), admin, "", key="2"),
     ):
         with pytest.raises(gold.CannotMake, match="It is logged"):
             unsaid()
     assert (
         not Gold.objects.exclude(retired_at=None).exists()
-        and gold.policy_of(source.track).gold_rate == 0
+        and gold.gold_policy(source.track).gold_rate == 0
     )
     with pytest.raises(gold.CannotMake, match="gold already"):
         gold.make_gold(made.source, RAW, admin, "Sure.")
@@ -147,9 +147,9 @@ def test_gold_is_paid_and_makes_no_label(
     settle.tick()
     assert Signal.objects.get(kind="gold").against is False
     assert Payment.objects.filter(worker__user__username="dana").get().amount == Decimal("0.05")
-    purpose = gold.purpose_of(made.question.track)
+    purpose = gold.gold_purpose(made.question.track)
     assert balance(purpose=purpose).spent == Decimal("0.06")
-    assert gold.money_left(made.question.track) == Decimal("0.94")
+    assert gold.gold_money_left(made.question.track) == Decimal("0.94")
     assert not Label.objects.filter(target=made.question.target).exists()
     collect.tick()
     assert made.question.hits.get().status == "open", "the next one meets it too"
@@ -217,7 +217,7 @@ def test_how_people_agree_and_err_on_gold_is_known_of_all_of_them_together(
     annotator: Callable[[str], User],
 ) -> None:
     track = made.question.track
-    assert reliability(track).gold_error is None, "nobody has answered it"
+    assert reliability_of_track(track).gold_error is None, "nobody has answered it"
     open_some(published)
     Policy.objects.update(gold_rate=0.5)
     for name, answer in (("dana", WRONG), ("eve", RAW)):
@@ -228,12 +228,12 @@ def test_how_people_agree_and_err_on_gold_is_known_of_all_of_them_together(
         settle.tick()
         graded = Signal.objects.get(kind="gold", assignment__worker__user__username=name)
         assert graded.against == (name == "dana")
-        assert reliability(track).gold_answers == (0 if name == "dana" else 2), (
+        assert reliability_of_track(track).gold_answers == (0 if name == "dana" else 2), (
             "one person's answers are nobody's business"
         )
     odd = Response.objects.filter(question__gold=None, criterion="relation").order_by("pk")[0]
     odd.value = odd.value | {"holds": []}
     odd.save(update_fields=["value"])
     cache.clear()
-    known = reliability(track)
+    known = reliability_of_track(track)
     assert known.kappa is not None and known.kappa < 1 and known.gold_error == 0.5

@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from django.test import Client
 
 from annotation.labels import recount, settle
-from annotation.labels.settle import accept
+from annotation.labels.settle import parse_accepted_answers
 from annotation.models import Assignment, Question
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label, Target
@@ -86,8 +86,8 @@ def test_a_closing_in_the_midst_of_a_settling_hides_nothing(
 
     monkeypatch.setattr(recount, "record_labels", slowly)
     with transaction.atomic():
-        accept(list(Assignment.objects.filter(status="submitted")))
-        recount.settle(list(Question.objects.filter(status="answered")))
+        parse_accepted_answers(list(Assignment.objects.filter(status="submitted")))
+        recount.settle_questions(list(Question.objects.filter(status="answered")))
     closer.join()
     assert Label.objects.exists() and not Label.objects.filter(public_at=None).exists()
 

@@ -14,12 +14,12 @@ from django.utils import timezone
 
 from annotation.budget.check_books import check_books
 from annotation.hits import collect, lease, publish
-from annotation.hits.submit import Outcome, submit
+from annotation.hits.submit import Outcome, submit_answer
 from annotation.labels import settle
 from annotation.models import COUNTED, HIT, Assignment, Payment, Question, Response
 from annotation.questions import ask
 from annotation.workers.consent import current_terms
-from annotation.workers.leave import _waive
+from annotation.workers.leave import _waive_payments
 from annotation.workers.worker import worker_of
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Corpus
@@ -43,7 +43,7 @@ def test_eight_workers_at_once_take_each_place_once_and_meet_each_target_once(
         def run() -> None:
             while (assignment := lease.lease_next(worker)) is not None:
                 assert (
-                    submit(assignment, {"a": ["other"], "b": ["other"], "none": ["1"]})
+                    submit_answer(assignment, {"a": ["other"], "b": ["other"], "none": ["1"]})
                     is Outcome.STORED
                 )
 
@@ -71,7 +71,7 @@ def test_the_same_form_sent_six_times_at_once_is_stored_once(published: Submissi
     assert assignment is not None
     outcomes: list[Outcome] = []
     raw = {"a": ["other"], "b": ["other"], "none": ["1"]}
-    assert at_once([lambda: outcomes.append(submit(assignment, raw))] * 6) == []
+    assert at_once([lambda: outcomes.append(submit_answer(assignment, raw))] * 6) == []
     assert Counter(outcomes) == {Outcome.STORED: 1, Outcome.ALREADY: 5}
 
 
@@ -139,7 +139,9 @@ def test_an_answer_that_comes_too_late_is_paid_once_and_never_used(
     for _ in range(2):
         clients[0].post(address, GOOD)
     late = Assignment.objects.get(status="returned")
-    assert submit(late, dict(GOOD)) is Outcome.LATE, "whoever sends it again is told the same"
+    assert submit_answer(late, dict(GOOD)) is Outcome.LATE, (
+        "whoever sends it again is told the same"
+    )
     assert late.raw is not None and late.raw["a"] == [GOOD["a"]], "an admin can read it"
     payment = Payment.objects.get()
     assert (payment.worker, payment.amount, payment.status) == (
@@ -155,8 +157,8 @@ def test_an_answer_that_comes_too_late_is_paid_once_and_never_used(
     Assignment.objects.filter(status="submitted").update(status="failed")
     HIT.objects.filter(pk=late.hit_id).update(status="open")
     assert take(clients[0]) != address, "it is not asked of them again"
-    assert not lease.revive(late)
-    _waive([payment])
+    assert not lease.revive_expired_lease(late)
+    _waive_payments([payment])
     assert check_books() == [], "who leaves may give it up"
     assert balance(Purpose("late", late.pk)).released == payment.amount
 

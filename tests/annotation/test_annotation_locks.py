@@ -15,10 +15,10 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.budget import promises
-from annotation.budget.give_back import give_back
+from annotation.budget.give_back import release_unneeded_money
 from annotation.hits import batch, publish, take_down
 from annotation.labels import exclude, recount, settle
-from annotation.labels.settle import accept
+from annotation.labels.settle import parse_accepted_answers
 from annotation.models import HIT, Assignment, Question
 from kbpo import clock
 from kbpo.accounts.models import User
@@ -78,7 +78,7 @@ def one_more_answer(question: Question) -> Assignment:
 
 @transaction.atomic
 def read(pk: int) -> None:
-    accept([Assignment.objects.select_for_update(of=("self",)).get(pk=pk)])
+    parse_accepted_answers([Assignment.objects.select_for_update(of=("self",)).get(pk=pk)])
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_an_answer_is_read_while_its_question_is_settled(answered: Question) -> 
         other = Beside(lambda: read(last.pk))
         other.wait_until_blocked()
         assert other.is_alive(), "both were at it at once"
-        recount.settle([question])
+        recount.settle_questions([question])
     other.ended()
     last.refresh_from_db()
     assert last.status == "accepted" and last.responses.count() == 3
@@ -116,7 +116,9 @@ def test_a_question_is_settled_while_an_answer_to_it_is_read(answered: Question)
 
     def settled() -> None:
         with transaction.atomic():
-            recount.settle([Question.objects.select_for_update(of=("self",)).get(pk=answered.pk)])
+            recount.settle_questions(
+                [Question.objects.select_for_update(of=("self",)).get(pk=answered.pk)]
+            )
 
     with transaction.atomic():
         read(last.pk)
@@ -131,7 +133,7 @@ def test_a_question_is_settled_while_an_answer_to_it_is_read(answered: Question)
 def _refused(hit: HIT) -> None:
     HIT.objects.filter(pk=hit.pk).update(status="intent", attempts=99)
     hit.refresh_from_db()
-    publish._note_refusal(hit, "The platform says no.")
+    publish._give_up_refused_hit(hit, "The platform says no.")
 
 
 def _put_back(hit: HIT) -> None:
@@ -149,7 +151,7 @@ def test_whoever_takes_questions_and_hits_takes_questions_first(
         other = Beside(lambda: step(hit))
         other.wait_until_blocked()
         assert other.is_alive()
-        recount.settle([question])
+        recount.settle_questions([question])
     other.ended()
 
 
@@ -160,7 +162,7 @@ def test_an_answer_that_is_read_while_its_worker_is_excluded_does_not_count(
     last = one_more_answer(answered)
     with transaction.atomic():
         read(last.pk)
-        other = Beside(lambda: exclude.exclude(last.worker, "Always the first button"))
+        other = Beside(lambda: exclude.exclude_worker(last.worker, "Always the first button"))
         other.wait_until_blocked()
         assert other.is_alive(), "it did not wait for the answer"
     other.ended()
@@ -173,7 +175,7 @@ def _stop(submission: Submission) -> None:
 
 def _end(submission: Submission) -> None:
     Submission.objects.filter(pk=submission.pk).update(status="scored")
-    give_back(submission)
+    release_unneeded_money(submission)
 
 
 def _up_again(submission: Submission) -> None:

@@ -51,11 +51,11 @@ def dying(function, after: int, before: bool):  # type: ignore[no-untyped-def]
 POINTS = [
     "annotation.labels.settle.note_answer_speed",
     "annotation.labels.recount.record_labels",
-    "annotation.budget.accrue.spend_all",
+    "annotation.budget.accrue.spend_bill_groups",
     "annotation.budget.accrue.Payment.objects.bulk_create",
     "kbpo.queue.MovingQuerySet.move",
     "annotation.labels.recount._close_hits",
-    "kbpo.queue._claim_fresh",
+    "kbpo.queue._claim_new_rows",
 ]
 
 

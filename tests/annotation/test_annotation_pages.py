@@ -9,7 +9,7 @@ from annotation_world import GOOD, take
 from django.test import Client
 
 from annotation.models import Assignment, Question, Worker, WorkerIdentity
-from annotation.workers.worker import handle_of
+from annotation.workers.worker import worker_handle
 from kbpo.accounts.models import User
 from kbpo.submissions.models import Submission
 from kbpo.web.judging.lessons import load_examples
@@ -121,8 +121,8 @@ def test_a_worker_is_a_keyed_hash_everywhere_but_in_one_table(
     assert worker.user is not None
     assert (
         worker.handle
-        == handle_of("pool", str(worker.user.pk))
-        != handle_of("mturk", str(worker.user.pk))
+        == worker_handle("pool", str(worker.user.pk))
+        != worker_handle("mturk", str(worker.user.pk))
     )
     assert WorkerIdentity.objects.get().external_id == str(worker.user.pk)
 

@@ -22,7 +22,7 @@ from annotation.models import (
 )
 from annotation.quality import signals
 from annotation.quality.signals import Flag, differing_units
-from annotation.quality.warn import set_exclude_for
+from annotation.quality.warn import set_excluding_signals
 from kbpo.accounts.models import Audit, User
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -61,7 +61,7 @@ def test_who_stands_alone_gets_a_signal_and_who_agrees_none(settled: Worker) -> 
     # What ada says is held against bo and cy, who are divided in the relation and agree in the
     # links.
     assert Signal.objects.filter(kind="majority").count() == 18
-    assert signals.flags_of([settled.pk])[settled.pk] == [
+    assert signals.flags_by_worker([settled.pk])[settled.pk] == [
         Flag("majority", 6, 6),
         Flag("too_fast", 6, 6),
         Flag("unread", 0, 6),
@@ -143,7 +143,7 @@ def test_signals_never_exclude_the_last_few(settled: Worker) -> None:
 def test_a_signal_that_the_policy_does_not_name_leaves_it_to_a_person(
     settled: Worker, track: Track
 ) -> None:
-    set_exclude_for(track, ["gold"], None, "To try.")
+    set_excluding_signals(track, ["gold"], None, "To try.")
     many_against(settled)
     warned(settled)
     crowd(5)
@@ -163,19 +163,19 @@ def test_who_waits_for_an_admin_is_told_with_the_reason(
     ]
     assert found[0].why == "No more than 4 annotators are active, so signals exclude nobody."
     crowd(5)
-    set_exclude_for(track, ["gold"], None, "To try.")
+    set_excluding_signals(track, ["gold"], None, "To try.")
     assert exclude.undecided_workers()[0].why == "The track's policy leaves this to a person."
     with pytest.raises(ValueError, match="Say why they stay"):
-        exclude.keep_worker(settled, admin, " ")
-    exclude.keep_worker(settled, admin, "The others are wrong.")
+        exclude.note_worker_reviewed(settled, admin, " ")
+    exclude.note_worker_reviewed(settled, admin, "The others are wrong.")
     assert exclude.undecided_workers() == [] and exclude.exclude_flagged() == 0
     entry = Audit.objects.get(what="keep")
     assert (entry.who, entry.why) == (admin, "The others are wrong.") and entry.before.startswith(
         "18 of 18 answers"
     )
-    exclude.exclude(settled, "Seen again.", admin)
+    exclude.exclude_worker(settled, "Seen again.", admin)
     with pytest.raises(ValueError, match="reinstate them"):
-        exclude.keep_worker(settled, admin, "As before.")
+        exclude.note_worker_reviewed(settled, admin, "As before.")
 
 
 def in_hand(client: Client, seconds: float) -> None:
@@ -218,9 +218,9 @@ def test_what_was_known_when_somebody_was_reinstated_does_not_leave_them_out_aga
     crowd(5)
     exclude.exclude_flagged()
     settled.refresh_from_db()
-    exclude.reinstate(settled, admin, "A misunderstanding about dates.")
+    exclude.reinstate_worker(settled, admin, "A misunderstanding about dates.")
     assert exclude.exclude_flagged() == 0
-    assert signals.flags_of([settled.pk]) == {}
+    assert signals.flags_by_worker([settled.pk]) == {}
     assert Audit.objects.get(what="reinstate").why == "A misunderstanding about dates."
 
 
@@ -233,16 +233,16 @@ def test_a_rejection_takes_evidence_keeps_the_answer_and_withholds_the_pay(
 ) -> None:
     answer = one_of(settled)
     with pytest.raises(reject.CannotReject, match="20 characters"):
-        reject.reject(answer, admin, "bad")
+        reject.reject_answer(answer, admin, "bad")
     owed = accrue.total_owed()
-    reject.reject(answer, admin, EVIDENCE)
+    reject.reject_answer(answer, admin, EVIDENCE)
     answer.refresh_from_db()
     assert (answer.status, answer.reason) == ("rejected", EVIDENCE) and answer.raw
     assert Payment.objects.get(assignment=answer).status == "withheld"
     assert accrue.total_owed() == owed - Decimal("0.05")
     assert not Response.objects.filter(assignment=answer, counts=True).exists()
     with pytest.raises(reject.CannotReject, match="already"):
-        reject.reject(answer, admin, EVIDENCE)
+        reject.reject_answer(answer, admin, EVIDENCE)
     entry = Audit.objects.get(what="reject")
     assert (entry.who, entry.why, entry.before, entry.after) == (
         admin,
@@ -254,7 +254,7 @@ def test_a_rejection_takes_evidence_keeps_the_answer_and_withholds_the_pay(
 
 def test_an_undone_rejection_pays_once(settled: Worker, admin: User) -> None:
     answer = one_of(settled)
-    reject.reject(answer, admin, EVIDENCE)
+    reject.reject_answer(answer, admin, EVIDENCE)
     reject.undo_rejection(answer := one_of(settled), admin, "The text was ambiguous.")
     with pytest.raises(reject.CannotReject, match="not rejected"):
         reject.undo_rejection(one_of(settled), admin, "")
@@ -268,12 +268,12 @@ def test_an_undone_rejection_pays_once(settled: Worker, admin: User) -> None:
 def test_what_was_paid_is_not_asked_back(settled: Worker, admin: User) -> None:
     Payment.objects.update(status="paid")
     with pytest.raises(reject.CannotReject, match="not asked back"):
-        reject.reject(one_of(settled), admin, EVIDENCE)
+        reject.reject_answer(one_of(settled), admin, EVIDENCE)
     assert Rejection.objects.count() == 0
 
 
 def test_reinstating_somebody_does_not_undo_a_rejection(settled: Worker, admin: User) -> None:
-    reject.reject(one_of(settled), admin, EVIDENCE)
-    exclude.exclude(settled, "Too fast.", admin)
-    exclude.reinstate(settled, admin, "Slower now.")
+    reject.reject_answer(one_of(settled), admin, EVIDENCE)
+    exclude.exclude_worker(settled, "Too fast.", admin)
+    exclude.reinstate_worker(settled, admin, "Slower now.")
     assert Response.objects.filter(counts=False).count() == 3, "those of the rejected answer"

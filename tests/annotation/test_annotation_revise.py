@@ -63,7 +63,7 @@ def believe_ada(monkeypatch: pytest.MonkeyPatch) -> None:
         }
         return chances, ""
 
-    monkeypatch.setattr(revise, "_fit", fit)
+    monkeypatch.setattr(revise, "_statement_probabilities", fit)
 
 
 def test_a_revision_says_what_would_flip_and_writes_nothing(

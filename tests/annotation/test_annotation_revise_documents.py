@@ -10,10 +10,10 @@ import pytest
 from documents_world import partly, read_whole
 
 from annotation.labels import revise
-from annotation.labels.exclude import exclude
+from annotation.labels.exclude import exclude_worker
 from annotation.labels.revise import TargetVotes
 from annotation.models import Question, Worker
-from kbpo.instances.merge import merged_value, values_of
+from kbpo.instances.merge import merged_value, merged_values
 from kbpo.instances.models import Instance, Label
 from kbpo.tracks.kbp.merge import merge_labels
 from tests.conftest import Toy
@@ -50,7 +50,7 @@ def believe_ada(monkeypatch: pytest.MonkeyPatch) -> None:
         }
         return chances, ""
 
-    monkeypatch.setattr(revise, "_fit", fit)
+    monkeypatch.setattr(revise, "_statement_probabilities", fit)
 
 
 def pairs_asked() -> int:
@@ -95,7 +95,7 @@ def test_a_fact_comes_with_the_model_and_is_missing_again_without_it(
     assert merged_value(Label.objects.filter(target=changed.target_id), merge_labels) == {}, (
         "missing, and not false"
     )
-    [(_, value, unanswered)] = values_of([changed.target_id], merge_labels)
+    [(_, value, unanswered)] = merged_values([changed.target_id], merge_labels)
     assert (value, unanswered) == ({}, False), "and a follow-up may ask about it"
     assert revise.compute_revision(read.track, revise.MAJORITY, 9).labels == []
 
@@ -107,7 +107,9 @@ def test_without_the_answers_of_who_is_excluded_it_is_still_the_model_that_aggre
     [changed] = revise.switch_aggregation(
         read.track, revise.MODEL, read.users["Admin"], "Ada is always right."
     ).labels
-    exclude(Worker.objects.get(user__username="cy"), "Another works for them.", read.users["Admin"])
+    exclude_worker(
+        Worker.objects.get(user__username="cy"), "Another works for them.", read.users["Admin"]
+    )
     label = Label.objects.filter(target=changed.target_id).order_by("-pk")[0]
     assert (label.value["holds"], label.n, label.method) == ([DIED], 2, "dawid_skene")
     assert revise.compute_revision(read.track, revise.MODEL, 9).labels == []

@@ -14,7 +14,7 @@ from annotation.budget import accrue, halts, promises
 from annotation.desk import journey
 from annotation.hits import batch, collect, publish
 from annotation.labels import settle
-from annotation.labels.exclude import exclude
+from annotation.labels.exclude import exclude_worker
 from annotation.models import HIT, Assignment, Payment, Question, Response, Worker
 from annotation.quality import agreement, describe
 from annotation.questions import ask
@@ -59,13 +59,13 @@ def test_an_answer_that_comes_while_others_are_read_waits_for_the_next_tick(
     ada, ben, _ = clients
     ada.post(take(ada), GOOD)
 
-    accept = settle.accept
+    accept = settle.parse_accepted_answers
 
     def read_slowly(rows: list[Assignment]) -> None:
         accept(rows)
         ben.post(take(ben), GOOD)
 
-    monkeypatch.setattr(settle, "accept", read_slowly)
+    monkeypatch.setattr(settle, "parse_accepted_answers", read_slowly)
     settle.tick()
     assert Assignment.objects.filter(status="submitted").count() == 1
     assert Response.objects.values("assignment").distinct().count() == 1
@@ -181,7 +181,7 @@ def test_a_stop_holds_publishing_back_and_a_pause_holds_everything_back(
     halts.lift_halts(None, None, "It is mended")
     publish.tick()
     assert take(ada)
-    halts.pause(submission.track, None, "A mistake in the schema.")
+    halts.pause_work(submission.track, None, "A mistake in the schema.")
     Assignment.objects.update(status="returned")
     assert take(ada) == ""
     halts.lift_halts(submission.track, None, "It is mended")
@@ -206,7 +206,7 @@ def test_a_question_nobody_answers_is_given_up_in_words_and_its_label_says_so(
     published: Submission,
 ) -> None:
     Question.objects.update(status_since=timezone.now() - timedelta(days=15))
-    assert queue.reap() >= 6
+    assert queue.fail_late_rows() >= 6
     settle.tick()
     settle.tick()
     labels = Label.objects.filter(target__kind="pair")
@@ -221,7 +221,7 @@ def test_a_question_with_one_answer_at_its_deadline_is_settled_with_that(
     answer_all(ada)
     settle.tick()
     Question.objects.update(status_since=timezone.now() - timedelta(days=15))
-    queue.reap()
+    queue.fail_late_rows()
     settle.tick()
     assert Question.objects.counts() == {"settled": 6}
     assert set(Label.objects.values_list("n", flat=True)) == {1}
@@ -257,8 +257,8 @@ def test_an_excluded_worker_gets_nothing_more_and_counts_no_more(
     settle.tick()
     worker = Worker.objects.get(user__username="bo")
     with pytest.raises(ValueError, match="Say why"):
-        exclude(worker, "  ", worker.user)
-    assert exclude(worker, "Always the first button", worker.user).judgments == 18
+        exclude_worker(worker, "  ", worker.user)
+    assert exclude_worker(worker, "Always the first button", worker.user).judgments == 18
     assert take(clients[1]) == ""
     answer_all(clients[2], {"a": "other", "b": "other", "none": "1"})
     settle.tick()

@@ -36,7 +36,7 @@ def test_one_answer_settles_what_a_rejection_divided(
 ) -> None:
     judged(clients, YES, NO, YES)
     question = Question.objects.order_by("pk")[0]
-    reject.reject(answer_of("cy", question), admin, EVIDENCE)
+    reject.reject_answer(answer_of("cy", question), admin, EVIDENCE)
     publish.tick()
     dana = Client()
     dana.force_login(annotator("dana"))
@@ -57,8 +57,8 @@ def test_undoing_a_rejection_reinstates_nobody(
     Response.objects.filter(pk=first.pk).update(
         counts=False, excluded_reason=MET_BEFORE, met_before=True
     )
-    reject.reject(answer, admin, EVIDENCE)
-    exclude.exclude(worker("bo"), BAD)
+    reject.reject_answer(answer, admin, EVIDENCE)
+    exclude.exclude_worker(worker("bo"), BAD)
     answer.refresh_from_db()
     reject.undo_rejection(answer, admin, "The text was ambiguous.")
     assert list(answer.responses.order_by("pk").values_list("excluded_reason", flat=True)) == [
@@ -78,14 +78,14 @@ def asked_again(published: Submission, clients: list[Client]) -> Submission:
     for one more.
     """
     judged(clients, YES, NO, YES)
-    exclude.exclude(worker("cy"), BAD)
+    exclude.exclude_worker(worker("cy"), BAD)
     publish.tick()
     return published
 
 
 def test_readmission_takes_back_what_is_asked_again(asked_again: Submission, admin: User) -> None:
     n = Label.objects.count()
-    done = exclude.reinstate(worker("cy"), admin, "A slip.")
+    done = exclude.reinstate_worker(worker("cy"), admin, "A slip.")
     assert done.settled == RecountResult(restored=6) and "6 questions settled next" in str(done)
     assert promises.committed_money(asked_again.purpose) == 0
     collect.tick()
@@ -95,7 +95,7 @@ def test_readmission_takes_back_what_is_asked_again(asked_again: Submission, adm
         "they say what they had said"
     )
     assert set(Question.objects.values_list("answers_wanted", flat=True)) == {3}
-    assert exclude.exclude(worker("cy"), BAD).settled == RecountResult(asked_again=6), (
+    assert exclude.exclude_worker(worker("cy"), BAD).settled == RecountResult(asked_again=6), (
         "and all that can be done again"
     )
 
@@ -106,7 +106,7 @@ def test_what_somebody_has_in_hand_is_not_taken_back(
     dana = Client()
     dana.force_login(annotator("dana"))
     address = take(dana)
-    assert exclude.reinstate(worker("cy")).settled == RecountResult(restored=5)
+    assert exclude.reinstate_worker(worker("cy")).settled == RecountResult(restored=5)
     assert dana.post(address, NO).status_code == 302 and take(dana) == ""
     settle.tick()
     assert Question.objects.counts() == {"settled": 6}
@@ -124,7 +124,7 @@ def test_a_question_without_a_usable_answer_is_asked_as_at_first_and_not_for_eve
             client.force_login(annotator(name))
             assert answer_all(client, YES) == 6
         for name in ["ada", "bo", *names]:
-            exclude.exclude(worker(name), BAD)
+            exclude.exclude_worker(worker(name), BAD)
         settle.tick()
         assert Question.objects.counts() == {"waiting": 6}
         assert set(Question.objects.values_list("answers_wanted", flat=True)) == {wanted}
@@ -133,7 +133,7 @@ def test_a_question_without_a_usable_answer_is_asked_as_at_first_and_not_for_eve
         client = Client()
         client.force_login(annotator(name))
         assert answer_all(client, YES) == 6
-        exclude.exclude(worker(name), BAD)
+        exclude.exclude_worker(worker(name), BAD)
     settle.tick()
     assert (
         Question.objects.counts() == {"unanswered": 6}

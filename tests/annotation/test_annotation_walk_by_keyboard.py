@@ -18,7 +18,7 @@ from annotation.labels import settle
 from annotation.models import Assignment, Question, Worker
 from annotation.questions import read_documents
 from kbpo.accounts.models import User
-from kbpo.tracks.texts.declared import declare
+from kbpo.tracks.texts.declared import store_form
 from kbpo.web.desk.forms import EXAMPLE
 from tests.conftest import Toy
 
@@ -129,7 +129,7 @@ def test_tab_reaches_everything_of_a_document(
 def test_a_declared_form_is_answered_by_keys_and_says_only_keys_that_it_has(
     browser: Browser, live_server: Any
 ) -> None:
-    declare(EXAMPLE.read_text())
+    store_form(EXAMPLE.read_text())
     asked("form-helpfulness", input="q", text=TEXT)
     page = open_page(browser, live_server)
     page.wait_for_selector("html[data-ready]")

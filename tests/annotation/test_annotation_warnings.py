@@ -17,10 +17,10 @@ from django.utils import timezone
 from annotation.hits import publish
 from annotation.labels import exclude, settle
 from annotation.models import Assignment, Question, Response, Signal, Worker
-from annotation.quality.warn import SUBJECT, set_exclude_for, warn
+from annotation.quality.warn import SUBJECT, set_excluding_signals, warn_workers
 from annotation.workers.models import Message
 from kbpo.accounts.models import Audit, User
-from kbpo.money.spend import release
+from kbpo.money.spend import release_money
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
@@ -79,7 +79,7 @@ def test_half_of_the_limit_is_a_message_and_only_who_goes_on_is_excluded(
     answered: Submission, clients: list[Client]
 ) -> None:
     against(worker("cy"), 5)
-    assert warn([worker("cy").pk]) == 0 and exclude.exclude_flagged() == 0
+    assert warn_workers([worker("cy").pk]) == 0 and exclude.exclude_flagged() == 0
     against(worker("cy"), 1)
     assert exclude.exclude_flagged() == 0 and exclude.exclude_flagged() == 0
     message = Message.objects.get()
@@ -127,15 +127,15 @@ def assert_a_fourth_makes_them_three(user: User) -> None:
 def test_no_question_keeps_fewer_answers_than_its_track_promises(
     answered: Submission, annotator: Callable[[str], User], admin: User
 ) -> None:
-    exclude.exclude(worker("cy"), "Always the first button", admin)
+    exclude.exclude_worker(worker("cy"), "Always the first button", admin)
     assert Question.objects.counts() == {"published": 6}, "two are left, and three are promised"
     assert_a_fourth_makes_them_three(annotator("dan"))
-    exclude.reinstate(worker("cy"), admin, "A mistake of ours.")
+    exclude.reinstate_worker(worker("cy"), admin, "A mistake of ours.")
     assert Question.objects.counts() == {"settled": 6}
 
 
 def test_signals_leave_nobody_out_whose_answers_cannot_be_replaced(answered: Submission) -> None:
-    release(answered.track, answered.purpose, key="all")
+    release_money(answered.track, answered.purpose, key="all")
     against(worker("cy"), 12)
     exclude.exclude_flagged()
     against(worker("cy"), 12)
@@ -162,5 +162,5 @@ def test_the_rule_is_the_tracks_and_admins_change_it_on_its_page(
     assert exclude.exclude_flagged() == 0 and not warned_workers().exists(), (
         "another track's rule, or none"
     )
-    set_exclude_for(track, ["unread"], None, "People judge here again.")
+    set_excluding_signals(track, ["unread"], None, "People judge here again.")
     assert exclude.exclude_flagged() == 0 and warned_workers().exists()

@@ -33,7 +33,7 @@ from kbpo.accounts import notices
 from kbpo.accounts.models import Audit, User
 from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
-from kbpo.tracks.texts.declared import declare
+from kbpo.tracks.texts.declared import store_form
 from kbpo.tracks.texts.models import DeclaredForm
 from tests.tracks.test_declared_forms import BETTER
 
@@ -148,7 +148,7 @@ def test_an_appeal_is_answered_once_and_may_reinstate(
 ) -> None:
     answer_all(ada)
     settle.tick()
-    exclude.exclude(worker(), "Too fast for reading", User.objects.get(username="anna"))
+    exclude.exclude_worker(worker(), "Too fast for reading", User.objects.get(username="anna"))
     page = text_of(ada.get("/annotate/"))
     assert "Too fast for reading" in page and "Your appeal" in page
     assert "is empty" in text_of(
@@ -185,7 +185,9 @@ def refused(ada: Client) -> Assignment:
     ada.post(take(ada), GOOD)
     settle.tick()
     row = Assignment.objects.get(worker=worker(), submitted_at__isnull=False)
-    reject.reject(row, User.objects.get(username="anna"), "Every answer was the first button.")
+    reject.reject_answer(
+        row, User.objects.get(username="anna"), "Every answer was the first button."
+    )
     return row
 
 
@@ -438,7 +440,7 @@ def test_the_home_page_is_served_while_an_admin_declares_a_form(ada: Client) -> 
             result = execute(sql, params, many, context)
             statements += 1
             if statements == number:
-                declare(BETTER.replace("name: better", f"name: better_{number}"))
+                store_form(BETTER.replace("name: better", f"name: better_{number}"))
             return result
 
         with connection.execute_wrapper(watch):

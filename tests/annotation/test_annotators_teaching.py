@@ -181,7 +181,9 @@ def test_feedback_shows_ones_own_answer_beside_the_right_one(
     ada.post(TUTORIAL)
     ada.post(f"{TUTORIAL}1/", {"holds": "per:employee_or_member_of>"})
     run = TutorialRun.objects.get()
-    told = {line.words: (line.yours, line.right) for line in teach.feedback(run, 1).lines}
+    told = {
+        line.words: (line.yours, line.right) for line in teach.answer_beside_right_one(run, 1).lines
+    }
     assert told == {
         "Karin Osted works or worked for Osted Line": (True, True),
         "Karin Osted leads or led Osted Line": (False, True),
@@ -190,7 +192,9 @@ def test_feedback_shows_ones_own_answer_beside_the_right_one(
     assert all(words in page for words in told)
     ada.post(f"{TUTORIAL}2/", {"a": "other", "b": "90-94", "none": "1"})
     run.refresh_from_db()
-    told = {line.words: (line.yours, line.right) for line in teach.feedback(run, 2).lines}
+    told = {
+        line.words: (line.yours, line.right) for line in teach.answer_beside_right_one(run, 2).lines
+    }
     assert told == {
         "A, “Hale”, is none of the names that were offered": (True, False),
         "A, “Hale”, is “Ruben Hale”": (False, True),
@@ -211,14 +215,14 @@ def test_feedback_on_a_document_names_what_differs_and_where(
     assert run is not None
     run = teach.store_tutorial_answer(run, 1, lesson.questions[0]["right"])
     run = teach.store_tutorial_answer(run, 2, {"mentions": [json.dumps(mine)]})
-    beside = teach.feedback(run, 2)
-    differing = {line.words: (line.yours, line.right) for line in beside.differing}
+    beside = teach.answer_beside_right_one(run, 2)
+    differing = {line.words: (line.yours, line.right) for line in beside.differing_lines}
     assert differing == {
         "“Dunmore College”: organisation": (False, True),
         "“Dunmore College”: state or city": (True, False),
         "“dean”: title or job": (False, True),
     }
-    numbers = {line.number for line in beside.differing}
+    numbers = {line.number for line in beside.differing_lines}
     where = {
         beside.text[begin:end]
         for begin, end, _, said in beside.marks

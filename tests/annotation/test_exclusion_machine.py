@@ -70,7 +70,7 @@ class Desk(RuleBasedStateMachine):
         for answer in Assignment.objects.filter(status="rejected").order_by("pk"):
             reject.undo_rejection(answer, self.admin, "A slip.")
         for worker in Worker.objects.exclude(excluded_at=None).order_by("pk"):
-            exclude.reinstate(worker, self.admin, "A slip.")
+            exclude.reinstate_worker(worker, self.admin, "A slip.")
 
     def nothing_is_asked_in_vain(self) -> None:
         held = Assignment.objects.filter(status__in=["leased", "submitted"]).values(
@@ -128,19 +128,23 @@ class Desk(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(NAMES))
     def somebody_is_excluded(self, name: str) -> None:
-        exclude.exclude(
+        exclude.exclude_worker(
             Worker.objects.get(user__username=name), f"{name} presses one button.", self.admin
         )
 
     @rule(name=st.sampled_from(NAMES))
     def somebody_is_reinstated(self, name: str) -> None:
-        exclude.reinstate(Worker.objects.get(user__username=name), self.admin, "They were right.")
+        exclude.reinstate_worker(
+            Worker.objects.get(user__username=name), self.admin, "They were right."
+        )
 
     @rule(data=st.data())
     def an_answer_is_rejected(self, data: st.DataObject) -> None:
         if rows := list(Assignment.objects.filter(status__in=reject.REJECTABLE).order_by("pk")):
             answer = data.draw(st.sampled_from(range(len(rows))), label="answer")
-            reject.reject(rows[answer], self.admin, "The same button, six times in two seconds.")
+            reject.reject_answer(
+                rows[answer], self.admin, "The same button, six times in two seconds."
+            )
 
     @rule(data=st.data())
     def a_rejection_is_undone(self, data: st.DataObject) -> None:

@@ -110,7 +110,7 @@ def test_the_hourly_rate_is_told_as_planned_and_at_the_usual_pace(
     assert hourly_rates(worker=ada)["relation"].measured == Decimal("15.00")
     everybody = hourly_rates()["relation"]
     assert (everybody.measured, everybody.answers) == (Decimal("6.00"), 12)
-    assert everybody.below_floor
+    assert everybody.is_below_floor
     Assignment.objects.filter(pk=slow.pk).update(status="returned", returned_by="lease")
     told = clients[0].get(HOME).content.decode()  # one is open again
     row = re.search(r'data-label="An hour"><span>(.*?)</span></td>', told, re.S)

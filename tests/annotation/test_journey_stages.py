@@ -15,8 +15,8 @@ from annotation.desk.failures import (
     CannotDismiss,
     CannotRetry,
     crowd_failures,
-    dismiss,
-    retry,
+    dismiss_failed_row,
+    retry_failed_row,
 )
 from annotation.desk.journey import Stage
 from annotation.hits import lease
@@ -74,8 +74,8 @@ def test_money_comes_first_and_stays_and_only_what_can_be_is_retried(
         ("assignment", held.pk, False),
     ]
     with pytest.raises(CannotRetry):
-        retry("assignment", held.pk)
-    assert retry("payment", owed.pk) == "unknown"
+        retry_failed_row("assignment", held.pk)
+    assert retry_failed_row("payment", owed.pk) == "unknown"
 
 
 def test_what_is_dismissed_with_a_note_is_listed_again_only_if_it_fails_again(
@@ -94,14 +94,14 @@ def test_what_is_dismissed_with_a_note_is_listed_again_only_if_it_fails_again(
         ),
     ):
         with pytest.raises(CannotDismiss):
-            dismiss("payment", pk, root, why)
+            dismiss_failed_row("payment", pk, root, why)
     with pytest.raises(CannotDismiss):
-        dismiss("nonsense", owed.pk, root, "Paid by hand.")
-    dismiss("payment", owed.pk, root, "Paid by hand.")
+        dismiss_failed_row("nonsense", owed.pk, root, "Paid by hand.")
+    dismiss_failed_row("payment", owed.pk, root, "Paid by hand.")
     assert [(one.kind, one.pk) for one in crowd_failures()] == [("payment", other.pk)]
     entry = Audit.objects.get(what="dismiss")
     assert (entry.about, entry.who, entry.why) == (f"payment:{owed.pk}", root, "Paid by hand.")
-    assert retry("payment", owed.pk) == "unknown"
+    assert retry_failed_row("payment", owed.pk) == "unknown"
     owed.refresh_from_db()
     owed.move("failed", "It is refused again.")
     assert {one.pk for one in crowd_failures()} == {owed.pk, other.pk}

@@ -12,7 +12,7 @@ from django.utils.module_loading import import_string
 from documents_world import order
 
 from kbpo import celery, clock
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import write_audit_entry
 from kbpo.clock import look
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
@@ -41,7 +41,7 @@ class Ticks:
         for _ in range(OFTEN):
             self.start()
             answers = [self.is_due(second) for second in seconds]
-            if cache.get(look.KEPT)[:2] == (look._stored(), START):
+            if cache.get(look.KEPT)[:2] == (look._database_snapshot(), START):
                 return answers
         pytest.fail("somebody else writes all the time")
 
@@ -69,7 +69,7 @@ def test_a_tick_looks_for_nothing_where_nothing_was_written(ticks: Ticks) -> Non
 def test_whatever_is_written_is_looked_for_at_the_next_tick_and_those_after_it(
     ticks: Ticks,
 ) -> None:
-    note("something", "somewhere", why="a test")
+    write_audit_entry("something", "somewhere", why="a test")
     assert [ticks.is_due(second) for second in (101, 102, 103)] == [True] * 3
 
 
@@ -92,7 +92,7 @@ def test_what_began_before_a_look_and_ends_after_it_is_looked_for(ticks: Ticks) 
 def test_what_waits_for_a_moment_is_late_by_a_quarter_and_by_a_minute_at_most(
     ticks: Ticks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(look, "_stored", lambda: "the same")
+    monkeypatch.setattr(look, "_database_snapshot", lambda: "the same")
     ticks.start()
     looks = [second for second in range(101, 1000) if ticks.is_due(second)]
     late = [later - earlier for earlier, later in zip([100, *looks], looks, strict=False)]
@@ -126,9 +126,9 @@ def test_documents_that_wait_for_readers_cause_no_looks(toy: Toy) -> None:
 
 def leaves_all_as_it_is(path: str) -> bool:
     """Whether nothing was written, by this step or by anybody beside it."""
-    stored = look._stored()
+    stored = look._database_snapshot()
     import_string(path)()
-    return look._stored() == stored
+    return look._database_snapshot() == stored
 
 
 def test_a_step_that_fails_keeps_no_other_from_its_turn(
@@ -137,6 +137,6 @@ def test_a_step_that_fails_keeps_no_other_from_its_turn(
     broken = "kbpo.clock.look.no_such_step"
     books = celery.PIPELINE["books"]
     monkeypatch.setattr(celery, "PIPELINE", {"broken": broken, "books": books})
-    note("something", "somewhere", why="a test")
+    write_audit_entry("something", "somewhere", why="a test")
     monkeypatch.setitem(celery.QUEUES, "scores", ("broken", "books"))
-    assert celery.look("scores") == 1, "the books were checked"
+    assert celery.run_queue_round("scores") == 1, "the books were checked"

@@ -19,7 +19,7 @@ from annotation.budget import give_back
 from annotation.budget.cents import money_by_state
 from annotation.budget.promises import committed_money
 from annotation.hits import publish
-from annotation.hits.held import answers_today
+from annotation.hits.held import count_answers_today
 from annotation.labels import reject, settle
 from annotation.marketplace.books import compare_books
 from annotation.models import Assignment, Bonus, Payment, Question, Response, Worker
@@ -29,9 +29,9 @@ from kbpo import clock
 from kbpo.accounts.models import Team, User
 from kbpo.corpus.models import Corpus
 from kbpo.instances.models import Label, Target
-from kbpo.instances.targets import second_number, u_of
+from kbpo.instances.targets import independent_random_number, random_number_of_target
 from kbpo.money.models import Ledger, Price
-from kbpo.money.spend import balance, reserve
+from kbpo.money.spend import balance, reserve_money
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
 from kbpo.sampling.open_track import Money, create_track, open_track
 from kbpo.submissions.models import Submission
@@ -39,7 +39,7 @@ from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.tracks.texts.shipped import GenerationTrack
-from kbpo.tracks.texts.store import Claim, store
+from kbpo.tracks.texts.store import Claim, store_text_claims
 
 pytestmark = pytest.mark.django_db
 
@@ -85,7 +85,7 @@ def a_track(platform: str, fee: str) -> tuple[Track, Submission]:
         sampled_at=timezone.now(),
     )
     claims = [Claim(text, at, {"input": str(at), "text": text}) for at, text in enumerate(TEXTS)]
-    n = store(submission.pk, corpus, "output", claims)
+    n = store_text_claims(submission.pk, corpus, "output", claims)
     distribution = SamplingDistribution.objects.create(
         submission=submission, kind="instance", total=n, n=n
     )
@@ -98,7 +98,7 @@ def a_track(platform: str, fee: str) -> tuple[Track, Submission]:
     )
     price = Price.objects.get(track=track)
     purpose = submission.purpose
-    reserve(track, submission.team, purpose, n * price.per_answer, key=f"{purpose}:reserve")
+    reserve_money(track, submission.team, purpose, n * price.per_answer, key=f"{purpose}:reserve")
     ask.tick()
     publish.tick()
     return track, submission
@@ -126,7 +126,7 @@ def test_our_own_pages_pay_what_was_earned_and_the_rest_returns(ada: Client) -> 
     assert "$0.25" in ada.get(ada.get("/annotate/next/")["Location"]).content.decode()
     assert judge(ada) == 3
     worker = Worker.objects.get(user__username="ada")
-    assert answers_today(worker).earned == Decimal("0.70"), "what was sent counts at once"
+    assert count_answers_today(worker).earned == Decimal("0.70"), "what was sent counts at once"
     settle.tick()
     assert sorted(Payment.objects.values_list("amount", flat=True)) == [
         Decimal("0.15"),
@@ -136,7 +136,7 @@ def test_our_own_pages_pay_what_was_earned_and_the_rest_returns(ada: Client) -> 
     assert not Bonus.objects.exists()
     assert balance(purpose=submission.purpose).open == Decimal("0.50")
     submission.move("scored")
-    assert give_back.give_back(submission)
+    assert give_back.release_unneeded_money(submission)
     sums = balance(purpose=submission.purpose)
     assert (sums.reserved, sums.spent, sums.released) == tuple(
         map(Decimal, ("1.20", "0.70", "0.50"))
@@ -163,7 +163,7 @@ def test_a_marketplace_pays_the_base_and_a_bonus_for_what_was_mended(turk: Turk)
     sums = balance(purpose=submission.purpose)
     assert (sums.spent, sums.open) == (Decimal("0.84"), Decimal("0.60"))
     submission.move("scored")
-    give_back.give_back(submission)
+    give_back.release_unneeded_money(submission)
     assert balance(purpose=submission.purpose).open == 0
     assert books.check_books() == []
     check_books(turk)
@@ -207,7 +207,7 @@ def test_what_a_rejected_answer_earned_is_withheld_and_owed_again(
     settle_all()
     admin: User = annotator("chief")
     mended = Assignment.objects.get(extra__gt=0)
-    reject.reject(mended, admin, "The mended text is an advertisement for shoes.")
+    reject.reject_answer(mended, admin, "The mended text is an advertisement for shoes.")
     assert Bonus.objects.get().status == "withheld"
     assert Payment.objects.get(assignment=mended).status == "withheld"
     mended.refresh_from_db()
@@ -274,12 +274,14 @@ def test_a_second_person_is_asked_by_a_number_that_is_independent_of_the_draw(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     keys = [uuid5(NAMESPACE_URL, str(n)) for n in range(4000)]
-    numbers = [second_number("key", key) for key in keys]
-    us = [u_of("key", key) for key in keys]
+    numbers = [independent_random_number("key", key) for key in keys]
+    us = [random_number_of_target("key", key) for key in keys]
     assert abs(np.corrcoef(us, numbers)[0, 1]) < 4 / 4000**0.5
     track, _ = a_track("pool", "0")
     monkeypatch.setattr(GenerationTrack, "second_share", Decimal("0.3"))
     targets = Target.objects.filter(corpus=track.corpus)
     drafts = [QuestionDraft(target.pk, "language_quality", {}, []) for target in targets]
-    lowest = min(targets, key=lambda target: second_number(track.corpus.hash_key, target.key))
-    assert len(drafts) == 3 and ask._second_opinions(track, drafts) == {lowest.pk}
+    lowest = min(
+        targets, key=lambda target: independent_random_number(track.corpus.hash_key, target.key)
+    )
+    assert len(drafts) == 3 and ask._targets_for_second_opinion(track, drafts) == {lowest.pk}

@@ -184,7 +184,7 @@ def test_killed_between_two_steps_it_is_asked_once(
         read_all(toy, divided(toy))
     assert not DocumentSample.objects.filter(settled_at=None).exists()
     with monkeypatch.context() as patched:
-        patched.setattr(read_documents, "nudge", lambda *_: 1 / 0)
+        patched.setattr(read_documents, "wake_step", lambda *_: 1 / 0)
         read_documents.tick()
     assert not Question.objects.filter(interface="relation").exists()
     for _ in range(2):
@@ -197,7 +197,7 @@ def test_it_is_asked_as_far_as_the_money_reaches_that_is_left(
 ) -> None:
     look_in(toy, annotator, "Dee")
     dear = Price(track=toy.track, interface="relation", reward=Decimal(900), seconds=20)
-    monkeypatch.setattr("annotation.questions.ask.terms_of", lambda *_: dear)
+    monkeypatch.setattr("annotation.questions.ask.answer_price", lambda *_: dear)
     made = read_all(toy, divided(toy))
     assert not Question.objects.filter(interface="relation").exists()
     made.refresh_from_db()

@@ -10,14 +10,14 @@ from annotation_world import GOOD, answer_all, make_submission
 from django.test import Client
 
 from annotation.desk import experts
-from annotation.desk.experts import judged_by
+from annotation.desk.experts import judged_by_filter
 from annotation.hits import lease, publish
 from annotation.labels import settle
 from annotation.models import HIT, Assignment
 from annotation.questions import ask
 from annotation.workers.worker import worker_of
 from kbpo.accounts.models import User
-from kbpo.accounts.teams import join, remove
+from kbpo.accounts.teams import add_member, remove_member
 from kbpo.experts import queue
 from kbpo.instances.models import Instance, Target
 from kbpo.submissions.models import Prediction, Submission
@@ -96,8 +96,8 @@ def test_who_leaves_a_team_to_judge_its_questions_is_not_offered_them(
     member, owner = annotator("member"), annotator("owner")
     ours = teams[0].team
     for one in (owner, member):
-        join(ours, one)
-    remove(ours, member, member)
+        add_member(ours, one)
+    remove_member(ours, member, member)
     assert lease.count_open_hits(worker_of(member)) == 0
 
 
@@ -118,7 +118,7 @@ def test_who_joins_a_team_with_a_question_in_hand_does_not_answer_it(
     held = lease.lease_next(worker_of(member))
     assert held is not None
     HIT.objects.exclude(pk=held.hit_id).update(status="closed")
-    join(teams[0].team, member)
+    add_member(teams[0].team, member)
     client.force_login(member)
     assert "Your team pays for this question" in hand_in(client, held)
     other = lease.lease_next(worker_of(annotator("other")))
@@ -140,9 +140,9 @@ def test_an_expert_does_not_decide_what_his_own_team_predicts(
         teams[1], targets[2].pk, rosa, "She did not study there, she taught."
     )
     expert = User.objects.create_user("expert", is_staff=True)
-    assert queue.take_next_check(row.track, expert, judged_by(expert)) == row
+    assert queue.take_next_check(row.track, expert, judged_by_filter(expert)) == row
     teams[0].team.members.add(expert)
-    assert queue.take_next_check(row.track, expert, judged_by(expert)) is None
+    assert queue.take_next_check(row.track, expert, judged_by_filter(expert)) is None
     page = Client()
     page.force_login(expert)
     told = page.get(f"/annotate/expert/toy/{row.pk}/", follow=True)

@@ -21,11 +21,11 @@ from annotation.models import Assignment, Question
 from kbpo.corpus.models import Corpus
 from kbpo.instances.models import Target
 from kbpo.money.models import Purpose
-from kbpo.money.spend import reserve
+from kbpo.money.spend import reserve_money
 from kbpo.sampling.open_track import Money, create_track, open_track
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from kbpo.tracks.texts.edits import characters_changed
+from kbpo.tracks.texts.edits import count_changed_characters
 from kbpo.tracks.texts.models import Input
 
 pytestmark = [*IN_CHROMIUM, pytest.mark.django_db(transaction=True)]
@@ -70,7 +70,7 @@ def asked(kind: str, passages: Sequence[str] = PASSAGES, **content: Any) -> Trac
         u=0.5,
         key=uuid4(),
     )
-    reserve(track, None, Purpose("documents", 1), Decimal(10), key="r")
+    reserve_money(track, None, Purpose("documents", 1), Decimal(10), key="r")
     (draft,) = kind_of(track).questions([target.pk], None)
     asking = kind_of(track).asking[0]
     Question.objects.create(
@@ -118,7 +118,9 @@ def test_the_page_counts_characters_as_the_server_does(browser: Browser, live_se
         }""",
         pairs,
     )
-    assert counted == [{"changed": characters_changed(*pair), "exact": True} for pair in pairs]
+    assert counted == [
+        {"changed": count_changed_characters(*pair), "exact": True} for pair in pairs
+    ]
 
 
 @pytest.mark.walk

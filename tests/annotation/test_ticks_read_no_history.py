@@ -37,18 +37,18 @@ def test_a_submission_whose_money_is_back_is_not_looked_at_again(published: Subm
     Submission.objects.filter(pk=published.pk).update(status="withdrawn")
     assert give_back.tick() == 1
     assert give_back.tick() == 0
-    assert spend.open_purposes("submission") == []
+    assert spend.purposes_with_open_money("submission") == []
     assert len(queries(give_back.tick)) == 1, "the open reservations of submissions"
 
 
 def test_money_that_turns_out_not_to_be_owed_is_given_back_though_it_was_closed(
     published: Submission,
 ) -> None:
-    spend.spend(published.track, published.purpose, Decimal("0.06"), key="assignment:1/1")
+    spend.spend_money(published.track, published.purpose, Decimal("0.06"), key="assignment:1/1")
     Question.objects.update(status="cancelled")
     Submission.objects.filter(pk=published.pk).update(status="withdrawn")
     assert (give_back.tick(), give_back.tick()) == (1, 0)
-    assert spend.open_purposes("submission") == []
+    assert spend.purposes_with_open_money("submission") == []
     spend.cancel_payment("assignment:1")
     assert give_back.tick() == 1
     sums = spend.balance(purpose=published.purpose)
@@ -70,9 +70,9 @@ def test_a_review_looks_only_at_those_of_whom_something_was_noted_since(
     settle.tick()
     cy = Worker.objects.get(user__username="cy")
     assert Signal.objects.filter(assignment__worker=cy, kind="majority", against=True).exists()
-    assert list(signals.due_for_review()) == [], "six against are not beyond the limit"
+    assert list(signals.signals_to_review()) == [], "six against are not beyond the limit"
     assert len(queries(exclude.exclude_flagged)) == 1
     answered = cy.assignments.earliest("pk")
     Signal.objects.filter(assignment=answered).delete()
     Signal.objects.create(assignment=answered, kind="majority", against=True)
-    assert list(signals.due_for_review()) == [cy.pk]
+    assert list(signals.signals_to_review()) == [cy.pk]

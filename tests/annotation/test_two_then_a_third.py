@@ -17,7 +17,7 @@ from test_annotation_money import dying
 from undone import undone
 
 from annotation.budget import promises
-from annotation.budget.give_back import give_back
+from annotation.budget.give_back import release_unneeded_money
 from annotation.budget.promises import committed_money
 from annotation.hits import ask_again, publish
 from annotation.interfaces.relation.interface import Relation
@@ -25,7 +25,7 @@ from annotation.labels import exclude, recount, settle
 from annotation.models import HIT, Assignment, Question, Response, Signal, Worker
 from annotation.quality import agreement
 from annotation.questions import ask
-from annotation.questions.limits import people_asked, people_expected
+from annotation.questions.limits import expected_people, people_asked_text
 from annotation.workers.worker import worker_of
 from kbpo.accounts.models import User
 from kbpo.evaluation.judges import count_answers_and_dissent
@@ -61,13 +61,13 @@ def seen(client: Client) -> Worker:
 def say(client: Client, *answers: dict[str, Any]) -> None:
     """One answer after the other, to the questions in their order."""
     from annotation.hits.lease import lease_next
-    from annotation.hits.submit import submit
+    from annotation.hits.submit import submit_answer
 
     for one in answers:
         held = lease_next(seen(client))
         assert held is not None
         raw = {name: value if isinstance(value, list) else [value] for name, value in one.items()}
-        submit(held, raw)
+        submit_answer(held, raw)
 
 
 def turn() -> dict[str, int]:
@@ -95,7 +95,7 @@ def test_a_third_is_asked_where_two_differ_and_the_rest_of_the_money_comes_back(
     assert all(label.value["holds"] == GOOD["holds"] for label in labels)
     assert committed_money(purpose) == 0 and balance(purpose=purpose).spent == 5 * EACH
     Submission.objects.filter(pk=two.pk).update(status="scored")
-    assert give_back(two)
+    assert release_unneeded_money(two)
     sums = balance(purpose=purpose)
     assert (sums.open, sums.spent, sums.released) == (0, 5 * EACH, EACH)
 
@@ -181,12 +181,12 @@ def test_an_excluded_answer_reopens_its_place(
     say(ada, GOOD)
     say(bo, GOOD)
     assert turn() == {"settled": 1}
-    exclude.exclude(seen(bo), "Guesses.")
+    exclude.exclude_worker(seen(bo), "Guesses.")
     assert turn() == {"published": 1} and Label.objects.filter(target__kind="pair", n=1).exists()
     say(cy, GOOD)
     assert turn() == {"settled": 1}
     assert Label.objects.filter(target__kind="pair").order_by("-pk")[0].n == 2
-    exclude.reinstate(seen(bo))
+    exclude.reinstate_worker(seen(bo))
     turn()
     assert Label.objects.filter(target__kind="pair").order_by("-pk")[0].n == 3
 
@@ -206,7 +206,7 @@ def test_rates_rest_on_the_first_two(two: Submission, clients: list[Client]) -> 
     }
     assert [sum(of[worker]) for worker in (seen(ada), seen(bo))] == [0, 1]
     assert not held.filter(assignment__worker=seen(cy)).exists()
-    rows = agreement.rows_of(list(Question.objects.values_list("pk", flat=True)))
+    rows = agreement.unit_values_by_interface(list(Question.objects.values_list("pk", flat=True)))
     assert {row.worker for row in rows["relation"]} == {seen(ada).pk, seen(bo).pk}
     ids = np.array(sorted(Question.objects.values_list("target", flat=True)))
     answers, differ = count_answers_and_dissent(ids)
@@ -215,12 +215,12 @@ def test_rates_rest_on_the_first_two(two: Submission, clients: list[Client]) -> 
 
 def test_a_quote_expects_two_and_the_share_of_thirds(two: Submission, track: Track) -> None:
     track.kind = "kbp"
-    assert people_asked(track) == "2 people, and a third where they differ"
-    assert people_expected(track) == Decimal("2.15")
+    assert people_asked_text(track) == "2 people, and a third where they differ"
+    assert expected_people(track) == Decimal("2.15")
     Question.objects.update(status="settled", answers_wanted=3)
-    assert people_expected(track) == 2 + (3 + 2) / Decimal(22)
+    assert expected_people(track) == 2 + (3 + 2) / Decimal(22)
     track.workers_per_question = 2
-    assert people_expected(track) == 2
+    assert expected_people(track) == 2
 
 
 def test_labels_are_those_of_three_people() -> None:

@@ -63,7 +63,9 @@ def made(read: None, toy: Toy) -> dict[str, Gold]:
     """Gold of the first document, for either step, made by an admin on the page."""
     admin = Client()
     admin.force_login(toy.users["Admin"])
-    gold.set_aside_money(toy.track, Decimal("50.00"), toy.users["Admin"], "It is needed.", key="1")
+    gold.reserve_gold_money(
+        toy.track, Decimal("50.00"), toy.users["Admin"], "It is needed.", key="1"
+    )
     for interface in ("entities", "relations_exhaustive"):
         source = Question.objects.get(interface=interface, target__document=toy.documents["d1"])
         assert source in gold.gold_candidates(toy.track, 50)
@@ -84,7 +86,7 @@ def answers(one: Gold, raw: dict[str, str]) -> list[object]:
 
 def test_the_answer_that_it_was_made_of_is_right(made: dict[str, Gold]) -> None:
     for one in made.values():
-        assert gold.is_right(one, answers(one, answer_to(one.question)))  # type: ignore[arg-type]
+        assert gold.is_gold_answer_right(one, answers(one, answer_to(one.question)))  # type: ignore[arg-type]
 
 
 def test_a_document_may_lack_a_little_and_not_much(made: dict[str, Gold], toy: Toy) -> None:
@@ -92,8 +94,8 @@ def test_a_document_may_lack_a_little_and_not_much(made: dict[str, Gold], toy: T
     little = answers(one, marks_answer(document, without={"Bergen"}))
     much = answers(one, marks_answer(document, without={"Bergen", "Halden", "Nordwerk"}))
     flag = answers(one, {"problem": "text"})
-    assert gold.is_right(one, little)  # type: ignore[arg-type]
-    assert not gold.is_right(one, much) and not gold.is_right(one, flag)  # type: ignore[arg-type]
+    assert gold.is_gold_answer_right(one, little)  # type: ignore[arg-type]
+    assert not gold.is_gold_answer_right(one, much) and not gold.is_gold_answer_right(one, flag)  # type: ignore[arg-type]
 
 
 def test_pairs_are_scored_by_what_holds_not_by_the_many_that_do_not(made: dict[str, Gold]) -> None:
@@ -103,11 +105,13 @@ def test_pairs_are_scored_by_what_holds_not_by_the_many_that_do_not(made: dict[s
             {str(number): [] for number in range(len(one.question.payload["pairs"]))}
         )
     }
-    assert not gold.is_right(one, answers(one, none))  # type: ignore[arg-type]
+    assert not gold.is_gold_answer_right(one, answers(one, none))  # type: ignore[arg-type]
     said = json.loads(pairs_answer(one.question.payload)["pairs"])
     holding = [number for number, parts in said.items() if parts]
     said[holding[0]] = []
-    assert len(holding) == 3 and gold.is_right(one, answers(one, {"pairs": json.dumps(said)}))  # type: ignore[arg-type]
+    assert len(holding) == 3 and gold.is_gold_answer_right(
+        one, answers(one, {"pairs": json.dumps(said)})
+    )  # type: ignore[arg-type]
 
 
 def test_it_is_dealt_out_graded_paid_and_never_a_label(

@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from kbpo import celery
-from kbpo.analyse import analyse
+from kbpo.analyse import analyse_grown_tables
 
 FILL = """
     INSERT INTO clock_heartbeat (at, pauses)
@@ -23,7 +23,7 @@ def run(sql: str) -> None:
 def analysed() -> bool:
     """Whether a call analyses the table."""
     with CaptureQueriesContext(connection) as queries:
-        analyse()
+        analyse_grown_tables()
     return any(
         "ANALYZE" in query["sql"] and "clock_heartbeat" in query["sql"]
         for query in queries.captured_queries

@@ -14,7 +14,7 @@ from django.utils.module_loading import import_string
 
 from annotation.interfaces.registry import INTERFACES
 from annotation.platforms.registry import MARKETPLACES
-from annotation.platforms.registry import names as platform_names
+from annotation.platforms.registry import platform_names as platform_names
 from kbpo.tracks.registry import KINDS
 
 ROOT = Path(__file__).resolve().parents[2]

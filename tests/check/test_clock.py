@@ -11,7 +11,7 @@ from django.utils import timezone
 from annotation.hits import collect
 from annotation.models import HIT, Assignment, Worker
 from kbpo import clock, queue
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import write_audit_entry
 from kbpo.clock import served
 from kbpo.clock.models import Heartbeat
 from kbpo.submissions.models import Submission
@@ -32,7 +32,7 @@ class Time:
         end = self.now + duration
         while self.now < end:
             self.now = min(end, self.now + timedelta(minutes=1))
-            served.beat()
+            served.record_beat()
 
     def jump(self, by: timedelta) -> None:
         self.now += by
@@ -42,7 +42,7 @@ class Time:
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     made = Time()
     monkeypatch.setattr(clock, "now", lambda: made.now)
-    served.beat()
+    served.record_beat()
     return made
 
 
@@ -51,7 +51,7 @@ def test_an_answer_that_was_late_does_not_turn_time_back(
 ) -> None:
     answers = iter([(START, 0.0), (START + timedelta(seconds=9.7), 10.0), (START, 20.0)])
     monkeypatch.setattr(clock, "_answered", None)
-    monkeypatch.setattr(clock, "_ask", lambda: next(answers))
+    monkeypatch.setattr(clock, "_database_time", lambda: next(answers))
     said = []
     for at in (0.0, 10.0, 20.0):
         monkeypatch.setattr(clock.time, "monotonic", lambda at=at: at)
@@ -97,11 +97,11 @@ def test_a_jump_ahead_gives_nothing_up_and_the_deadline_comes_in_its_time(
 ) -> None:
     time.run(5 * HOUR)
     time.jump(2 * DAY)
-    assert queue.reap() == 0 and status_of(received) == "received"
+    assert queue.fail_late_rows() == 0 and status_of(received) == "received"
     time.run(HOUR / 2)
-    assert queue.reap() == 0 and status_of(received) == "received"
+    assert queue.fail_late_rows() == 0 and status_of(received) == "received"
     time.run(HOUR)
-    assert queue.reap() == 1 and status_of(received) == "failed"
+    assert queue.fail_late_rows() == 1 and status_of(received) == "failed"
 
 
 def test_a_service_that_was_off_gives_nothing_up_when_it_starts(
@@ -109,7 +109,7 @@ def test_a_service_that_was_off_gives_nothing_up_when_it_starts(
 ) -> None:
     for _ in range(3):
         time.jump(DAY)
-        assert queue.reap() == 0
+        assert queue.fail_late_rows() == 0
         time.run(HOUR)
     assert len(Heartbeat.objects.get().pauses) == 3 and status_of(received) == "received"
 
@@ -134,28 +134,28 @@ def test_nothing_waits_for_a_future_that_has_passed(
     received: Submission, leased: Assignment, time: Time
 ) -> None:
     time.jump(2 * DAY)
-    queue.reap()
+    queue.fail_late_rows()
     received.move("received")
     Submission.objects.update(next_try_at=time.now + timedelta(seconds=40))
     time.run(timedelta(minutes=5))
     time.jump(-2 * DAY)
-    queue.reap()
+    queue.fail_late_rows()
     received.refresh_from_db()
     leased.refresh_from_db()
     assert received.status_since <= time.now and received.next_try_at <= time.now
     assert leased.leased_until <= time.now + timedelta(minutes=10)
     assert Heartbeat.objects.get().at == time.now
     time.run(7 * HOUR)
-    assert queue.reap() == 1, "its deadline has come, by the time that was served"
+    assert queue.fail_late_rows() == 1, "its deadline has come, by the time that was served"
 
 
 def test_the_time_is_the_databases_however_this_machines_clock_stands(
     db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock.ask_again()
+    clock.expire_cached_time()
     before = clock.now()
     monkeypatch.setattr(timezone, "now", lambda: before + 365 * DAY)
     assert clock.now() - before < HOUR
-    clock.ask_again()
+    clock.expire_cached_time()
     assert clock.now() - before < HOUR
-    assert note("open", "track:1").at - before < HOUR, "and so is that of every row"
+    assert write_audit_entry("open", "track:1").at - before < HOUR, "and so is that of every row"

@@ -10,7 +10,7 @@ import pytest
 from annotation.interfaces.base import Interface
 from annotation.platforms.base import Platform, Refused
 from annotation.platforms.pool.platform import Pool
-from annotation.platforms.registry import names, platform_of
+from annotation.platforms.registry import platform_names, platform_of
 from kbpo.tracks.base import Track
 
 
@@ -34,7 +34,7 @@ def test_contracts_stay_small(contract: type[Any], most: int) -> None:
     assert len(public(contract)) <= most, sorted(public(contract))
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", platform_names())
 def test_a_platform_has_the_name_and_the_methods_of_the_contract(name: str) -> None:
     platform = platform_of(name)
     assert platform.name == name

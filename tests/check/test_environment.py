@@ -30,14 +30,14 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 READERS: dict[str, Callable[[], object]] = {
-    "text": lambda: environment.text("PROBE", "here", "?"),
-    "flag": lambda: environment.flag("PROBE", False, "?"),
-    "integer": lambda: environment.integer("PROBE", 3, "?", minimum=1, maximum=9),
-    "decimal": lambda: environment.decimal("PROBE", "0.10", "?", minimum="0"),
-    "choice": lambda: environment.choice("PROBE", "soon", "?", ["soon", "late"]),
-    "items": lambda: environment.items("PROBE", ["a"], "?"),
-    "url": lambda: environment.url("PROBE", "", "?", ["https", "http"]),
-    "path": lambda: environment.path("PROBE", "/default", "?"),
+    "text": lambda: environment.read_text("PROBE", "here", "?"),
+    "flag": lambda: environment.read_flag("PROBE", False, "?"),
+    "integer": lambda: environment.read_integer("PROBE", 3, "?", minimum=1, maximum=9),
+    "decimal": lambda: environment.read_decimal("PROBE", "0.10", "?", minimum="0"),
+    "choice": lambda: environment.read_choice("PROBE", "soon", "?", ["soon", "late"]),
+    "items": lambda: environment.read_list("PROBE", ["a"], "?"),
+    "url": lambda: environment.read_url("PROBE", "", "?", ["https", "http"]),
+    "path": lambda: environment.read_path("PROBE", "/default", "?"),
 }
 
 
@@ -124,7 +124,7 @@ def test_a_wrong_value_is_named_with_what_is_expected(
 def test_a_database_url_is_read_to_the_letter(
     url: str, user: str, password: str, host: str, port: str, name: str
 ) -> None:
-    settings = environment.database(url)
+    settings = environment.database_settings(url)
     assert [settings[key] for key in ("USER", "PASSWORD", "HOST", "PORT", "NAME")] == [
         user,
         password,
@@ -136,7 +136,9 @@ def test_a_database_url_is_read_to_the_letter(
 
 
 def test_other_options_of_a_database_url_go_to_libpq() -> None:
-    settings = environment.database("postgres://u@h/kbpo?sslmode=verify-full&connect_timeout=3")
+    settings = environment.database_settings(
+        "postgres://u@h/kbpo?sslmode=verify-full&connect_timeout=3"
+    )
     assert settings["OPTIONS"] == {"sslmode": "verify-full", "connect_timeout": "3"}
 
 
@@ -154,7 +156,7 @@ def test_a_wrong_database_url_is_refused_without_showing_its_password(url: str) 
     with pytest.raises(
         ImproperlyConfigured, match=r"DATABASE_URL=.*expected postgres://"
     ) as refusal:
-        environment.database(url)
+        environment.database_settings(url)
     assert "pw" not in str(refusal.value)
 
 
@@ -170,13 +172,13 @@ def test_a_wrong_database_url_is_refused_without_showing_its_password(url: str) 
     ],
 )
 def test_celery_gets_its_own_spelling_of_a_socket(url: str, broker: str) -> None:
-    assert environment.broker(url) == broker
+    assert environment.broker_url(url) == broker
 
 
 @pytest.mark.parametrize("url", ["localhost:6379", "redis://", "unix://socket", "http://cache"])
 def test_a_wrong_redis_url_is_refused(url: str) -> None:
     with pytest.raises(ImproperlyConfigured, match=r"REDIS_URL=.*expected redis://"):
-        environment.broker(url)
+        environment.broker_url(url)
 
 
 def documented() -> dict[str, str]:
@@ -189,7 +191,7 @@ def test_env_example_documents_every_setting_and_no_other() -> None:
     from django.conf import settings
 
     assert settings.configured or settings.INSTALLED_APPS  # kbpo.settings has been read
-    embedded._var(), postgres.postgres_account(), postgres.waits_for_disk()
+    embedded._var_directory(), postgres.postgres_account(), postgres.is_fsync_on()
     compose = set(re.findall(r"\$\{(\w+)", (ROOT / "docker-compose.yml").read_text()))
     assert set(documented()) == set(environment.REGISTRY) | compose
 

@@ -58,14 +58,14 @@ def test_a_file_that_is_being_read_delays_no_other_queue_in_one_process(
         assert queue != "files" or is_read.wait(30)
         return 0
 
-    monkeypatch.setattr(single_worker, "look", look)
+    monkeypatch.setattr(single_worker, "run_queue_round", look)
     looks: dict[str, Future[int]] = {}
     with ThreadPoolExecutor(len(celery.QUEUES)) as threads:
         for expected in (set(celery.QUEUES), {"people", "scores", "notices"}):
-            single_worker.look_at_all(threads, looks)
+            single_worker.start_idle_queues(threads, looks)
             assert {ran.get(timeout=30) for _ in expected} == expected
             wait([one for queue, one in looks.items() if queue != "files"], timeout=30)
         is_read.set()
         wait(looks.values(), timeout=30)
-        single_worker.look_at_all(threads, looks)
+        single_worker.start_idle_queues(threads, looks)
         assert {ran.get(timeout=30) for _ in celery.QUEUES} == set(celery.QUEUES)

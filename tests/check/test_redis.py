@@ -15,7 +15,7 @@ from kbpo.web.kept import ForgivingCache
 
 
 def test_celery_reaches_redis_at_the_broker_url(redis_server: Redis) -> None:
-    with Connection(environment.broker(redis_server.url())) as connection:
+    with Connection(environment.broker_url(redis_server.url())) as connection:
         connection.ensure_connection(max_retries=1, timeout=60)
         queue = connection.SimpleQueue("test-redis")
         queue.put({"sent": True})

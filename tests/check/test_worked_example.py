@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimators.poisson import select
+from estimators.poisson import is_selected
 from kbpo.money.models import Price
 from scoring.arrays import Floats
 from scoring.inclusion import union_probability
@@ -31,7 +31,7 @@ def test_what_the_questions_cost() -> None:
 
 
 def test_who_is_drawn_and_the_precision_of_the_first_run() -> None:
-    assert select(np.array([0.31, 0.31]), np.array([0.5, 0.8])).all()
+    assert is_selected(np.array([0.31, 0.31]), np.array([0.5, 0.8])).all()
     found = precision(np.array([1.0, 0.0]), np.array([0.25, 0.25]), np.repeat(0.5, 2))
     assert says(found)
 

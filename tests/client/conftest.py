@@ -28,7 +28,9 @@ def run(live_server: Any, toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """Runs a command in a folder of its own, as Rosa unless told otherwise."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
-    tokens = {name: Token.issue(toy.users[name], "test")[1] for name in ("Rosa", "Tim")}
+    tokens = {
+        name: Token.create_with_secret(toy.users[name], "test")[1] for name in ("Rosa", "Tim")
+    }
 
     def command(*words: object, who: str = "Rosa", **options: Any) -> Result:
         given = ["--url", live_server.url]

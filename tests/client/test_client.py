@@ -288,7 +288,7 @@ def test_every_command_can_say_it_in_json(run: Run, toy: Toy) -> None:
         if not any(one.name == "as_json" for one in command.params)
     ]
     assert lacking == []
-    secret = Token.issue(toy.users["Rosa"], "laptop")[1]
+    secret = Token.create_with_secret(toy.users["Rosa"], "laptop")[1]
     kept = told(run("login", "--token", secret, "--json", who=""))
     assert Path(kept["kept_in"]).exists() and kept["url"].startswith("http")
     files = told(run("download", "toy", "--json", who=""))
@@ -320,7 +320,7 @@ def test_python_does_what_the_api_does(
     make_board(toy, 3)
     row = Submission.objects.get(name="run 0")
     row.team.members.add(toy.users["Rosa"])
-    token = Token.issue(toy.users["Rosa"], "python")[1]
+    token = Token.create_with_secret(toy.users["Rosa"], "python")[1]
     with Client(live_server.url, token, frames=False) as client:
         assert client.slices(row.pk) == []
         bad = draft(OTHERS, name="bad")
@@ -397,7 +397,7 @@ def test_only_its_team_retries_and_withdraws_a_run(
 
 
 def test_a_token_is_tried_kept_and_nobody_else_may_read_it(run: Run, toy: Toy) -> None:
-    secret = Token.issue(toy.users["Rosa"], "laptop")[1]
+    secret = Token.create_with_secret(toy.users["Rosa"], "laptop")[1]
     piped = run("login", who="", input=f"{secret}\n")
     assert piped.exit_code == 0 and piped.output.startswith("Kept in "), "nobody is asked"
     assert run("login", who="", input="").exit_code == 2
@@ -466,7 +466,7 @@ def test_tables_are_data_frames_where_pandas_is(
     Submission.objects.update(status="scored")
     evaluation = make_board(toy, 3)
     row = Submission.objects.filter(team=toy.teams["Patterns"]).order_by("pk")[0]
-    token = Token.issue(toy.users["Rosa"], "frames")[1]
+    token = Token.create_with_secret(toy.users["Rosa"], "frames")[1]
     with Client(live_server.url, token) as client:
         scores = client.scores("toy")
         assert isinstance(scores, pandas.DataFrame) and len(scores) == 3

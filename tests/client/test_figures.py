@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 
 import pytest
-from kbpo_client.summary import percent
+from kbpo_client.summary import percent_with_interval
 
 from kbpo.web.components import figures
 
@@ -32,7 +32,9 @@ from kbpo.web.components import figures
 def test_a_share_has_one_decimal_and_none_below_50_judgments(value, n, written):
     assert figures.number_text(value, n=n) == written
     if value is not None and value >= 0:
-        assert percent({"value": value, "n_labels": 99 if n is None else n}) == written
+        assert (
+            percent_with_interval({"value": value, "n_labels": 99 if n is None else n}) == written
+        )
 
 
 def test_an_interval_has_an_en_dash_and_words_where_it_is_negative():

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from kbpo_client.commands import main
-from kbpo_client.commands.judge import JudgeFailed, score_of
+from kbpo_client.commands.judge import JudgeFailed, parse_score_line
 
 from kbpo.accounts.models import Token
 from kbpo.scores.models import Score
@@ -50,7 +50,7 @@ def judge(live_server: Any, toy: Toy, tmp_path: Path) -> Callable[..., Result]:
     def run(program: str, *words: str, who: str = "Admin") -> Result:
         path = tmp_path / "judge.py"
         path.write_text(program)
-        token = Token.issue(toy.users[who], "judge")[1]
+        token = Token.create_with_secret(toy.users[who], "judge")[1]
         given = ["--url", live_server.url, "--token", token, "judge", "toy", "--name", "length"]
         return CliRunner().invoke(main, [*given, "--command", f"{sys.executable} {path}", *words])
 
@@ -106,6 +106,6 @@ def test_what_is_no_score_ends_with_a_sentence(
 )
 def test_an_odd_answer_ends_with_a_sentence(line: str, why: str) -> None:
     with pytest.raises(JudgeFailed) as failed:
-        score_of(line, {1})
+        parse_score_line(line, {1})
     assert why in str(failed.value) and len(str(failed.value)) < 200
-    assert score_of('{"id": 1, "value": 0}', {1}) == {"id": 1, "value": 0.0}
+    assert parse_score_line('{"id": 1, "value": 0}', {1}) == {"id": 1, "value": 0.0}

@@ -119,5 +119,5 @@ def test_what_is_wrong_with_a_file_is_listed(
     assert 1 in {problem["line"] for problem in told(run("problems", row.pk, "--json"))}
     assert run("problems", row.pk, who="Tim").exit_code == 1
     assert run("problems", draft(GOOD, name="good").pk).output == "No problems.\n"
-    looks = Token.issue(toy.users["Rosa"], "looks", scope=Token.Scope.READ)[1]
+    looks = Token.create_with_secret(toy.users["Rosa"], "looks", scope=Token.Scope.READ)[1]
     assert run("--token", looks, "problems", row.pk, who="").exit_code == 0

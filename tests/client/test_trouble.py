@@ -35,7 +35,7 @@ def call(url: str, *words: str) -> Result:
 
 
 def secret_of(toy: Toy, scope: str = Token.Scope.ALL, **changed: Any) -> str:
-    token, secret = Token.issue(toy.users["Rosa"], "one", scope=scope)
+    token, secret = Token.create_with_secret(toy.users["Rosa"], "one", scope=scope)
     Token.objects.filter(pk=token.pk).update(**changed)
     return secret
 

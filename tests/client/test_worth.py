@@ -14,7 +14,7 @@ from kbpo_client.commands.scores import FIGURES as OFFERED
 from scores.conftest import World, studied, world
 
 from kbpo import clock
-from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.run import score_track
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 from kbpo.web.public.metrics import FIGURES
@@ -26,7 +26,7 @@ __all__ = ["studied", "world"]
 def test_client_and_command_tell_what_a_metric_is_worth(studied: World, live_server: Any) -> None:
     assert set(OFFERED) == set(FIGURES)
     with transaction.atomic():
-        evaluate(studied.track)
+        score_track(studied.track)
     Submission.objects.update(status="scored")
     Label.objects.update(public_at=clock.now())
     with Remote(live_server.url, frames=False) as remote:

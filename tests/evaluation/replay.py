@@ -15,13 +15,13 @@ from kept import kept
 
 from kbpo.corpus.models import Document
 from kbpo.evaluation.due import finished_submissions
-from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.run import score_track
 from kbpo.instances.models import Instance, Label
 from kbpo.instances.record import NewLabel, record_labels
 from kbpo.instances.targets import Place, make_targets
-from kbpo.money.spend import spend
+from kbpo.money.spend import spend_money
 from kbpo.sampling import draw, plan
-from kbpo.sampling.confirm import confirm
+from kbpo.sampling.confirm import confirm_plan
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Prediction, Submission
 from scoring.report import Figure
@@ -86,7 +86,9 @@ class Replay:
         ]
         spans = [((6 * at, 6 * at + 2), (6 * at + 3, 6 * at + 5)) for at in range(n)]
         of = [rows[at % documents] for at in range(n)]
-        places = [Place.pair(row.pk, *pair) for row, pair in zip(of, spans, strict=True)]
+        places = [
+            Place.of_unordered_pair(row.pk, *pair) for row, pair in zip(of, spans, strict=True)
+        ]
         found = make_targets(toy.corpus, places)
         target = [found[place] for place in places]
         _set_u(target, random.random(n))
@@ -188,7 +190,7 @@ class Replay:
 
     def judge(self, row: Submission) -> Submission:
         """The submission on the board: confirmed, drawn and judged in stages until it is enough."""
-        confirm(row, self.toy.users["Admin"])
+        confirm_plan(row, self.toy.users["Admin"])
         return self.until_scored(row)
 
     def until_scored(self, row: Submission) -> Submission:
@@ -206,7 +208,7 @@ class Replay:
             self._pay()
         self.answer()
         _analyse()
-        evaluate(self.toy.track, finished_submissions(self.toy.track))
+        score_track(self.toy.track, finished_submissions(self.toy.track))
         row.refresh_from_db()
 
     def _pay(self) -> None:
@@ -214,7 +216,7 @@ class Replay:
         waiting = Sample.objects.filter(target__labels__isnull=True, pays=True)
         for one in waiting.select_related("batch__submission"):
             purpose = one.batch.submission.purpose
-            spend(self.toy.track, purpose, self.costs, key=f"answer:{one.target_id}")
+            spend_money(self.toy.track, purpose, self.costs, key=f"answer:{one.target_id}")
 
     def answer(self, most: int | None = None) -> int:
         """How many of the targets that wait were answered, rightly, in the order of u."""

@@ -22,7 +22,7 @@ from scoring.compare import Errors
 from scoring.data import Data
 from scoring.default import Centred
 from scoring.report import Relations
-from scoring.slices import Cut, restrict_data
+from scoring.slices import Cut, restrict_data_to_slice
 from tests.conftest import Toy
 from tests.evaluation.test_compare_page import URL, pair, scored
 from tests.evaluation.world import BASED, LIVES, WORKS, World, half_asked
@@ -47,7 +47,7 @@ def test_a_difference_is_that_of_the_printed_slices_with_the_error_of_their_infl
     for name, one in found.items():
         number = world.predicates[name].pk
         cut = Cut("relation", name, data.pool.stratum == number, "instance", stratum=number)
-        arranged = Centred(restrict_data(data, cut))
+        arranged = Centred(restrict_data_to_slice(data, cut))
         estimate = arranged.settled("instance", "relation")
         realised = np.asarray(arranged.design.variance(estimate.influence))
         wider = np.maximum(realised, estimate.anticipated) / np.where(realised > 0, realised, 1)
@@ -113,17 +113,17 @@ def test_all_intervals_hold_at_once_as_often_as_they_say(toy: Toy) -> None:
     def differences_of(some: Data, errors: Errors) -> dict[str, float]:
         found = {}
         for cut in relations:
-            arranged = Centred(restrict_data(some, cut))
+            arranged = Centred(restrict_data_to_slice(some, cut))
             estimate = arranged.precision("instance", "relation")
             errors.add_errors(cut, estimate, arranged.design)
             found[cut.name] = float(estimate.value[0] - estimate.value[1])
         return found
 
-    truth = differences_of(data, Errors.of(data, board))
+    truth = differences_of(data, Errors.from_data(data, board))
     held, alone = [], []
     for _ in range(300):
         half = half_asked(data, rng)
-        errors = Errors.of(data, board)
+        errors = Errors.from_data(data, board)
         values = differences_of(half, errors)
         ratio = np.array(
             [abs(values[name] - truth[name]) / error for name, [error] in errors.errors.items()]

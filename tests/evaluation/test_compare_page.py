@@ -14,12 +14,12 @@ import pytest
 from django.test import Client
 
 from kbpo.accounts.models import Token
-from kbpo.evaluation.compare import differences
+from kbpo.evaluation.compare import compute_differences
 from kbpo.evaluation.data import load_data
 from kbpo.evaluation.models import Evaluation
-from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.run import score_track
 from kbpo.submissions.models import Submission
-from scoring.compare import Order, comparisons
+from scoring.compare import Order, compare_boards
 from scoring.score import default_estimates
 from tests.conftest import Toy
 from tests.evaluation.world import World
@@ -48,11 +48,11 @@ def pair(world: World) -> tuple[Submission, Submission]:
 
 @pytest.fixture
 def scored(world: World, pair: tuple[Submission, Submission]) -> Evaluation:
-    return evaluate(world.track)
+    return score_track(world.track)
 
 
 def told(evaluation: Evaluation, one: Submission, other: Submission) -> Any:
-    [found] = differences(
+    [found] = compute_differences(
         evaluation, one.pk, other.pk, distribution="instance", criterion="relation"
     )
     return found
@@ -88,7 +88,7 @@ def test_the_parts_are_counted_and_their_shares_are_right(
     for row in pair:
         world.answer(world.sample(row, 1.0))
         row.batches.update(settled_at=row.confirmed_at)
-    both, first, second = evaluate(world.track).details.parts(pair[0].pk, pair[1].pk)
+    both, first, second = score_track(world.track).details.parts(pair[0].pk, pair[1].pk)
     for part, inside in (
         (both, lambda pk: pk % 5 and pk % 7),
         (first, lambda pk: pk % 5 and not pk % 7),
@@ -139,7 +139,7 @@ def test_two_are_told_apart_as_the_ranks_of_the_board_tell_them(
     data = SimpleNamespace(systems=[7, 8, 9])
     order = Order(["mean"], lambda *_: True)
     key = ("mean", "correct", "instance")
-    [kept] = comparisons(order, data, {key: (estimate, design)}, {7, 8, 9}).values()  # type: ignore[arg-type]
+    [kept] = compare_boards(order, data, {key: (estimate, design)}, {7, 8, 9}).values()  # type: ignore[arg-type]
     assert kept.best == kept.worst == [1, 2, 3]
     assert kept.different and kept.different[0][1] and not kept.different[0][0]
 
@@ -196,7 +196,7 @@ def test_the_api_tells_what_the_page_shows_relation_by_relation_and_of_the_parts
         browser, headers = Client(), {}
         if name:
             browser.force_login(toy.users[name])
-            secret = Token.issue(toy.users[name], "test")[1]
+            secret = Token.create_with_secret(toy.users[name], "test")[1]
             headers = {"Authorization": f"Token {secret}"}
         page = browser.get(URL, asked).context
         api = Client().get("/api/tracks/world/compare/", asked, headers=headers).json()

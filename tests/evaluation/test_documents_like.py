@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from estimators.distributions import KINDS, weights
+from estimators.distributions import KINDS, prediction_probabilities
 from scoring.data import Data
 from scoring.documents import Annotated, Facts
 from scoring.inclusion import Inclusion
-from scoring.inputs import about_inputs_like
+from scoring.inputs import estimates_for_similar_inputs
 from scoring.pool import Pool
-from scoring.score import default_estimates, scores
+from scoring.score import default_estimates, iterate_scores
 
 DOCUMENTS, SYSTEMS = 40, 2
 RNG = np.random.default_rng(5)
@@ -32,7 +32,9 @@ def weight(kind: str, column: int, rows: Any) -> Any:
     """The probabilities of a system's predictions in some rows."""
     own = rows[MEMBER[rows, column]]
     p = np.zeros(N)
-    p[own] = weights(kind, subject=SUBJECT[own], predicate=PREDICATE[own], object=OBJECT[own])
+    p[own] = prediction_probabilities(
+        kind, subject=SUBJECT[own], predicate=PREDICATE[own], object=OBJECT[own]
+    )
     return p
 
 
@@ -86,7 +88,7 @@ def number(quantity: str, kind: str, column: int, left_out: int) -> float:
 def test_variances_are_those_of_leaving_one_document_out() -> None:
     known = data()
     these = default_estimates(known, ("it",), ("it",))
-    like = about_inputs_like(known, these)
+    like = estimates_for_similar_inputs(known, these)
     assert {quantity for quantity, _, _ in like} == {
         "precision",
         "recall",
@@ -109,7 +111,7 @@ def test_variances_are_those_of_leaving_one_document_out() -> None:
 def test_it_is_wider_than_about_these_documents_and_a_board_has_both() -> None:
     some = data(pi=0.5, read=20)
     these = default_estimates(some, ("it",), ("it",))
-    for key, (estimate, _) in about_inputs_like(some, these).items():
+    for key, (estimate, _) in estimates_for_similar_inputs(some, these).items():
         narrow, wide = (
             one.confidence_interval(0.8, method="wilson") for one in (these[key][0], estimate)
         )
@@ -117,6 +119,8 @@ def test_it_is_wider_than_about_these_documents_and_a_board_has_both() -> None:
         assert np.asarray(estimate.value) == pytest.approx(np.asarray(these[key][0].value))
     methods = {
         score.method
-        for score in scores(some, these, about_inputs_like(some, these), ("it",), ("it",))
+        for score in iterate_scores(
+            some, these, estimates_for_similar_inputs(some, these), ("it",), ("it",)
+        )
     }
     assert methods == {"centred", "centred_like"}

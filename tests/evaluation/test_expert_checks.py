@@ -12,16 +12,16 @@ import pytest
 from django.db import connection
 
 from annotation.desk.experts import store_expert_answer
-from kbpo.evaluation.correction import checks_of, read_frame
+from kbpo.evaluation.correction import counted_expert_checks, read_frame
 from kbpo.evaluation.data import load_data
-from kbpo.evaluation.due import state_of
-from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.due import scoring_state
+from kbpo.evaluation.run import score_track
 from kbpo.experts.draw import (
     Answered,
     CannotDraw,
     draw_round,
-    end_round,
-    order_round,
+    end_expert_round,
+    order_expert_round,
     read_checks,
     released_share,
 )
@@ -40,9 +40,9 @@ from kbpo.sampling.models import (
 )
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from scoring.corrected import METHOD, corrections
+from scoring.corrected import METHOD, compute_corrections
 from scoring.data import Data
-from scoring.double_sampling import Corrected, chance_of_check
+from scoring.double_sampling import Corrected, probability_of_check
 from scoring.report import Figure
 from scoring.score import default_estimates
 from tests.conftest import Toy
@@ -114,7 +114,7 @@ class Crowd:
         )
 
     def draw(self, budget: int) -> ExpertRound:
-        row = order_round(self.track, budget, self.admin, "To see.")
+        row = order_expert_round(self.track, budget, self.admin, "To see.")
         draw_round(row, read_frame(self.track, load_data(self.track)))
         return row
 
@@ -157,7 +157,7 @@ def crowd(toy: Toy, keep: Callable[..., Crowd]) -> Crowd:
 def test_checking_everything_gives_the_score_that_the_expert_would_have_given(crowd: Crowd) -> None:
     crowd.draw(5 * N)
     assert crowd.check() == N
-    evaluate(crowd.track)
+    score_track(crowd.track)
     for row, which in zip(crowd.rows, (PRECISE, BROAD), strict=True):
         told = crowd.numbers("expert")[row.pk]
         assert told.value == pytest.approx(crowd.world.truth(which))
@@ -168,7 +168,7 @@ def test_checking_everything_gives_the_score_that_the_expert_would_have_given(cr
 def test_the_matrix_counts_what_was_checked_and_estimates_what_was_not(crowd: Crowd) -> None:
     crowd.draw(90)
     crowd.check()
-    told = evaluate(crowd.track).report.expert["relation"]
+    told = score_track(crowd.track).report.expert["relation"]
     checked = {
         crowd.world.target.index(pk)
         for pk in ExpertCheck.objects.values_list("target_id", flat=True)
@@ -210,7 +210,7 @@ def test_what_weighs_more_and_is_doubted_more_is_checked_more(crowd: Crowd) -> N
 
 def chance(found: Answered) -> np.ndarray:
     """Of targets that count for certain."""
-    return chance_of_check(found.pi, found.e, np.ones(found.checked.size))
+    return probability_of_check(found.pi, found.e, np.ones(found.checked.size))
 
 
 def test_of_an_open_round_counts_what_is_answered_in_order(crowd: Crowd) -> None:
@@ -225,7 +225,7 @@ def test_of_an_open_round_counts_what_is_answered_in_order(crowd: Crowd) -> None
     np.testing.assert_allclose(
         chance(found), [released_share(row) * full[target] for target in ids.tolist()]
     )
-    ended = end_round(row)
+    ended = end_expert_round(row)
     assert ended.status == "ended" and ended.released == pytest.approx(released_share(ended))
     assert not row.checks.filter(answered_at__isnull=True).exists()
     again = read_checks(crowd.track, ids)
@@ -253,28 +253,32 @@ def test_a_judgment_that_came_later_is_corrected_by_those_that_could_be_checked(
         np.array([[0.5, 0.1, 0.0], [0.6, 0.3, 0.2]]),
     )
     now = np.array([0.8, 0.5, 0.6])
-    np.testing.assert_allclose(chance_of_check(pi, e, now), [0.4 * 0.6 / 0.8, 0.3, 0.3 * 0.2 / 0.6])
-    falls = chance_of_check(np.array([[0.2], [0.5]]), np.array([[0.5], [0.1]]), np.array([1.0]))
+    np.testing.assert_allclose(
+        probability_of_check(pi, e, now), [0.4 * 0.6 / 0.8, 0.3, 0.3 * 0.2 / 0.6]
+    )
+    falls = probability_of_check(
+        np.array([[0.2], [0.5]]), np.array([[0.5], [0.1]]), np.array([1.0])
+    )
     np.testing.assert_allclose(
         falls, [0.2 * 0.5 + 0.3 * 0.1]
     )  # an open round, of which little is answered yet
-    assert chance_of_check(np.array([[0.9]]), np.array([[0.5]]), np.array([0.3])) == pytest.approx(
-        0.5
-    )
+    assert probability_of_check(
+        np.array([[0.9]]), np.array([[0.5]]), np.array([0.3])
+    ) == pytest.approx(0.5)
 
 
 def test_few_checks_correct_nothing(crowd: Crowd) -> None:
     crowd.draw(60)
     crowd.check(most=8)
-    evaluate(crowd.track)
+    score_track(crowd.track)
     assert crowd.numbers("expert") == {}
 
 
 def test_an_answer_makes_the_scores_stale(crowd: Crowd) -> None:
     crowd.draw(20)
-    before = state_of(crowd.track)
+    before = scoring_state(crowd.track)
     crowd.check(most=1)
-    assert state_of(crowd.track) != before
+    assert scoring_state(crowd.track) != before
 
 
 def test_a_check_is_one_experts_at_a_time_and_answered_once(
@@ -295,7 +299,7 @@ def test_a_check_is_one_experts_at_a_time_and_answered_once(
 
 def corrected(track: Track, data: Data) -> Corrected | None:
     """A track's data with what experts said of them."""
-    return Corrected.of(data, checks_of(track, data))
+    return Corrected.from_data(data, counted_expert_checks(track, data))
 
 
 def again(crowd: Crowd, seed: int) -> None:
@@ -331,7 +335,7 @@ def test_the_crowd_is_biased_and_the_corrected_number_is_not(toy: Toy) -> None:
         data = load_data(crowd.track)
         found = default_estimates(data, ("relation",), ())
         plain.append(found["precision", "relation", "instance"][0].value)
-        after = corrections(corrected(crowd.track, data), ("relation",), ()).scores
+        after = compute_corrections(corrected(crowd.track, data), ("relation",), ()).scores
         after = [one for one in after if (one.criterion, one.method) == ("relation", METHOD)]
         after.sort(key=lambda one: one.column)
         told.append([one.value for one in after])

@@ -9,13 +9,13 @@ import pytest
 
 from kbpo.evaluation.correction import count_votes, read_frame
 from kbpo.evaluation.data import load_data
-from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.run import score_track
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record_labels
 from kbpo.instances.targets import Place, make_targets
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import DocumentSample, ExpertCheck, ExpertRound
-from scoring.corrected import corrections
+from scoring.corrected import compute_corrections
 from tests.conftest import Toy
 from tests.evaluation.replay import PART
 from tests.evaluation.test_expert_checks import (
@@ -94,7 +94,7 @@ def test_checking_everything_takes_the_readers_errors_out_too(readers: Readers) 
     assert len(false_marks) > 5
     readers.draw(5 * N)
     assert readers.check() == N
-    evaluate(readers.track)
+    score_track(readers.track)
     true = readers.world.true
     for row, which in zip(readers.rows, (PRECISE, BROAD), strict=True):
         precision, recall = (
@@ -139,7 +139,7 @@ def test_some_checks_take_the_readers_errors_out_on_average(toy: Toy) -> None:
         assert found is not None
         scores = {
             one.column: one.value
-            for one in corrections(found, ("relation",), ()).scores
+            for one in compute_corrections(found, ("relation",), ()).scores
             if (one.quantity, one.criterion) == ("precision", "relation")
         }
         error.append([scores[column] - truth[column] for column in range(2)])

@@ -16,7 +16,7 @@ from django.urls import reverse
 
 from kbpo.accounts.models import Audit
 from kbpo.evaluation import correction
-from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.run import score_track
 from kbpo.instances.models import Label
 from kbpo.sampling.models import ExpertCheck, ExpertRound
 from kbpo.submissions.models import Submission
@@ -74,7 +74,7 @@ def test_draw_answer_read(crowd: Crowd, admin: Client, monkeypatch: pytest.Monke
     assert said.redirect_chain[-1][0] == DESK
     assert "No judgment of this track is waiting for an expert." in said.content.decode()
     assert ExpertRound.objects.get().status == "ended"
-    evaluate(crowd.track)
+    score_track(crowd.track)
     Submission.objects.update(status="scored")
     page = admin.get(DESK).content.decode()
     assert "Crowd" in page and f"{n} judgments checked" in page and "crowd and corrected" in page
@@ -134,7 +134,7 @@ def test_whoever_answered_as_one_of_the_crowd_does_not_check_it(
     crowd.draw(25)
     first = ExpertCheck.objects.order_by("order").first()
     assert first is not None
-    page = "kbpo.web.desk.expert.judged_by"
+    page = "kbpo.web.desk.expert.judged_by_filter"
     monkeypatch.setattr(page, lambda user: Q(target=first.target_id))
     assert opened(admin) != reverse("expert-question", args=["toy", first.pk])
     monkeypatch.setattr(page, lambda user: Q(pk__isnull=False))

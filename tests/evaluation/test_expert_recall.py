@@ -12,14 +12,14 @@ from django.test import Client
 from django.urls import reverse
 
 from kbpo.evaluation.data import load_data
-from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.run import score_track
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record_labels
 from kbpo.instances.targets import Place, make_targets
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import DocumentSample, ExpertCheck, ExpertRound
 from kbpo.submissions.models import Submission
-from scoring.corrected import corrections
+from scoring.corrected import compute_corrections
 from scoring.score import default_estimates
 from tests.conftest import Toy
 from tests.evaluation.replay import PART
@@ -76,7 +76,7 @@ def test_checking_everything_gives_what_the_expert_would_have_given(toy: Toy) ->
     crowd = world(toy)
     crowd.draw(5 * N)
     crowd.check()
-    evaluate(crowd.track)
+    score_track(crowd.track)
     by_expert = {quantity: crowd.numbers("expert", quantity=quantity) for quantity in QUANTITIES}
     by_crowd = {quantity: crowd.numbers("centred", quantity=quantity) for quantity in QUANTITIES}
     true = crowd.world.true
@@ -120,7 +120,7 @@ def test_what_only_a_withdrawn_system_predicts_is_checked_for_everybodys_recall(
     crowd.rows[1].move("withdrawn")
     crowd.draw(5 * N)
     assert crowd.check() == 180
-    evaluate(crowd.track)
+    score_track(crowd.track)
     true = crowd.world.true
     told = crowd.numbers("expert", quantity="recall")
     assert set(told) == {crowd.rows[0].pk}
@@ -149,7 +149,9 @@ def test_recall_and_f1_are_corrected_without_bias_and_their_intervals_hold(toy: 
         data = load_data(crowd.track)
         found = default_estimates(data, ("relation",), ("relation",))
         plain.append([found[one, "relation", "instance"][0].value for one in QUANTITIES])
-        scores = corrections(corrected(crowd.track, data), ("relation",), ("relation",)).scores
+        scores = compute_corrections(
+            corrected(crowd.track, data), ("relation",), ("relation",)
+        ).scores
         of_one = {(one.quantity, one.column): one for one in scores if one.criterion == "relation"}
         rows = [[of_one[quantity, column] for column in range(2)] for quantity in QUANTITIES]
         told.append([[one.value for one in some] for some in rows])

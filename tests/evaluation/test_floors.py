@@ -11,7 +11,7 @@ import pytest
 
 from estimators.anticipated import combine_variances
 from kbpo.evaluation.data import load_data
-from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.run import score_track
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.submissions.models import Submission
 from scoring.data import Data
@@ -46,7 +46,7 @@ def by_hand(data: Data, own: np.ndarray, taken: np.ndarray) -> np.ndarray:
     at = arranged.row[known]
     c = max(1.0, ((f[known] - g[at]) ** 2).sum() / (g[at] * (1 - g[at])).sum())
     spread = (
-        np.abs(own - np.outer(arranged.shares_of("fact").pool, taken))
+        np.abs(own - np.outer(arranged.fact_shares("fact").pool, taken))
         * np.sqrt(g * (1 - g))[:, None]
     )
     total, rho = np.zeros(own.shape[1]), data.rho["relation"]
@@ -61,7 +61,7 @@ def by_hand(data: Data, own: np.ndarray, taken: np.ndarray) -> np.ndarray:
 
 def every_share(arranged: Centred) -> np.ndarray:
     """(u, m) the share of a fact of its system that each prediction of the pool stands for."""
-    return arranged.shares_of("fact").shares_of_rows(np.arange(arranged.data.pool.instance.size))
+    return arranged.fact_shares("fact").shares_of_rows(np.arange(arranged.data.pool.instance.size))
 
 
 def test_the_floors_are_those_of_the_formula(world: World) -> None:
@@ -112,7 +112,7 @@ def test_where_nearly_all_of_the_pool_is_judged_a_step_of_recall_and_of_f1_is_al
     assert found is not None
     truth = found.totals.pool.value + found.unseen.value
     share, r = every_share(arranged), np.asarray(found.recall.value)
-    moved = np.abs(share / truth - np.outer(arranged.shares_of("fact").pool, r / truth))[left]
+    moved = np.abs(share / truth - np.outer(arranged.fact_shares("fact").pool, r / truth))[left]
     expected = 0.5 * (moved**2).sum(axis=0) / moved.sum(axis=0)
     assert (expected > 0).all()
     np.testing.assert_allclose(found.recall.half_step, expected)
@@ -121,7 +121,7 @@ def test_where_nearly_all_of_the_pool_is_judged_a_step_of_recall_and_of_f1_is_al
     both = Floors(arranged).f1("instance", "relation", precision, found)
     by_p, by_r = 2 * r**2 / (p + r) ** 2, 2 * p**2 / (p + r) ** 2
     own = data.pool.p["instance"].toarray() * by_p + share * by_r / truth
-    moved = np.abs(own - np.outer(arranged.shares_of("fact").pool, by_r * r / truth))[left]
+    moved = np.abs(own - np.outer(arranged.fact_shares("fact").pool, by_r * r / truth))[left]
     np.testing.assert_allclose(both.half_step, 0.5 * (moved**2).sum(axis=0) / moved.sum(axis=0))
 
 
@@ -148,7 +148,7 @@ def test_labels_that_agree_with_the_model_by_luck_make_nothing_certain(world: Wo
 def test_what_is_printed_rests_on_the_larger_variance(world: World) -> None:
     estimates = default_estimates(load_data(world.track), ("relation",), ("relation",))
     assert CORRECTED in {key[0] for key in estimates}
-    evaluation = evaluate(world.track)
+    evaluation = score_track(world.track)
     for quantity in ("recall", "f1", CORRECTED):
         found, _ = estimates[quantity, "relation", "instance"]
         of = {"quantity": quantity, "criterion": "relation", "method": "centred", "slice": ""}

@@ -60,7 +60,7 @@ def test_the_last_judgment_ends_a_stage_before_the_debounce(
     judging: Submission, world: World
 ) -> None:
     Rescoring.objects.update(next_try_at=clock.now() + timedelta(hours=1))
-    world.answer(list(Target.objects.filter(pk__in=due.open_targets(judging))))
+    world.answer(list(Target.objects.filter(pk__in=due.unjudged_targets(judging))))
     run.tick()
     judging.refresh_from_db()
     assert judging.status != "judging"

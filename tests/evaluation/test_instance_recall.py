@@ -11,7 +11,7 @@ import pytest
 from django.db import connection
 
 from kbpo.evaluation.data import load_data
-from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.run import score_track
 from kbpo.instances.models import Instance, Target
 from kbpo.instances.record import NewLabel, record_labels
 from kbpo.instances.targets import Place, make_targets
@@ -113,7 +113,7 @@ def known(toy: Toy) -> tuple[World, list[Submission]]:
 
 def test_where_all_is_known_both_recalls_are_exact(known: tuple[World, list[Submission]]) -> None:
     world, rows = known
-    evaluate(world.track)
+    score_track(world.track)
     by_fact, by_instance = recalls(world, PREDICTS)
     assert by_fact[0] != pytest.approx(by_instance[0], abs=1e-3)  # else this would show nothing
     for at, row in enumerate(rows):

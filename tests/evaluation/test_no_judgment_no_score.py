@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from kbpo.evaluation.latest import Latest
-from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.run import score_track
 from kbpo.instances.models import Instance, Target
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.submissions.models import Submission
@@ -51,7 +51,7 @@ def newcomer(toy: Toy) -> tuple[World, Submission, Submission, Target]:
 
 def test_without_a_judgment_of_its_own_nothing_is_stored_but_a_note(newcomer: Any) -> None:
     world, old, new, _ = newcomer
-    evaluation = evaluate(world.track)
+    evaluation = score_track(world.track)
     of = {row: figures_of(evaluation, submission=row.pk, slice="").items() for row in (old, new)}
     assert {key.quantity for key, _ in of[new]} >= {"precision", "recall", "f1"}
     for key, one in of[new]:
@@ -78,9 +78,9 @@ def test_without_a_judgment_of_its_own_nothing_is_stored_but_a_note(newcomer: An
 def test_one_judgment_of_its_own_is_enough(newcomer: Any) -> None:
     world, _, new, first = newcomer
     world.answer([first])
-    evaluate(world.track)
+    score_track(world.track)
     new.refresh_from_db()
-    precision = Latest.of(new).figures["precision", "relation", "instance", "centred"]
+    precision = Latest.read_latest(new).figures["precision", "relation", "instance", "centred"]
     assert precision.n_labels == 1 and precision.value is not None and not precision.note
     assert (
         precision.low80 is not None
@@ -91,7 +91,7 @@ def test_one_judgment_of_its_own_is_enough(newcomer: Any) -> None:
 
 def test_boards_files_and_pages_say_unknown(newcomer: Any) -> None:
     world, _, new, _ = newcomer
-    evaluate(world.track)
+    score_track(world.track)
     address = reverse("board", args=["world"])
     rows = list(
         csv.DictReader(

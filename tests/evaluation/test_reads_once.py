@@ -12,7 +12,7 @@ import pytest
 
 from kbpo.corpus.cache import Arrays, cached_arrays
 from kbpo.evaluation.data import load_data
-from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.run import score_track
 from kbpo.instances.models import Target
 from kbpo.sampling.models import SampleBatch
 from kbpo.submissions.models import Submission
@@ -50,12 +50,12 @@ def sampled(world: World, tmp_path: Path, settings: Any) -> World:
 
 
 def test_a_rescoring_after_new_labels_makes_nothing_anew(sampled: World, made: list[str]) -> None:
-    evaluate(sampled.track)
+    score_track(sampled.track)
     assert {*made} >= {"pool", "thresholds"}
     made.clear()
     row = sampled.track.submissions.get(name="two")
     sampled.answer(_predicted(row))
-    evaluate(sampled.track)
+    score_track(sampled.track)
     assert made == []
 
 

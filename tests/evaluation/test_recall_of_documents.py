@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.run import score_track
 from kbpo.instances.models import Instance
 from kbpo.sampling.documents.draw import order_documents, settle_documents, waiting_documents
 from kbpo.sampling.documents.second_stage import draw_second_stage
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 
 def number(world: World, quantity: str = "recall") -> Figure:
-    evaluation = evaluate(world.track)
+    evaluation = score_track(world.track)
     of = {"quantity": quantity, "criterion": "relation", "method": "centred", "slice": ""}
     [figure] = figures_of(evaluation, **of).values()
     return figure
@@ -117,6 +117,6 @@ def test_where_what_is_not_marked_is_false_nobody_misses_anything(judged: World)
     world = judged
     world.read_in_full(world.documents, lambda one: True, closed=True)
     settle_documents(world.track, [one.pk for one in world.documents])
-    evaluation = evaluate(world.track)
+    evaluation = score_track(world.track)
     assert evaluation.report.misses is None
     assert not figures_of(evaluation, quantity="recall_corrected")

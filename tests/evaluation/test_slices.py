@@ -11,14 +11,14 @@ import pytest
 from scipy import sparse
 
 from kbpo.evaluation.data import load_data as read_data
-from kbpo.evaluation.run import evaluate
-from kbpo.evaluation.score import read_slices, slice_scores
+from kbpo.evaluation.run import score_track
+from kbpo.evaluation.score import iterate_slice_scores, read_slices
 from kbpo.instances.models import Instance
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.submissions.models import Submission
 from scoring.data import Data
 from scoring.report import Figure
-from scoring.slices import SliceScore, restrict_data
+from scoring.slices import SliceScore, restrict_data_to_slice
 from tests.evaluation.world import BASED, LIVES, WORKS, World, half_asked
 from tests.reports import figure_of, figures_of
 
@@ -42,7 +42,7 @@ def whole(world: World) -> Submission:
 
 def scores(row: Submission) -> dict[str, Figure]:
     of = {"criterion": row.track.criterion, "quantity": "precision"}
-    found = figures_of(evaluate(row.track), submission=row.pk, **of)
+    found = figures_of(score_track(row.track), submission=row.pk, **of)
     return {key.slice: one for key, one in found.items() if key.slice}
 
 
@@ -92,11 +92,11 @@ def test_slices_are_weighed_as_the_guaranteed_number_is_and_told_by_criterion(
     assert found and {one.kind for one in found} == {"entity"}
     inside = np.flatnonzero(found[0].inside)
     np.testing.assert_allclose(
-        restrict_data(data, found[0]).pool.p["entity"].toarray()[:, 0],
+        restrict_data_to_slice(data, found[0]).pool.p["entity"].toarray()[:, 0],
         (inside + 1) / (inside + 1).sum(),
     )
     scores(whole)
-    told = figures_of(evaluate(whole.track), submission=whole.pk, slice=f"relation:{WORKS}")
+    told = figures_of(score_track(whole.track), submission=whole.pk, slice=f"relation:{WORKS}")
     assert {key.criterion for key in told} == {"relation", "linking", "correct"}
 
 
@@ -108,7 +108,7 @@ def test_recall_of_a_predicate_counts_what_nobody_found(world: World) -> None:
     world.answer(world.sample(row), source="import")
     world.answer([unpredicted.target], source="import")
     settle_documents(world.track, [one.pk for one in world.documents])
-    evaluation = evaluate(world.track)
+    evaluation = score_track(world.track)
     true = [one for one in world.instances if one.predicate.name == WORKS and world.truth[one.pk]]
     found = figure_of(evaluation, row, quantity="recall", slice=f"relation:{WORKS}")
     assert found.value == pytest.approx((len(true) - 1) / len(true))
@@ -125,7 +125,7 @@ def test_slices_of_a_sample_are_unbiased_and_covered(world: World) -> None:
     data, rng = read_data(world.track), np.random.default_rng(7)
 
     def guaranteed(data: Data) -> list[SliceScore]:
-        every = slice_scores(world.track, data)
+        every = iterate_slice_scores(world.track, data)
         return [one for one in every if one.score.criterion == world.track.criterion]
 
     true = {one.slice: one.score.value for one in guaranteed(data)}

@@ -7,7 +7,7 @@ import json
 import pytest
 from django.test import Client
 
-from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.run import score_track
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
 from tests.evaluation.world import World
@@ -27,7 +27,7 @@ def test_boards_tell_nothing_of_withdrawn_and_waiting_runs(toy: Toy) -> None:
         world.answer(world.sample(row, 0.9))
     for status, row in rows.items():
         Submission.objects.filter(pk=row.pk).update(status=status, counts={"relations": 7})
-    evaluation = evaluate(world.track)
+    evaluation = score_track(world.track)
     told = Client().get("/api/tracks/world/board/", {"distribution": "instance"}).json()
     assert [one["name"] for one in told["systems"]] == ["scored"]
     assert set(told["evaluation"]) <= {

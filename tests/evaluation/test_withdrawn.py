@@ -11,13 +11,13 @@ import pytest
 
 from kbpo.evaluation.data import load_data
 from kbpo.evaluation.due import finished_submissions
-from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.run import score_track
 from kbpo.instances.models import Label
 from kbpo.sampling import draw
-from kbpo.sampling.confirm import confirm
+from kbpo.sampling.confirm import confirm_plan
 from kbpo.sampling.models import Sample, SampleBatch, Threshold
 from kbpo.submissions.models import Submission
-from kbpo.submissions.withdraw import withdraw
+from kbpo.submissions.withdraw import withdraw_submission
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
 from tests.reports import figures_of
@@ -58,7 +58,7 @@ def same(a: dict[tuple[str, ...], list[Any]], b: dict[tuple[str, ...], list[Any]
 
 
 def taken_back(toy: Toy, row: Submission) -> None:
-    withdraw(row, toy.users["Rosa" if row.team == toy.teams["Patterns"] else "Tim"])
+    withdraw_submission(row, toy.users["Rosa" if row.team == toy.teams["Patterns"] else "Tim"])
     row.refresh_from_db()
     assert row.status == "withdrawn"
 
@@ -68,14 +68,14 @@ def taken_back(toy: Toy, row: Submission) -> None:
 def test_the_others_scores_stay_to_ten_digits(toy: Toy, design: str, which: int) -> None:
     _, rows = judged(toy, design)
     gone, others = rows[which], [row for at, row in enumerate(rows) if at != which]
-    evaluate(toy.track)
+    score_track(toy.track)
     before, data = {row.pk: told(row) for row in rows}, load_data(toy.track)
     pi = data.inclusion.threshold
     raised = Threshold.objects.filter(batch__submission=gone).count()
     methods = {"centred", "centred_like"} | ({"simple", "joint"} if design == "iid" else set())
     assert {key[3] for key in before[gone.pk]} == methods
     taken_back(toy, gone)
-    evaluate(toy.track)
+    score_track(toy.track)
     assert told(gone) == {}
     for row in others:
         assert before[row.pk] and same(before[row.pk], told(row))
@@ -96,15 +96,15 @@ def test_a_run_withdrawn_while_it_is_judged_leaves_what_was_answered(toy: Toy, d
     world = Replay.of(toy, 120, 0.6, design=design)
     first = world.judge(world.upload("Patterns", range(70)))
     gone = world.upload("Neural", range(30, 110))
-    confirm(gone, toy.users["Admin"])
+    confirm_plan(gone, toy.users["Admin"])
     draw.tick()
     assert world.answer() > 0
     gone.refresh_from_db()
     assert gone.status == "judging"
-    evaluate(toy.track)
+    score_track(toy.track)
     before = told(first)
     taken_back(toy, gone)
-    evaluate(toy.track)
+    score_track(toy.track)
     assert told(gone) == {}
     kept = dict if design == "poisson" else as_published
     assert kept(before) and same(kept(before), kept(told(first)))
@@ -114,15 +114,15 @@ def test_a_run_that_was_given_up_and_is_tried_again_counts_whole(toy: Toy) -> No
     """While it was given up, the track was scored, and its open stage cut where answers ended."""
     world = Replay.of(toy, 120, 0.6, design="poisson")
     row = world.upload("Neural", range(30, 110))
-    confirm(row, toy.users["Admin"])
+    confirm_plan(row, toy.users["Admin"])
     draw.tick()
     batches = SampleBatch.objects.filter(submission=row)
     Submission.objects.filter(pk=row.pk).update(status="failed")
-    evaluate(toy.track)
+    score_track(toy.track)
     cut = batches.get().answered_below
     assert cut is not None and 0 < cut < 1
     Submission.objects.filter(pk=row.pk).update(status="judging")
-    evaluate(toy.track)
+    score_track(toy.track)
     assert batches.get().answered_below is None
 
 
@@ -131,7 +131,7 @@ def test_what_is_answered_after_a_run_went_says_nothing_of_it(toy: Toy, status: 
     """Not even of what nobody scored yet."""
     world = Replay.of(toy, 60, 0.6, design="poisson")
     row = world.upload("Neural", range(50))
-    confirm(row, toy.users["Admin"])
+    confirm_plan(row, toy.users["Admin"])
     draw.tick()
     row.refresh_from_db()
     batches = SampleBatch.objects.filter(submission=row)
@@ -141,7 +141,7 @@ def test_what_is_answered_after_a_run_went_says_nothing_of_it(toy: Toy, status: 
     cut = batches.get().answered_below
     assert cut is not None and 0 < cut < 1
     _answer(world, wanted)
-    evaluate(toy.track)
+    score_track(toy.track)
     assert batches.get().answered_below == cut
     if status == "failed":
         row.move("judging")
@@ -157,13 +157,13 @@ def test_what_a_withdrawn_run_left_open_holds_up_nothing_of_a_later_one(
     """
     world = Replay.of(toy, 60, 0.6, design=design)
     gone = world.upload("Neural", range(40))
-    confirm(gone, toy.users["Admin"])
+    confirm_plan(gone, toy.users["Admin"])
     draw.tick()
     left = [at for at in range(10) if _samples(gone).filter(target=world.target[at]).exists()]
     assert left, "of some targets nobody but the withdrawn run ever asks"
     taken_back(toy, gone)
     later = world.upload("Patterns", range(10, 60))
-    confirm(later, toy.users["Admin"])
+    confirm_plan(later, toy.users["Admin"])
     draw.tick()
     wanted = _samples(later).order_by("target__u").values_list("target", flat=True)
     for count in (len(wanted) // 2, len(wanted)):
@@ -172,7 +172,7 @@ def test_what_a_withdrawn_run_left_open_holds_up_nothing_of_a_later_one(
         counted = data.pool.target_id[data.inclusion.drawn]
         assert set(wanted[:count]) & set(counted), "as it comes"
         assert not set(counted) & {world.target[at] for at in left}
-    evaluate(toy.track, finished_submissions(toy.track))
+    score_track(toy.track, finished_submissions(toy.track))
     data = load_data(toy.track)
     assert set(wanted) <= set(data.pool.target_id[data.inclusion.drawn].tolist())
     assert data.inclusion.released == 1

@@ -97,7 +97,8 @@ class World:
             return at, at + len(text)
 
         places = [
-            Place.pair(document.pk, span(subject), span(object_)) for subject, _, object_ in found
+            Place.of_unordered_pair(document.pk, span(subject), span(object_))
+            for subject, _, object_ in found
         ]
         targets = make_targets(self.corpus, places)
         rows = [

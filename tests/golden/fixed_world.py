@@ -71,7 +71,7 @@ class Relation:
 
     @property
     def pair(self) -> Place:
-        return Place.pair(self.document, self.subject, self.object)
+        return Place.of_unordered_pair(self.document, self.subject, self.object)
 
     @property
     def part(self) -> str:
@@ -148,7 +148,7 @@ class FixedWorld:
             is_staff=True,  # who may upload for any team to a study
         )
         team.members.add(user)
-        self.tokens[name] = Token.issue(user, "golden")[1]
+        self.tokens[name] = Token.create_with_secret(user, "golden")[1]
 
     def _document(self, at: int) -> Document:
         text = " ".join(

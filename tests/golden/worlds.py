@@ -12,7 +12,7 @@ import numpy as np
 
 from kbpo.instances.models import Target
 from kbpo.submissions.models import Submission
-from scoring.report import Comparison, as_dict
+from scoring.report import Comparison, report_as_dict
 from tests.golden.fixed_world import FixedWorld, Relation, chance, model
 
 Lines = Iterator[tuple[str, dict[str, Any]]]
@@ -110,7 +110,7 @@ def _estimates(world: FixedWorld) -> Lines:
             if key.method.endswith("_like"):  # tests/evaluation/test_documents_like.py
                 continue
             name = " | ".join([title, names[key.submission], *key[1:]])
-            yield "estimate | " + name, as_dict(figure)
+            yield "estimate | " + name, report_as_dict(figure)
 
 
 def _looks(world: FixedWorld) -> Lines:
@@ -123,7 +123,7 @@ def _evaluations(world: FixedWorld) -> Lines:
     """What the last evaluation rests on, and the comparisons of systems with one another."""
     last = world.track.evaluations.order_by("number").last()
     report, details = last.report, last.details
-    told = as_dict(report)
+    told = report_as_dict(report)
     kept = (
         *("scope", "draws", "targets", "released", "model", "correlation", "documents"),
         *("of_documents", "misses", "labels", "saved", "by_each", "unjudged", "strengths"),
@@ -143,7 +143,7 @@ def _evaluations(world: FixedWorld) -> Lines:
         for criterion, one in told["expert"].items()
     }
     settings["bootstrap"] = told["bootstrap"]
-    relations, criterion = as_dict(details.relations), details.overlap_criterion
+    relations, criterion = report_as_dict(details.relations), details.overlap_criterion
     settings["comparisons"] = {
         "|".join(key): _compared(comparison)
         for key, comparison in report.comparisons.items()
@@ -152,7 +152,7 @@ def _evaluations(world: FixedWorld) -> Lines:
         "parts": {
             "criterion": criterion,
             "pairs": {
-                "|".join(map(str, pair)): [list(as_dict(part).values()) for part in parts]
+                "|".join(map(str, pair)): [list(report_as_dict(part).values()) for part in parts]
                 for pair, parts in details.overlap.items()
             },
         },
@@ -164,7 +164,7 @@ def _evaluations(world: FixedWorld) -> Lines:
 
 def _compared(comparison: Comparison) -> dict[str, Any]:
     """A comparison; `df` is null where it is infinite, what is not told is not there."""
-    told = as_dict(comparison) | {"covariance": comparison.covariance}
+    told = report_as_dict(comparison) | {"covariance": comparison.covariance}
     df = told.pop("df")
     if comparison.best is None:
         del told["groups"]

@@ -63,7 +63,8 @@ class SmallWorld:
         ]
         spans = [((6 * k, 6 * k + 2), (6 * k + 3, 6 * k + 5)) for k in range(len(true))]
         places = [
-            Place.pair(self.documents[k % documents].pk, *pair) for k, pair in enumerate(spans)
+            Place.of_unordered_pair(self.documents[k % documents].pk, *pair)
+            for k, pair in enumerate(spans)
         ]
         found = make_targets(toy.corpus, places)
         self.target = [found[place] for place in places]

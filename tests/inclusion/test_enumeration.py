@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from estimators.horvitz_thompson import difference
+from estimators.horvitz_thompson import difference_estimate
 from kbpo.evaluation.data import load_data
 from scoring.default import Centred
 from tests.conftest import Toy
@@ -174,6 +174,6 @@ def scored(play: Play, systems: list[str]) -> Scored:
             if k in weights and not np.isnan(one):
                 weights[k] = 1 / float(chance)
         g = np.full(p.size, 0.3)
-        estimate = difference(p[arranged.row], pi, verdict, g[arranged.row], float(p @ g))
+        estimate = difference_estimate(p[arranged.row], pi, verdict, g[arranged.row], float(p @ g))
         found[name] = weights, float(estimate.value)
     return found

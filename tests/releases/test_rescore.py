@@ -26,9 +26,9 @@ from kbpo.instances.models import Label, Target
 from kbpo.releases.write import CannotRelease, _Linked, write_release
 from kbpo.sampling.open_track import close_track
 from kbpo.submissions.models import Submission
-from kbpo.submissions.withdraw import withdraw
+from kbpo.submissions.withdraw import withdraw_submission
 from scoring.release import BadRelease, Release, data_tables, read_data, with_checksum
-from scoring.rescore import Rescored, rescore
+from scoring.rescore import Rescored, rescore_release
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
 from tests.golden.fixed_world import FixedWorld
@@ -99,7 +99,7 @@ def two_systems(files: Path) -> FixedWorld:
     world.judge("neural", "Neural")
     world.upload("third", "Third", predicts("third", 0.6, 0.3))
     world.confirm("third", "Third")
-    withdraw(world.runs["third"])
+    withdraw_submission(world.runs["third"])
     return world
 
 
@@ -114,7 +114,7 @@ def test_a_board_is_recomputed_from_its_release(
     make: Callable[[Path], FixedWorld], tmp_path: Path
 ) -> None:
     release = closed_and_released(make(tmp_path), tmp_path / "release")
-    found = rescore(release)
+    found = rescore_release(release)
     assert found.agrees, [*found.altered, *map(str, found.differences)][:5]
     assert found.numbers > 60
     if make is two_systems:
@@ -123,7 +123,7 @@ def test_a_board_is_recomputed_from_its_release(
     if make is not by_thresholds:  # whose board has nothing as published
         _misses_what_is_left_out(release)
     line = altered(release, "labels", flip, check=False)
-    found = rescore(Release(release.path))
+    found = rescore_release(Release(release.path))
     assert [one for one in found.altered if f"labels.jsonl, line {line} (instance" in one]
     runs = {row["system"]: f"{row['team']} {row['name']}:" for _, row in release.lines("systems")}
     assert found.differences and all(
@@ -132,7 +132,7 @@ def test_a_board_is_recomputed_from_its_release(
     line = altered(release, "estimates", _another_value, check=False)
     release = Release(release.path)
     system = next(row["system"] for at, row in release.lines("estimates") if at == line)
-    [named] = [one for one in rescore(release).altered if one.startswith("estimates.jsonl")]
+    [named] = [one for one in rescore_release(release).altered if one.startswith("estimates.jsonl")]
     assert f"(system {system}, {runs[system].removesuffix(':')})" in named
 
 
@@ -159,13 +159,13 @@ def test_a_private_run_is_part_of_a_release_without_its_name(toy: Toy, tmp_path:
     Submission.objects.filter(pk=row.pk).update(status="scored", scored_at=clock.now())
     write_release(toy.track, tmp_path / "release")
     release = Release(tmp_path / "release")
-    assert rescore(release).agrees
+    assert rescore_release(release).agrees
     [held] = [one for _, one in release.lines("systems") if one["system"] == row.pk]
     assert (held["name"], held["team"]) == (f"private run {row.pk}", "")
     for file in release.path.iterdir():
         for secret in (row.name, "told to nobody", str(row.team.name)):
             assert secret.encode() not in file.read_bytes(), f"{secret} in {file.name}"
-    withdraw(row)
+    withdraw_submission(row)
     write_release(toy.track, tmp_path / "later")
     later = Release(tmp_path / "later")
     assert row.pk in {one["system"] for _, one in later.lines("predictions")}
@@ -183,10 +183,10 @@ def test_a_release_leaves_out_what_a_withdrawn_run_predicts_and_nobody_judged(
     Label.objects.filter(public_at=None).update(public_at=clock.now())
     toy.track.refresh_from_db()
     write_release(toy.track, tmp_path / "before")
-    withdraw(gone)
+    withdraw_submission(gone)
     write_release(toy.track, tmp_path / "after")
     before, after = Release(tmp_path / "before"), Release(tmp_path / "after")
-    assert rescore(after).agrees
+    assert rescore_release(after).agrees
     judged = {one["instance"] for _, one in before.lines("labels")}
     assert judged == {one["instance"] for _, one in after.lines("labels")}
 
@@ -280,13 +280,13 @@ def _misses_what_is_left_out(release: Release) -> None:
             for row in rows
         ]
 
-    assert rescore(_with_estimates(release, rows, about)).agrees
+    assert rescore_release(_with_estimates(release, rows, about)).agrees
     for figure in ("value", "high80", "n_labels"):
         with pytest.raises(BadRelease, match=rf"estimates.jsonl, line 1 has no {figure}\."):
-            rescore(_with_estimates(release, without(figure), about))
+            rescore_release(_with_estimates(release, without(figure), about))
     with pytest.raises(BadRelease, match=r"line 2 has no n_checked\."):
-        rescore(_with_estimates(release, without("n_checked", slice(1, 2)), about))
-    found = rescore(_with_estimates(release, without("n_checked"), about))
+        rescore_release(_with_estimates(release, without("n_checked", slice(1, 2)), about))
+    found = rescore_release(_with_estimates(release, without("n_checked"), about))
     assert found.agrees, "older releases have it nowhere"
 
     def is_simple(row: dict[str, Any], quantity: str) -> bool:
@@ -306,7 +306,7 @@ def _misses_what_is_left_out(release: Release) -> None:
         (neither, about, {"recall", "f1"}),
         (neither, older, set()),
     ):
-        found = rescore(_with_estimates(release, some, told))
+        found = rescore_release(_with_estimates(release, some, told))
         assert found.altered == []
         assert {one.quantity for one in found.differences} == quantities & valued
         assert {one.method for one in found.differences} <= {"simple"}
@@ -319,7 +319,7 @@ def test_what_was_altered_in_a_release_is_named(tmp_path: Path) -> None:
     with pytest.raises(CannotRelease, match="Close it first"):
         write_release(world.track, tmp_path / "release")
     release = closed_and_released(world, tmp_path / "release")
-    found = rescore(release)
+    found = rescore_release(release)
     assert found.agrees, [*found.altered, *map(str, found.differences)][:5]
     assert found.numbers > 60
     assert found.left_out == {}
@@ -332,14 +332,14 @@ def test_what_was_altered_in_a_release_is_named(tmp_path: Path) -> None:
 
     before = (release.path / "labels.jsonl").read_text()
     line = altered(release, "labels", flip, check=False)
-    found = rescore(Release(release.path))
+    found = rescore_release(Release(release.path))
     assert [one for one in found.altered if f"labels.jsonl, line {line} (instance" in one]
     assert _names_numbers(found)
 
     # Whoever also mends the row's check is told by the file's; and the numbers tell.
     (release.path / "labels.jsonl").write_text(before)
     altered(release, "labels", flip, check=True)
-    found = rescore(Release(release.path))
+    found = rescore_release(Release(release.path))
     assert found.altered == [
         "labels.jsonl is not the file that was published: its checksum differs."
     ]
@@ -351,7 +351,7 @@ def test_what_was_altered_in_a_release_is_named(tmp_path: Path) -> None:
 
     (release.path / "labels.jsonl").write_text(before[: len(before) // 2])
     with pytest.raises(BadRelease, match=r"labels.jsonl, line \d+"):
-        rescore(Release(release.path))
+        rescore_release(Release(release.path))
 
 
 def test_rated_texts_and_their_metrics_are_recomputed_too(studied: World, tmp_path: Path) -> None:
@@ -360,7 +360,7 @@ def test_rated_texts_and_their_metrics_are_recomputed_too(studied: World, tmp_pa
     _name_who_rated()
     write_release(studied.track, tmp_path / "release")
     _says_who_rated_under_new_codes(studied, Release(tmp_path / "release"))
-    found = rescore(Release(tmp_path / "release"))
+    found = rescore_release(Release(tmp_path / "release"))
     assert found.agrees, [*found.altered, *map(str, found.differences)][:5]
     methods = {row["method"] for _, row in Release(tmp_path / "release").lines("estimates")}
     assert {"centred", "unaided"} <= methods and found.numbers >= 8
@@ -429,7 +429,7 @@ def _names_what_experts_said(release: Release) -> None:
     kept = (release.path / "checked.jsonl").read_text()
     for check in (False, True):
         line = altered(release, "checked", flip, check)
-        found = rescore(Release(release.path))
+        found = rescore_release(Release(release.path))
         named = f"checked.jsonl, line {line} (" if not check else "its checksum differs"
         assert [one for one in found.altered if named in one], found.altered
         assert {one.method for one in found.differences} == {"expert", "expert_like"}
@@ -452,7 +452,7 @@ def _names_what_makes_no_sense(release: Release) -> None:
         kept = (release.path / f"{table}.jsonl").read_text()
         line = altered(release, table, change, check=False)
         try:  # what is not needed for any number hinders none
-            told = rescore(Release(release.path)).altered
+            told = rescore_release(Release(release.path)).altered
         except BadRelease as bad:
             assert "was altered" in str(bad)
             told = [str(bad)]

@@ -11,9 +11,9 @@ import pytest
 from kbpo.releases.write import write_release
 from kbpo.sampling.open_track import close_track
 from kbpo.submissions.models import Submission
-from kbpo.submissions.withdraw import withdraw
+from kbpo.submissions.withdraw import withdraw_submission
 from scoring.release import Release
-from scoring.rescore import rescore
+from scoring.rescore import rescore_release
 from tests.golden.fixed_world import FixedWorld
 from tests.golden.worlds import by_draws, by_thresholds
 from tests.releases.test_rescore import finished
@@ -33,9 +33,9 @@ def test_a_board_is_recomputed_whoever_was_withdrawn(
     world = finished(make(tmp_path))
     close_track(world.track)
     world.track.refresh_from_db()
-    scored = Submission.objects.filter(track=world.track).with_score().order_by("pk")
+    scored = Submission.objects.filter(track=world.track).that_have_score().order_by("pk")
     for name, run in [(run.name, run) for run in scored][:-1]:
-        withdraw(run)
+        withdraw_submission(run)
         write_release(world.track, tmp_path / name)  # which rescores it
-        found = rescore(Release(tmp_path / name))
+        found = rescore_release(Release(tmp_path / name))
         assert found.agrees and found.numbers > 20, (name, found.differences[:3])

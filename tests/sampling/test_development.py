@@ -7,10 +7,10 @@ from decimal import Decimal
 import pytest
 
 from kbpo.corpus.models import Document, Part
-from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.run import score_track
 from kbpo.instances.models import Target
 from kbpo.sampling import plan
-from kbpo.sampling.confirm import CannotConfirm, confirm
+from kbpo.sampling.confirm import CannotConfirm, confirm_plan
 from kbpo.sampling.models import SampleBatch, SamplingDistribution
 from kbpo.sampling.open_track import close_track
 from kbpo.submissions.models import Submission
@@ -61,8 +61,8 @@ def test_the_price_that_was_looked_at_covers_development_predictions(toy: Toy) -
     assert development["available"] == N_DEV
     sample, dev = Decimal(option["at_most"]), 4 * Decimal(development["each"])
     with pytest.raises(CannotConfirm, match=f"at most \\${sample + dev} now"):
-        confirm(row, toy.users["Admin"], development=4, at_most=sample + dev - Decimal("0.01"))
-    assert confirm(row, toy.users["Admin"], development=4, at_most=sample + dev).confirmed_at
+        confirm_plan(row, toy.users["Admin"], development=4, at_most=sample + dev - Decimal("0.01"))
+    assert confirm_plan(row, toy.users["Admin"], development=4, at_most=sample + dev).confirmed_at
 
 
 def test_a_track_is_scored_and_closed_without_its_development_part(toy: Toy) -> None:
@@ -74,7 +74,7 @@ def test_a_track_is_scored_and_closed_without_its_development_part(toy: Toy) -> 
     assert len(told["stages"]) == row.batches.test_part().count() < row.batches.count()
     close_track(toy.track)
     toy.track.refresh_from_db()
-    evaluate(toy.track)
+    score_track(toy.track)
     precision = world.number(row)
     test = world.truth(at for at in range(N) if at % DOCUMENTS)
     assert precision.low95 < test < precision.high95

@@ -11,7 +11,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db.models import Count
 
-from kbpo.corpus.lookup import occurrences
+from kbpo.corpus.lookup import name_occurrences
 from kbpo.corpus.models import Corpus, Document
 from kbpo.instances.record import NewLabel, record_labels
 from kbpo.instances.targets import Place, make_targets
@@ -20,9 +20,9 @@ from kbpo.sampling.documents.draw import (
     CannotDraw,
     annotated_documents,
     describe_draw,
+    documents_of_uniform_draw,
     order_documents,
     settle_documents,
-    uniform_draw,
     waiting_documents,
 )
 from kbpo.sampling.models import DocumentBatch, DocumentSample
@@ -88,7 +88,7 @@ def test_a_uniform_order_is_drawn_again_from_its_seed_and_additions_keep_one_pro
         batch: list(batch.samples.order_by("position").values_list("document", flat=True))
         for batch in (first, other)
     }
-    assert {batch: uniform_draw(batch) for batch in drawn} == drawn
+    assert {batch: documents_of_uniform_draw(batch) for batch in drawn} == drawn
     assert len(set(drawn[first]) | set(drawn[other])) == 10
     assert set(DocumentSample.objects.values_list("probability", "stage", "design")) == {
         (0.25, 1, "uniform")
@@ -194,7 +194,7 @@ def test_first_and_second_stage_count_with_their_probabilities_once_the_second_i
 
 def test_a_document_counts_when_all_before_it_are_done(track: Track) -> None:
     batch = order_documents(track, 5, seed=2)
-    drawn = uniform_draw(batch)
+    drawn = documents_of_uniform_draw(batch)
     settle_documents(track, [drawn[0], drawn[1], drawn[3]])
     assert annotated_documents(track).documents == sorted(drawn[:2])
     give_up(track, drawn[2])
@@ -213,7 +213,8 @@ def test_names_are_found_as_whole_words_the_longest_first(track: Track) -> None:
         text="Ann Lee Fox, Ann Lee, Ann\nLee; Bob Rayburn."
     )
     found = [
-        row[1:] for row in occurrences(track.corpus, {"Ann Lee": 0, "Ann Lee Fox": 1, "Bob Ray": 2})
+        row[1:]
+        for row in name_occurrences(track.corpus, {"Ann Lee": 0, "Ann Lee Fox": 1, "Bob Ray": 2})
     ]
     assert found[:2] == [(0, 2), (1, 1)]
 

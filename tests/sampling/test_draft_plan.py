@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from undone import undone
 
-from annotation.budget.give_back import give_back
+from annotation.budget.give_back import release_unneeded_money
 from kbpo.instances.models import Label
 from kbpo.money.spend import balance
 from tests.conftest import Toy
@@ -66,5 +66,5 @@ def test_the_price_that_was_told_suffices_and_what_others_had_judged_goes_back(
     new = Label.objects.filter(target__in=world.target).count() - before
     assert new < option["new"] / 2, "others' judgments counted"
     assert Decimal(option["each"]) * new <= Decimal(option["at_most"])
-    give_back(row)
+    release_unneeded_money(row)
     assert balance(purpose=row.purpose).open == 0

@@ -7,11 +7,11 @@ from decimal import Decimal
 import pytest
 from django.db import connections, transaction
 
-from annotation.budget.give_back import give_back
+from annotation.budget.give_back import release_unneeded_money
 from kbpo.money.models import Budget, Ledger
 from kbpo.money.spend import OverBudget, balance
 from kbpo.sampling import draw, plan
-from kbpo.sampling.confirm import CannotOrder, offer_of, order_judgments
+from kbpo.sampling.confirm import CannotOrder, current_order_offer, order_judgments
 from kbpo.sampling.models import Further, Sample
 from kbpo.sampling.plan import narrower_half_widths
 from kbpo.submissions.models import Submission
@@ -28,7 +28,7 @@ def scored(toy: Toy, design: str = "poisson") -> tuple[Replay, Submission]:
     def play() -> tuple[Replay, Submission]:
         world = Replay.of(toy, N, 0.5, design=design)
         row = world.judge(world.upload("Patterns", range(N)))
-        give_back(row)
+        release_unneeded_money(row)
         plan.tick()
         return world, row
 
@@ -54,7 +54,7 @@ def go_on(world: Replay, row: Submission) -> Submission:
 def test_more_is_ordered_and_the_interval_narrows(toy: Toy, design: str) -> None:
     world, row = scored(toy, design)
     before, asked = half_width(world, row), Sample.objects.filter(batch__submission=row).count()
-    offer = offer_of(row)
+    offer = current_order_offer(row)
     assert offer is not None and offer.order == 1
     widths = list(offer.plan["options"])
     assert widths and all(float(one) < before for one in widths)
@@ -74,9 +74,9 @@ def test_more_is_ordered_and_the_interval_narrows(toy: Toy, design: str) -> None
     assert half_width(world, row) == pytest.approx(0.03, abs=0.006)
     assert row.stage_reason == "target" or design == "iid"
     assert abs(world.number(row).value - world.truth(range(N))) < 0.08
-    assert not give_back(row) or balance(purpose=row.purpose).open == 0
+    assert not release_unneeded_money(row) or balance(purpose=row.purpose).open == 0
     plan.tick()
-    again = offer_of(row)
+    again = current_order_offer(row)
     assert again is not None and again.order == 2
     assert all(float(one) < half_width(world, row) for one in again.plan["options"])
 
@@ -132,7 +132,9 @@ def test_money_that_ends_first_is_said_and_what_was_ordered_is_offered_again(toy
     assert row.stage_reason == "budget"
     assert balance(purpose=row.purpose).open < each
     plan.tick()
-    assert "0.030" in narrower_half_widths(row) and "0.030" in offer_of(row).plan["options"]
+    assert (
+        "0.030" in narrower_half_widths(row) and "0.030" in current_order_offer(row).plan["options"]
+    )
     asked = Sample.objects.filter(batch__submission=row, batch__settings__order=1)
     assert asked.count() == int(Decimal("3.00") / each)
 
@@ -141,7 +143,7 @@ def test_what_is_ordered_is_not_given_back_with_the_rest(toy: Toy) -> None:
     _, row = scored(toy)
     stale = Submission.objects.get(pk=row.pk)
     ordered = order_judgments(row, toy.users["Rosa"], half_width="0.030", number=1)
-    assert stale.status == "scored" and not give_back(stale)
+    assert stale.status == "scored" and not release_unneeded_money(stale)
     assert balance(purpose=row.purpose).open == Decimal(ordered.plan["options"]["0.030"]["at_most"])
 
 
@@ -153,7 +155,7 @@ def test_more_is_ordered_while_it_is_judged_again(toy: Toy, design: str) -> None
     row.refresh_from_db()
     assert row.status == "judging"
     plan.tick()
-    offer = offer_of(row)
+    offer = current_order_offer(row)
     assert offer is not None and set(offer.plan["options"]) <= {"0.030", "0.025", "0.020"}
     before = balance(purpose=row.purpose).open
     row = order_judgments(row, toy.users["Rosa"], half_width="0.030", number=2)

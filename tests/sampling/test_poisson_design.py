@@ -17,16 +17,16 @@ from estimators.model import expected_error
 from estimators.poisson import planned_variance, water_fill
 from kbpo.evaluation.data import load_data
 from kbpo.evaluation.due import finished_submissions
-from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.run import score_track
 from kbpo.pool.pool import read_pool
 from kbpo.sampling import draw
-from kbpo.sampling.confirm import confirm
+from kbpo.sampling.confirm import confirm_plan
 from kbpo.sampling.designs import design_of, poisson
-from kbpo.sampling.designs.base import Realised, target_variance
+from kbpo.sampling.designs.base import Realised, target_variance_of_submission
 from kbpo.sampling.designs.poisson import (
     FIRST,
     Plan,
-    _goal,
+    _next_stage_goal,
 )
 from kbpo.sampling.designs.state import State
 from kbpo.sampling.guess import VERSION
@@ -64,7 +64,7 @@ def test_thresholds_are_raised_by_the_expected_error_of_the_model(toy: Toy) -> N
 
 def test_what_a_stage_came_to_is_kept_and_ends_the_judging(toy: Toy) -> None:
     _, row = Replay.judged(toy, N, 0.5)
-    target = target_variance(row, row.plan["chosen"])
+    target = target_variance_of_submission(row, row.plan["chosen"])
     told = [one.settings for one in row.batches.order_by("stage")]
     assert row.stage_reason == "target" and len(told) > 1
     assert told[0]["planned_variance"] == pytest.approx(FIRST * target)
@@ -81,14 +81,19 @@ def test_what_a_stage_came_to_is_kept_and_ends_the_judging(toy: Toy) -> None:
 
 def test_a_stage_that_fell_short_makes_the_next_one_plan_for_less(toy: Toy) -> None:
     _, row = Replay.judged(toy, N, 0.5)
-    target = target_variance(row, row.plan["chosen"])
+    target = target_variance_of_submission(row, row.plan["chosen"])
     last = row.batches.order_by("stage").last()
     Realised(0.0, 2 * target).keep(last)
     state = State(row)
     assert row.batches.count() > 1
-    assert _goal(row, state) == pytest.approx(0.995 * state.planned / 2)
+    assert _next_stage_goal(row, state) == pytest.approx(0.995 * state.planned / 2)
     assert (
-        len(state.unpaid_targets(state.targets_below(state.thresholds_for(_goal(row, state))))) > 0
+        len(
+            state.unpaid_targets(
+                state.targets_below(state.thresholds_for(_next_stage_goal(row, state)))
+            )
+        )
+        > 0
     )
 
 
@@ -102,7 +107,7 @@ def test_errors_that_do_not_go_together_narrow_what_is_anticipated(toy: Toy) -> 
         "nothing shares a target, so that the careful assumption stands"
     )
     apart, together = (
-        Centred(replace(data, pool=pool, rho={"relation": rho}))._anticipated(
+        Centred(replace(data, pool=pool, rho={"relation": rho}))._anticipated_variance(
             "instance", [0], np.full(N, 0.3)
         )
         for rho in (0.0, 1.0)
@@ -112,7 +117,7 @@ def test_errors_that_do_not_go_together_narrow_what_is_anticipated(toy: Toy) -> 
 
 def test_a_stage_keeps_what_it_aimed_at_and_the_multiplier_of_its_thresholds(toy: Toy) -> None:
     _, row = Replay.judged(toy, N, 0.5)
-    target = target_variance(row, row.plan["chosen"])
+    target = target_variance_of_submission(row, row.plan["chosen"])
     first = row.batches.get(stage=1)
     assert first.settings["target_variance"] == pytest.approx(target)
     each = (
@@ -144,12 +149,12 @@ def standing_still(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> Submission:
 
 def _not_drawn(row: Submission) -> set[int]:
     """Return the targets that count in the guaranteed number and are not drawn yet."""
-    _, target, p = poisson.support(row, row.track.distribution)
+    _, target, p = poisson.submission_support(row, row.track.distribution)
     return set(target[p > 0].tolist()) - poisson._drawn_targets(row)
 
 
 def _falls_short(row: Submission) -> Realised:
-    realised = Realised(0.0, 2 * target_variance(row, row.plan["chosen"]))
+    realised = Realised(0.0, 2 * target_variance_of_submission(row, row.plan["chosen"]))
     realised.keep(row.batches.latest("stage"))
     return realised
 
@@ -164,7 +169,7 @@ def test_a_stage_that_would_ask_nothing_goes_further_until_all_is_asked(
     while not (why := design.reason_to_stop(row, _falls_short(row))):
         state = State(row)
         assert not state.unpaid_targets(
-            state.targets_below(state.thresholds_for(_goal(row, state)))
+            state.targets_below(state.thresholds_for(_next_stage_goal(row, state)))
         ), "it stands still"
         assert design.sample(row) > 0 or not _not_drawn(row)
     assert why == "all" and _not_drawn(row) == set()
@@ -186,20 +191,20 @@ def test_judging_ends_at_once_where_no_stage_could_ask_anything(
     last = row.batches.latest("stage")
     last.samples.all().delete()
     last.thresholds.all().delete()
-    monkeypatch.setattr(poisson, "to_be_paid", lambda *_: set())
+    monkeypatch.setattr(poisson, "targets_to_pay", lambda *_: set())
     monkeypatch.setattr(poisson, "STAGES", 99)
     assert design.reason_to_stop(row, short) == "exhausted", (
         "a stage added nothing: the next would neither"
     )
     nothing = np.zeros(0, dtype=np.int64)
-    monkeypatch.setattr(poisson, "support", lambda *_: (nothing, nothing, nothing))
+    monkeypatch.setattr(poisson, "submission_support", lambda *_: (nothing, nothing, nothing))
     assert design.reason_to_stop(row, short) == "all", "nothing is left that money could ask about"
 
 
 def _confirmed(world: Replay, *runs: tuple[str, range]) -> list[Submission]:
     rows = [world.upload(team, which) for team, which in runs]
     for row in rows:
-        confirm(row, world.toy.users["Admin"])
+        confirm_plan(row, world.toy.users["Admin"])
     return rows
 
 
@@ -215,7 +220,7 @@ def test_runs_that_wait_at_the_same_time_are_planned_together(
     monkeypatch.setattr(State, "noise", fixed, raising=False)
     world = Replay.of(toy, N, 0.5)
     rows = _confirmed(world, ("Patterns", range(200)), ("Neural", range(100, N)))
-    plans = [Plan.of(row) for row in rows]
+    plans = [Plan.plan_single_stage(row) for row in rows]
     first, second = (plan.state for plan in plans)
     sequential = first.thresholds_for(plans[0].goal)
     after = np.maximum(np.r_[sequential[100:], np.zeros(100)], 0.0)
@@ -277,9 +282,9 @@ def test_where_all_is_judged_there_is_no_stage(toy: Toy) -> None:
     world.judge(world.upload("Patterns", range(6)))
     assert set(world.target) == set(Sample.objects.values_list("target", flat=True))
     row = world.upload("Neural", range(6))
-    confirm(row, toy.users["Admin"])
+    confirm_plan(row, toy.users["Admin"])
     assert draw.tick() == 1
-    evaluate(toy.track, finished_submissions(toy.track))
+    score_track(toy.track, finished_submissions(toy.track))
     row.refresh_from_db()
     [batch] = row.batches.all()
     assert (batch.size, row.status, row.stage_reason) == (0, "scored", "target")

@@ -22,7 +22,7 @@ from kbpo.scores.bring import Name, store_scores
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.texts.models import Input
-from kbpo.tracks.texts.store import Claim, store
+from kbpo.tracks.texts.store import Claim, store_text_claims
 
 N = 4
 """Inputs"""
@@ -61,7 +61,7 @@ class World:
             for at, text in enumerate(texts)
         ]
         with transaction.atomic():
-            store(row.pk, self.track.corpus, "output", claims)
+            store_text_claims(row.pk, self.track.corpus, "output", claims)
         self.runs[name] = row
         return row
 
@@ -85,7 +85,7 @@ def world(db: None) -> World:
         corpus=corpus, name="Answers", slug="answers", kind="generation", status="open"
     )
     admin = User.objects.create_user("admin", password="x", is_staff=True)
-    made = World(track, {}, admin, Token.issue(admin, "judge")[1])
+    made = World(track, {}, admin, Token.create_with_secret(admin, "judge")[1])
     made.add("A", ["the cat sat", "a dog", "the cat", "the mat"])
     made.add("B", ["the cat sat", "rain", "snow", "a mat"], team="two")
     return made

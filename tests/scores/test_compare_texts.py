@@ -9,10 +9,10 @@ from django.test import Client
 from scores.conftest import MANY, World
 
 from kbpo import clock
-from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.run import score_track
 from kbpo.instances.models import Instance, Label, Target
 from kbpo.instances.record import NewLabel, record_labels
-from kbpo.scores.read import by_input
+from kbpo.scores.read import instances_by_input
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
@@ -31,7 +31,7 @@ def rate(world: World, said: dict[str, list[list[float]]]) -> None:
     """Record what people said of the texts of each run, in the order of its inputs."""
     labels = []
     for name, ratings_of in said.items():
-        instance_of = by_input(world.runs[name].pk)
+        instance_of = instances_by_input(world.runs[name].pk)
         for at, ratings in enumerate(ratings_of):
             if ratings:
                 target = Instance.objects.get(pk=instance_of[f"input {at}"]).target_id
@@ -88,7 +88,7 @@ def test_inputs_are_sorted_and_found(closed: World, query: str, found: list[str]
 def test_inputs_where_people_disagree_with_a_judge_are_found(studied: World) -> None:
     Submission.objects.update(status="scored")
     Label.objects.update(public_at=clock.now())
-    evaluate(studied.track)
+    score_track(studied.track)
     text = page(studied)
     [judge] = re.findall(r'<option value="(\d+)">[^<]*judge', text)
     told = re.search(r"1 to 10 of (\d+)", text)
@@ -104,7 +104,7 @@ def test_inputs_where_people_disagree_with_a_judge_are_found(studied: World) -> 
 def test_while_the_track_is_open_only_the_development_part_is_shown(world: World) -> None:
     rate(world, {"A": [[1.0], [0.0], [0.5]], "B": [[], [0.75], [0.5]]})
     Submission.objects.update(status="scored")
-    of_runs = [by_input(world.runs[name].pk) for name in ("A", "B")]
+    of_runs = [instances_by_input(world.runs[name].pk) for name in ("A", "B")]
     dev = [Instance.objects.get(pk=one["input 1"]).target_id for one in of_runs]
     Target.objects.filter(pk__in=dev).update(is_dev=True)
     Label.objects.filter(target__in=dev).update(public_at=clock.now())

@@ -10,13 +10,13 @@ from scores.conftest import N, World
 
 from annotation.desk.experts import CannotAsk, store_dispute
 from kbpo.evaluation import correction
-from kbpo.evaluation.run import evaluate
-from kbpo.experts.draw import CannotDraw, order_round
+from kbpo.evaluation.run import score_track
+from kbpo.experts.draw import CannotDraw, order_expert_round
 from kbpo.instances.models import Instance, Label
 from kbpo.sampling.models import ExpertRound
 from kbpo.submissions.models import Submission
 from kbpo.tracks.registry import FORM, kind_of
-from kbpo.tracks.texts.declared import declare
+from kbpo.tracks.texts.declared import store_form
 from kbpo.web.desk.tracks import checklist_of
 from tests.tracks.test_declared_forms import BETTER
 
@@ -44,7 +44,7 @@ def test_the_desk_tells_of_inputs_and_offers_nothing_of_documents(world: World) 
 def test_experts_are_not_asked_about_preferences_and_who_wants_to_is_told_why(
     world: World,
 ) -> None:
-    declare(BETTER)
+    store_form(BETTER)
     world.track.kind, world.track.criterion = f"{FORM}better", "preferred"
     world.track.save(update_fields=["kind", "criterion"])
     why = kind_of(world.track).words.unchecked
@@ -58,7 +58,7 @@ def test_experts_are_not_asked_about_preferences_and_who_wants_to_is_told_why(
     assert "/desk/tracks/answers/gold/" in tools
     assert "/desk/tracks/answers/experts/" not in tools
     with pytest.raises(CannotDraw) as refused:
-        order_round(world.track, 3, world.admin, "To see.")
+        order_expert_round(world.track, 3, world.admin, "To see.")
     assert str(refused.value) == why
     target = Instance.objects.get(pk=world.numbers("A")[0]).target_id
     with pytest.raises(CannotAsk, match="no expert can say that it is wrong"):
@@ -70,7 +70,7 @@ def test_a_round_that_cannot_be_drawn_says_what_failed_and_what_to_do(
 ) -> None:
     desk = Client()
     desk.force_login(world.admin)
-    order_round(world.track, 3, world.admin, "To see.")
+    order_expert_round(world.track, 3, world.admin, "To see.")
     page = "/desk/tracks/answers/experts/"
     assert "A round is being drawn" in desk.get(page).content.decode()
     monkeypatch.setattr(correction, "read_frame", lambda *_: 1 / 0)
@@ -92,6 +92,6 @@ def test_a_question_without_a_variance_between_outputs_is_named_where_others_hav
         said = label.value["ratings"]
         said["overall"] = [0.0, 1.0] if len(said["overall"]) > 1 else [0.5]
     Label.objects.bulk_update(labels, ["value"])
-    evaluate(studied.track)
+    score_track(studied.track)
     page = Client().get("/tracks/answers/metrics/?criterion=fluency").content.decode()
     assert "Questions without variance between outputs are left out" in page

@@ -14,17 +14,17 @@ from scores.conftest import CRITERIA, World
 from annotation.desk.experts import (
     CannotAsk,
     agrees_with_labels,
-    question_of,
+    question_from_check,
     store_dispute,
     store_expert_answer,
 )
 from annotation.quality.agreement import NOT_KEPT
-from kbpo.evaluation.correction import checks_of, read_frame
+from kbpo.evaluation.correction import counted_expert_checks, read_frame
 from kbpo.evaluation.data import load_data
-from kbpo.evaluation.judges import judges_of
-from kbpo.evaluation.leaderboard import board
-from kbpo.evaluation.run import evaluate
-from kbpo.experts.draw import draw_round, order_round
+from kbpo.evaluation.judges import judge_statistics
+from kbpo.evaluation.leaderboard import read_board
+from kbpo.evaluation.run import score_track
+from kbpo.experts.draw import draw_round, order_expert_round
 from kbpo.experts.queue import Outcome, take_next_check
 from kbpo.instances.models import Label
 from kbpo.sampling.models import (
@@ -45,7 +45,7 @@ TOO_KIND = 0.1
 
 def draw(world: World, budget: int) -> ExpertRound:
     SampleBatch.objects.update(settled_at=world.runs["A"].received_at)
-    row = order_round(world.track, budget, world.admin, "To see.")
+    row = order_expert_round(world.track, budget, world.admin, "To see.")
     draw_round(row, read_frame(world.track, load_data(world.track)))
     return row
 
@@ -85,12 +85,12 @@ def judged(studied: World) -> World:
 
 
 def test_a_mean_is_corrected_by_what_the_expert_says_and_no_label_moves(judged: World) -> None:
-    evaluate(judged.track)
+    score_track(judged.track)
     before, labels = estimates(judged, "centred"), Label.objects.count()
     draw(judged, 60)
     n = check(judged)
     assert 40 < n < 80
-    evaluate(judged.track)
+    score_track(judged.track)
     assert Label.objects.count() == labels
     for criterion in CRITERIA:
         after, corrected = (estimates(judged, way, criterion) for way in ("centred", "expert"))
@@ -112,9 +112,9 @@ def test_all_checked_is_the_mean_that_the_expert_gives(
 ) -> None:
     draw(judged, 4_000)
     assert check(judged) == Label.objects.values("target").distinct().count()
-    evaluate(judged.track)
+    score_track(judged.track)
     data = load_data(judged.track)
-    checks = checks_of(judged.track, data)
+    checks = counted_expert_checks(judged.track, data)
     assert checks is not None and checks.checked.all()
     plain, corrected = estimates(judged, "centred"), estimates(judged, "expert")
     pi = data.inclusion.asked[data.pool.target[data.judged]]
@@ -127,7 +127,7 @@ def test_all_checked_is_the_mean_that_the_expert_gives(
 def test_a_flag_is_missing_and_few_checks_say_why_nothing_is_corrected(judged: World) -> None:
     draw(judged, 12)
     n = check(judged, flagged=2)
-    evaluate(judged.track)
+    score_track(judged.track)
     checked = {name: one.n_checked for name, one in estimates(judged, "expert").items()}
     report = judged.track.evaluations.latest("number").report
     assert report.expert["overall"].checked == n - 2
@@ -167,10 +167,10 @@ def test_a_rating_that_was_imported_is_disputed_nowhere_and_all_say_why(judged: 
 
 def test_what_stands_on_the_board_says_what_experts_said(judged: World) -> None:
     def said() -> str:
-        shown = board(judged.track, distribution="instance", criterion="overall")
+        shown = read_board(judged.track, distribution="instance", criterion="overall")
         return " ".join(sentences_on_board(shown))
 
-    evaluate(judged.track)
+    score_track(judged.track)
     assert "No expert has checked any of these judgments yet." in said()
     ratings: dict[int, list[float]] = defaultdict(list)
     for label in Label.objects.filter(target__in=load_data(judged.track).pool.target_id):
@@ -188,13 +188,13 @@ def test_what_stands_on_the_board_says_what_experts_said(judged: World) -> None:
         )
         in said()
     )
-    known = judges_of(judged.track.evaluations.latest("number"))
+    known = judge_statistics(judged.track.evaluations.latest("number"))
     assert (known.twice, known.differ) == (len(apart), pytest.approx(np.mean(apart)))
     once = Judges(in_interval=True)
     assert judges_as_json(once, NOT_KEPT)["difference"] is None
     draw(judged, 60)
     n = check(judged)
-    evaluate(judged.track)
+    score_track(judged.track)
     assert f"Experts checked {n} judgments, drawn at random." in said()
     assert (
         "on average theirs differ by −" in said()
@@ -208,7 +208,7 @@ def test_what_stands_on_the_board_says_what_experts_said(judged: World) -> None:
         "Edit (characters)",
     }
     assert all(one["above"].estimate < 0 and not one["rows"] for one in tables)
-    rows = board(judged.track, distribution="instance", criterion="overall").rows
+    rows = read_board(judged.track, distribution="instance", criterion="overall").rows
     assert {row.n_checked > 0 for row in rows} == {True}
 
 
@@ -218,7 +218,7 @@ def test_what_all_people_agree_on_bounds_nothing_that_an_expert_denies(judged: W
         Label.objects.filter(pk=label.pk).update(value=label.value | {"ratings": ratings})
     draw(judged, 60)
     check(judged)
-    evaluate(judged.track)
+    score_track(judged.track)
     assert {one.high95 for one in estimates(judged, "centred").values()} == {1.0}
     corrected = estimates(judged, "expert")
     assert set(corrected) == {"A", "B"}
@@ -234,9 +234,9 @@ def rated_by(world: World, people: list[str]) -> str:
             for name, of in ratings.items()
         }
         Label.objects.filter(pk=label.pk).update(value=label.value | {"people": by})
-    evaluate(world.track)
+    score_track(world.track)
     return " ".join(
-        sentences_on_board(board(world.track, distribution="instance", criterion="overall"))
+        sentences_on_board(read_board(world.track, distribution="instance", criterion="overall"))
     )
 
 
@@ -244,7 +244,7 @@ def test_an_expert_agrees_with_ratings_from_which_they_are_not_far(judged: World
     draw(judged, 4)
     row = ExpertCheck.objects.order_by("pk").first()
     assert row is not None
-    question, target = question_of(row), row.target_id
+    question, target = question_from_check(row), row.target_id
     for apart, same in ((0.0, True), (0.24, True), (0.26, False)):
         said = {name: [mean_of(target, name)] for name in CRITERIA}
         middle = said["fluency"][0]

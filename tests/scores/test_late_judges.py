@@ -17,13 +17,13 @@ from kbpo.accounts.models import Audit
 from kbpo.evaluation.data import load_data
 from kbpo.evaluation.due import change_signs
 from kbpo.evaluation.models import Evaluation
-from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.run import score_track
 from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel, record_labels
 from kbpo.sampling.models import Sample, SampleBatch, Threshold
-from kbpo.scores.bring import Name, scorers, store_score_file, store_scores
+from kbpo.scores.bring import Name, list_scorers, store_score_file, store_scores
 from kbpo.scores.models import Scorer
-from kbpo.scores.read import scorers_of
+from kbpo.scores.read import scorers_of_track
 from kbpo.submissions.models import Submission
 from scoring.data import Data
 from scoring.saved import LATER
@@ -49,7 +49,7 @@ def test_a_judge_that_came_after_the_judgments_waits_for_a_statement(studied: Wo
     alone, known = change_signs(studied.track)["scores"], Scorer.objects.get(name="judge")
     row = late(studied)
     assert row.came_late and not known.came_late
-    assert list(scorers_of(studied.track).in_use()) == [known]
+    assert list(scorers_of_track(studied.track).in_use()) == [known]
     assert change_signs(studied.track)["scores"] == alone, "nothing is to be scored anew"
     desk = Client()
     desk.force_login(studied.admin)
@@ -61,7 +61,7 @@ def test_a_judge_that_came_after_the_judgments_waits_for_a_statement(studied: Wo
     assert desk.post(address, {"not_tuned_of": str(row.pk)}).status_code == 302
     row.refresh_from_db()
     assert row.not_tuned_by == studied.admin and row.not_tuned_at is not None
-    assert list(scorers_of(studied.track).in_use()) == [known, row]
+    assert list(scorers_of_track(studied.track).in_use()) == [known, row]
     assert change_signs(studied.track)["scores"] != alone, "scores are made again"
     assert Audit.objects.filter(what="state judge not tuned").count() == 1
     assert f"admin stated on {row.not_tuned_at:%Y-%m-%d}" in desk.get(address).content.decode()
@@ -79,7 +79,7 @@ def test_the_api_and_a_file_record_the_statement(studied: World, tmp_path: Path)
 
     assert bring("first")["needs_statement"] is True
     assert bring("second", not_tuned=True)["needs_statement"] is False
-    told = {row["name"]: row for row in scorers(studied.track)}
+    told = {row["name"]: row for row in list_scorers(studied.track)}
     assert told["first"]["needs_statement"] and told["first"]["statement"] == ""
     assert "admin stated on" in told["second"]["statement"]
     path = tmp_path / "scores.csv"
@@ -95,15 +95,15 @@ def test_the_api_and_a_file_record_the_statement(studied: World, tmp_path: Path)
 
 def test_the_board_says_who_answers_for_a_late_judge_and_puts_people_first(studied: World) -> None:
     Submission.objects.update(status="scored")
-    evaluate(studied.track)
+    score_track(studied.track)
     assert TILT in page(BOARD) and "came after" not in page(BOARD)
     row = late(studied)
-    evaluate(studied.track)
+    score_track(studied.track)
     shown = page(PAGE)
     assert TILT in page(BOARD), "it is not used"
     assert "late was added after the first judgments: it is not used" in shown, "its report card"
     Scorer.objects.filter(pk=row.pk).update(not_tuned_by=studied.admin, not_tuned_at=row.made_at)
-    evaluate(studied.track)
+    score_track(studied.track)
     shown = page(BOARD)
     statement = f"admin stated on {row.made_at:%Y-%m-%d} that it was not tuned on these judgments."
     assert f"late was added after the first judgments. {statement}" in shown
@@ -118,7 +118,7 @@ def test_the_board_says_who_answers_for_a_late_judge_and_puts_people_first(studi
 def test_a_late_judge_alone_has_a_report_card_and_narrows_nothing(studied: World) -> None:
     Submission.objects.update(status="scored")
     Scorer.objects.update(came_late=True)
-    evaluation = evaluate(studied.track)
+    evaluation = score_track(studied.track)
     assert evaluation.report.used_scorers == () and evaluation.report.late_scorers == ()
     [card] = evaluation.report.worth["overall"].scorers
     assert card.worth and card.worth > 1.5 and card.needs_statement
@@ -129,7 +129,7 @@ def test_a_late_judge_works_on_the_judgments_made_since(studied: World) -> None:
     Submission.objects.update(status="scored")
     row = late(studied)
     repeats = dict.fromkeys(Label.objects.values_list("target_id", flat=True), 1.0)
-    assert LATER not in methods(evaluate(studied.track)), "nothing was judged since"
+    assert LATER not in methods(score_track(studied.track)), "nothing was judged since"
     assert "Late judges, on later judgments" not in page(PAGE)
 
     for run in studied.runs.values():  # a second stage of the same draws
@@ -160,7 +160,7 @@ def test_a_late_judge_works_on_the_judgments_made_since(studied: World) -> None:
     assert set(data.pool.target_id[certain]) == set(repeats)
     np.testing.assert_allclose(data.later.inclusion.asked[~certain], since(data, certain))
 
-    evaluation = evaluate(studied.track)
+    evaluation = score_track(studied.track)
     assert LATER in methods(evaluation)
     shown = page(PAGE)
     assert "Late judges, on later judgments" in shown and "With late judges" in shown

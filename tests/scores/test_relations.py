@@ -10,8 +10,8 @@ from django.test import Client
 
 from kbpo.evaluation.data import load_data
 from kbpo.evaluation.models import Evaluation
-from kbpo.evaluation.run import evaluate
-from kbpo.scores.bring import Name, set_used, store_scores
+from kbpo.evaluation.run import score_track
+from kbpo.scores.bring import Name, set_scorer_used, store_scores
 from kbpo.scores.models import Scorer
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
@@ -47,10 +47,10 @@ def saved_by(evaluation: Evaluation) -> list[float]:
 
 
 def test_a_judge_saves_judgments_of_relations_and_says_so(world: World, toy: Toy) -> None:
-    evaluation = evaluate(world.track)
+    evaluation = score_track(world.track)
     assert len(saved_by(evaluation)) == 2 and min(saved_by(evaluation)) > 0.25
     data = load_data(world.track)
-    bare = data.without_aid()
+    bare = data.without_scorers()
     assert bare is not None
     truth = np.array([float(world.truth[pk]) for pk in data.pool.instance.tolist()])
     error, alone = (((one.g["relation"] - truth) ** 2).mean() for one in (data, bare))
@@ -61,8 +61,8 @@ def test_a_judge_saves_judgments_of_relations_and_says_so(world: World, toy: Toy
     page = Client().get("/tracks/world/").content.decode()
     assert "saved" in page and "biases no score" in page
     assert Client().get("/tracks/world/metrics/?criterion=relation").status_code == 200
-    set_used(world.track, Scorer.objects.get().pk, toy.users["Admin"], used=False)
-    assert saved_by(evaluate(world.track)) == []
+    set_scorer_used(world.track, Scorer.objects.get().pk, toy.users["Admin"], used=False)
+    assert saved_by(score_track(world.track)) == []
     page = Client().get("/tracks/world/metrics/").content.decode()
     assert "No metric or judge is used" in page and "0 so far" not in page
 
@@ -72,4 +72,4 @@ def test_a_judge_that_knows_nothing_costs_next_to_nothing(world: World, toy: Toy
     rng = np.random.default_rng(5)
     noise = [(one.pk, float(rng.normal())) for one in world.instances]
     store_scores(world.track, Name("dice"), noise, toy.users["Admin"], not_tuned=True)
-    assert min(saved_by(evaluate(world.track))) > -0.1
+    assert min(saved_by(score_track(world.track))) > -0.1

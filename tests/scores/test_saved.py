@@ -13,27 +13,27 @@ from django.test import Client
 from scipy.stats import norm
 from scores.conftest import CRITERIA, MANY, World
 
-from estimators.crossfit import folds
+from estimators.crossfit import keyed_folds
 from estimators.estimate import Estimate as Estimated
 from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.evaluation import worth
 from kbpo.evaluation.data import load_data
 from kbpo.evaluation.due import change_signs
-from kbpo.evaluation.leaderboard import board
-from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.leaderboard import read_board
+from kbpo.evaluation.run import score_track
 from kbpo.evaluation.worth import _system_correlation
 from kbpo.instances.models import Instance, Label
 from kbpo.instances.record import NewLabel, record_labels
 from kbpo.sampling.designs import design_of, poisson
 from kbpo.sampling.designs.state import State
-from kbpo.sampling.draft import Draft, Study, study_variances
+from kbpo.sampling.draft import Draft, Study, planning_variances
 from kbpo.sampling.guess import FOLDS, guess_ratings
 from kbpo.sampling.models import SampleBatch, Threshold
-from kbpo.scores.bring import set_used
+from kbpo.scores.bring import set_scorer_used
 from kbpo.scores.models import Scorer
 from kbpo.submissions.models import Submission
-from kbpo.submissions.receive import set_role
+from kbpo.submissions.receive import set_submission_role
 from kbpo.tracks.registry import kind_of
 from kbpo.tracks.texts.models import Input
 from kbpo.web.public.judges import sentences_on_board
@@ -61,7 +61,7 @@ def mean_of(world: World, method: str, name: str) -> Figure:
 
 def test_a_judge_narrows_what_people_say_and_its_own_bias_reaches_no_score(studied: World) -> None:
     before = change_signs(studied.track)
-    evaluate(studied.track)
+    score_track(studied.track)
     for name, level in studied.truth.items():
         with_judge, alone = (mean_of(studied, one, name) for one in ("centred", "unaided"))
         assert with_judge.variance is not None and alone.variance is not None
@@ -71,12 +71,12 @@ def test_a_judge_narrows_what_people_say_and_its_own_bias_reaches_no_score(studi
         published = mean_of(studied, "algorithm_1", name)
         assert published.value == pytest.approx(with_judge.value, abs=0.06)
     Submission.objects.update(status="scored")
-    shown = board(studied.track, distribution="instance", criterion="overall")
+    shown = read_board(studied.track, distribution="instance", criterion="overall")
     assert all(row.saved is not None and row.saved > 0.2 for row in shown.rows)
-    set_used(studied.track, Scorer.objects.get(name="judge").pk, studied.admin, used=False)
+    set_scorer_used(studied.track, Scorer.objects.get(name="judge").pk, studied.admin, used=False)
     assert change_signs(studied.track) != before, "the scores are made again"
-    evaluate(studied.track)
-    shown = board(studied.track, distribution="instance", criterion="overall")
+    score_track(studied.track)
+    shown = read_board(studied.track, distribution="instance", criterion="overall")
     assert all(row.saved is not None and row.saved < 0.2 for row in shown.rows)
 
 
@@ -93,7 +93,7 @@ def test_what_people_differ_by_counts_once_in_the_variance_and_once_in_its_floor
 
 
 def test_the_page_tells_what_the_judge_is_worth_with_the_numbers_behind_it(studied: World) -> None:
-    evaluate(studied.track)
+    score_track(studied.track)
     Submission.objects.update(status="scored")
     told = studied.track.evaluations.latest("number").report.worth["overall"]
     [judge] = told.scorers
@@ -107,7 +107,7 @@ def test_the_page_tells_what_the_judge_is_worth_with_the_numbers_behind_it(studi
     assert [len(one) for one in judge.examples] == [
         min(20, round(share * judge.n)) for share in judge.quadrants
     ]
-    study = study_variances(kind_of(studied.track), "overall", told)
+    study = planning_variances(kind_of(studied.track), "overall", told)
     assert study is not None and not study.is_prior
     aided, alone = (asked(study, 0.03, aided=aided) for aided in (True, False))
     assert aided < alone < 2 * asked(study, 0.03, aided=False, people=2)
@@ -140,7 +140,7 @@ def test_every_figure_of_a_metric_has_its_interval_and_what_must_be_known_of_it(
     studied: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worth, "PAIRS", 10)
-    evaluate(studied.track)
+    score_track(studied.track)
     told = studied.track.evaluations.latest("number").report.worth["overall"]
     [judge] = told.scorers
     for name in ("pearson", "spearman", "prmse"):
@@ -174,7 +174,7 @@ def test_every_figure_of_a_metric_has_its_interval_and_what_must_be_known_of_it(
 def test_before_anybody_rated_plans_rest_on_other_studies(world: World) -> None:
     page = Client().get("/tracks/answers/metrics/").content.decode()
     assert "Needs 50 rated outputs; 0 so far" in page
-    study = study_variances(kind_of(world.track), "fluency", Worth())
+    study = planning_variances(kind_of(world.track), "fluency", Worth())
     assert study is not None and study.is_prior
     assert study.components.sigma_a2 == pytest.approx(0.323 / 4)
     assert asked(study, 0.05) == 70, "96 with annotator noise in both components"
@@ -187,9 +187,9 @@ def test_before_anybody_rated_plans_rest_on_other_studies(world: World) -> None:
 
 
 def test_a_board_of_texts_says_for_which_inputs_its_intervals_hold(studied: World) -> None:
-    evaluate(studied.track)
+    score_track(studied.track)
     Submission.objects.update(status="scored")
-    evaluate(studied.track)  # ranks are of those on the board
+    score_track(studied.track)  # ranks are of those on the board
     widths, page = {}, "/tracks/answers/"
     numbers = [studied.runs[name].pk for name in "AB"]
     for asked, population, said in (
@@ -228,7 +228,7 @@ def test_the_plan_of_a_run_and_the_table_of_metrics_say_the_same(world: World) -
     Input.objects.bulk_create(more)
     run = world.add("C", [f"text {at}" for at in range(200)])
     options = design_of(world.track).draft(run, ["0.050", "0.020"])
-    study = study_variances(kind_of(world.track), world.track.criterion, Worth())
+    study = planning_variances(kind_of(world.track), world.track.criterion, Worth())
     table = {
         row["half_width"]: row["people_alone"]
         for row in judgments_by_width(kind_of(world.track), study)
@@ -246,11 +246,11 @@ def test_what_was_measured_here_is_planned_from_alone_once_enough_were_asked_twi
 ) -> None:
     components = Components(sigma_f2=0.025, sigma_a2=0.0125, gamma=0.5, repeated=40)
     told = Worth(180, 220, components, together=MetricScorer("all", "all", r=0.7))
-    study = study_variances(kind_of(world.track), "overall", told)
+    study = planning_variances(kind_of(world.track), "overall", told)
     assert study is not None and asked(study, 0.05, aided=False) == 25
     assert study.rho == pytest.approx(0.7 * 1.5**0.5) and asked(study, 0.05) == 13
     few = replace(components, repeated=5, warnings=("Only 5 outputs …",))
-    rough = study_variances(kind_of(world.track), "overall", replace(told, components=few))
+    rough = planning_variances(kind_of(world.track), "overall", replace(told, components=few))
     assert rough is not None and rough.leans and not study.leans
     assert 0.0125 < rough.components.sigma_a2 < 0.07
     taken = rough.rho**2 * rough.components.sigma_f2
@@ -268,7 +268,7 @@ def test_no_rating_has_a_say_in_what_is_guessed_of_its_own_output(studied: World
     changed[row] = 1 - label[row]
     second = guess_ratings(pool, changed, key="k")
     owner = pool.member.toarray().argmax(axis=1)
-    fold = folds((int(one) for one in pool.target_id), FOLDS, key=b"k")[pool.target]
+    fold = keyed_folds((int(one) for one in pool.target_id), FOLDS, key=b"k")[pool.target]
     inside = (first.g > 0.01) & (first.g < 0.99) & (second.g > 0.01) & (second.g < 0.99)
     beside = (owner == owner[row]) & (fold == fold[row]) & inside
     # The level of a system is the mean of all its ratings: a constant, which centring takes out.
@@ -300,13 +300,13 @@ def test_a_run_ends_when_its_rank_is_decided_and_only_where_the_track_says_so(
     track = studied.track
     Submission.objects.update(plan={"chosen": "0.005", "options": {"0.005": {"each": "0"}}})
     [first, second] = studied.runs["A"], studied.runs["B"]
-    evaluate(track, [first])
+    score_track(track, [first])
     first.refresh_from_db()
     assert first.status == "confirmed", "its interval is far too wide: on to the next stage"
     track.ends_when_ranked = True
     track.save()
     Submission.objects.update(status="judging")
-    evaluate(track, [first, second])
+    score_track(track, [first, second])
     for run in (first, second):
         run.refresh_from_db()
         assert (run.status, run.stage_reason) == ("scored", "ranked")
@@ -318,10 +318,10 @@ def test_a_run_ends_when_its_rank_is_decided_and_only_where_the_track_says_so(
 def test_the_board_draws_both_widths_and_what_the_judge_alone_would_say(
     studied: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reference = set_role(studied.runs["A"], "reference", studied.admin)
+    reference = set_submission_role(studied.runs["A"], "reference", studied.admin)
     Submission.objects.update(status="scored")
-    evaluate(studied.track)
-    shown = board(studied.track, distribution="instance", criterion="overall")
+    score_track(studied.track)
+    shown = read_board(studied.track, distribution="instance", criterion="overall")
     ranks = {row.submission.name: row.rank for row in shown.rows}
     assert ranks == {"A": None, "B": (1, 1)}, "who is behind the reference alone is first"
     address = "/tracks/answers/?criterion=overall"
@@ -385,7 +385,7 @@ def test_people_with_levels_of_their_own_widen_the_interval(studied: World) -> N
     widths = []
     for level in (0.0, 0.2):
         rated_by(6, level)
-        evaluate(studied.track)
+        score_track(studied.track)
         data = load_data(studied.track)
         estimate, _ = default_estimates(data, ("overall",), ())["mean", "overall", "instance"]
         printed = [mean_of(studied, "centred_these", name).variance for name in "AB"]
@@ -396,8 +396,8 @@ def test_people_with_levels_of_their_own_widen_the_interval(studied: World) -> N
 def test_systems_are_not_ranked_where_one_person_gave_more_than_half(studied: World) -> None:
     rated_by(6, 0.0, first=0.6)
     Submission.objects.update(status="scored")
-    evaluate(studied.track)
-    shown = board(studied.track, distribution="instance", criterion="overall")
+    score_track(studied.track)
+    shown = read_board(studied.track, distribution="instance", criterion="overall")
     assert "One person gave more than half" in " ".join(sentences_on_board(shown))
     assert all(row.rank is None for row in shown.rows) and not shown.groups
 
@@ -413,7 +413,7 @@ def test_a_run_is_scored_by_prompt_and_split_where_inputs_have_few_of_them(studi
     ]
     Input.objects.bulk_create(inputs)
     Submission.objects.update(status="scored")
-    evaluation = evaluate(studied.track)
+    evaluation = score_track(studied.track)
     of = {"slice": "prompt:Be brief.", "criterion": "overall"}
     of_a = figure_of(evaluation, studied.runs["A"], **of)
     assert of_a.n_predictions == MANY * 2 // 3 and 0.4 < of_a.value < 0.8

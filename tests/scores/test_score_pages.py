@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page
 from scores.conftest import World
 
 from kbpo import clock
-from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.run import score_track
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 from tests.web.test_axe import context_of, looked_at
@@ -34,7 +34,7 @@ def test_every_page_of_metrics_is_for_everybody(
     studied: World, live_server: Any, browser: Browser
 ) -> None:
     with transaction.atomic():
-        evaluate(studied.track)
+        score_track(studied.track)
     Submission.objects.update(status="scored")
     Label.objects.update(public_at=clock.now())  # so that texts and points stand there
     context = context_of(browser, live_server.url, studied.admin)

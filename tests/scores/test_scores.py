@@ -25,8 +25,8 @@ from kbpo.scores.bring import (
     Name,
     StoredScores,
     count_unscored,
+    find_scorer,
     list_unscored,
-    scorer_of,
     store_score_file,
     store_scores,
 )
@@ -71,7 +71,7 @@ def test_metrics_are_computed_in_portions_and_never_twice(
     numbers = world.numbers("A")
     scores = read_scores(world.track, np.array(numbers))
     rouge = scores.value[:, scores.scorers.index(scorers.get(name="rouge_l_f").pk)]
-    shown = kind_of(world.track).to_judge(numbers)
+    shown = kind_of(world.track).judge_inputs(numbers)
     [reference] = [at for at, pk in enumerate(numbers) if shown[pk]["output"] == "the cat sat"]
     assert rouge[reference] < 1, "a reference is held against the others"
     assert np.isfinite(scores.value[:, scores.scorers.index(scorers.get(name="length").pk)]).all()
@@ -130,7 +130,7 @@ def test_a_judge_goes_on_where_it_was_also_with_runs_that_arrive_later(world: Wo
     first = [one["id"] for one in list_unscored(world.track, JUDGE, limit=3)]
     taken = store_scores(world.track, JUDGE, [(one, 0.5) for one in first], world.admin)
     assert (taken.stored, taken.already) == (3, 0)
-    scorer = scorer_of(world.track, JUDGE)
+    scorer = find_scorer(world.track, JUDGE)
     assert count_unscored(world.track, scorer) == 4
     again = store_scores(world.track, JUDGE, [(first[0], 0.9)], world.admin)
     assert (again.stored, again.already) == (0, 1)

@@ -11,7 +11,7 @@ from django.test import Client
 from scores.conftest import World
 
 from kbpo import clock
-from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.run import score_track
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 from kbpo.web.public.metrics import FIGURES
@@ -22,7 +22,7 @@ ADDRESS = "/api/tracks/answers/metrics/"
 
 def score(studied: World) -> None:
     with transaction.atomic():
-        evaluate(studied.track)
+        score_track(studied.track)
     Submission.objects.update(status="scored")
     Label.objects.update(public_at=clock.now())
 

@@ -78,7 +78,7 @@ class Chaos:
             "REDIS_URL": self.servers["redis"].url(),
             "MEDIA_ROOT": str(directory / "files"),
         }
-        database = environment.database(self.servers["postgres"].url())
+        database = environment.database_settings(self.servers["postgres"].url())
         self.service = Separate(directory, unblock, free_port(), database, settings=settings)
         with self.service.speaking():
             call_command("migrate", verbosity=0)

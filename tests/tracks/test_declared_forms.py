@@ -23,9 +23,9 @@ from estimators.preferences import bradley_terry
 from kbpo import clock
 from kbpo.accounts.models import Team, Token, User
 from kbpo.corpus.models import Corpus
-from kbpo.evaluation.leaderboard import board
-from kbpo.evaluation.run import evaluate
-from kbpo.evaluation.score import strengths
+from kbpo.evaluation.leaderboard import read_board
+from kbpo.evaluation.run import score_track
+from kbpo.evaluation.score import pairwise_strengths
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record_labels
 from kbpo.money.spend import balance
@@ -34,12 +34,12 @@ from kbpo.sampling.open_track import Money, close_track, create_track, open_trac
 from kbpo.sampling.plan import recompute_distributions
 from kbpo.scores.bring import CannotTake, Name, store_scores
 from kbpo.submissions.models import Submission
-from kbpo.submissions.receive import receive
+from kbpo.submissions.receive import store_submission
 from kbpo.tracks.base import Duels
 from kbpo.tracks.models import Track
-from kbpo.tracks.registry import class_of, kind_of
-from kbpo.tracks.texts.declared import CannotDeclare, declare
-from kbpo.tracks.texts.judgments import CannotImport, text_kind
+from kbpo.tracks.registry import kind_of, track_class
+from kbpo.tracks.texts.declared import CannotDeclare, store_form
+from kbpo.tracks.texts.judgments import CannotImport, text_track_kind
 from kbpo.tracks.texts.models import DeclaredForm
 from kbpo.tracks.texts.store import load_inputs
 from kbpo.web.desk.forms import EXAMPLE
@@ -162,7 +162,7 @@ def test_a_preference_travels_from_yaml_on_the_desk_to_win_rates_and_strengths(
     assert set(Submission.objects.values_list("status", flat=True)) == {"scored"}
     pairs = {
         row.submission.name: row
-        for row in board(track, distribution="instance", criterion="preferred").rows
+        for row in read_board(track, distribution="instance", criterion="preferred").rows
     }
     n = len(INPUTS)
     truth = {"Good": (2 * n - 1.5) / (2 * n - 1), "Fair": 0.5, "Bad": 0.5 / (2 * n - 1)}
@@ -175,7 +175,7 @@ def test_a_preference_travels_from_yaml_on_the_desk_to_win_rates_and_strengths(
     assert [row.rank for row in pairs.values()] == [(1, 1), (2, 2), (3, 3)]
     close_track(track)
     track.refresh_from_db()
-    evaluate(track)
+    score_track(track)
     shown = Browser(url).get(f"/tracks/{track.slug}/").text
     assert "Win rate" in shown
     assert "Strengths" in shown
@@ -198,7 +198,7 @@ def test_a_preference_travels_from_yaml_on_the_desk_to_win_rates_and_strengths(
     for address in (f"/submissions/{first}/", "/tracks/pairs/about/", "/tracks/pairs/compare/"):
         assert Browser(url).get(address).status == 200
     with pytest.raises(CannotImport, match="compares pairs"):
-        text_kind(track)
+        text_track_kind(track)
     with pytest.raises(CannotTake, match="asks which of two texts is better"):
         store_scores(track, Name("judge"), [(1, 0.5)], admin)
     scores = tmp_path / "scores.csv"
@@ -208,7 +208,9 @@ def test_a_preference_travels_from_yaml_on_the_desk_to_win_rates_and_strengths(
     assert refused.status_code in (400, 422) and "none were stored" in refused.content.decode()
     shown = desk.get(f"/desk/tracks/{track.slug}/scores/").content.decode()
     assert "none are asked for" in shown and "Store the scores" not in shown
-    program = Client(headers={"Authorization": f"Token {Token.issue(admin, 'judge')[1]}"})
+    program = Client(
+        headers={"Authorization": f"Token {Token.create_with_secret(admin, 'judge')[1]}"}
+    )
     asked = program.get(f"/api/tracks/{track.slug}/unscored/", {"name": "judge"})
     assert asked.status_code == 422 and "none are asked for" in asked.json()["detail"]
     assert program.get(f"/api/tracks/{track.slug}/judges/").json() == {"judges": []}
@@ -223,10 +225,10 @@ def test_strengths_are_told_where_every_system_loses_now_and_then(tmp_path: Path
             return {"preferred": Duels(left, right, outcome, np.arange(inputs))}
 
     inputs = 9
-    few = strengths(Kind(), [7, 8, 9])["preferred"]  # type: ignore[arg-type]
+    few = pairwise_strengths(Kind(), [7, 8, 9])["preferred"]  # type: ignore[arg-type]
     assert few.rows == () and "from 10 judged inputs on" in few.why
     inputs = 12
-    told = strengths(Kind(), [7, 8, 9])["preferred"]  # type: ignore[arg-type]
+    told = pairwise_strengths(Kind(), [7, 8, 9])["preferred"]  # type: ignore[arg-type]
     assert {row.system for row in told.rows} == {7, 8, 9}
     assert sum(row.strength or 0.0 for row in told.rows) == pytest.approx(0)
     assert all(row.low80 < row.strength < row.high80 for row in told.rows)  # type: ignore[operator]
@@ -241,7 +243,7 @@ def test_ranks_by_strength_are_held_apart_as_strictly_as_those_of_the_board() ->
         def duels(self, systems: list[int]) -> dict[str, Duels]:
             return {"preferred": Duels(left, right, outcome, at)}
 
-    told = strengths(Kind(), [7, 8, 9])["preferred"].rows  # type: ignore[arg-type]
+    told = pairwise_strengths(Kind(), [7, 8, 9])["preferred"].rows  # type: ignore[arg-type]
     assert [(row.best, row.worst) for row in told] == [(1, 2), (1, 2), (3, 3)]
     fitted = bradley_terry(left, right, outcome, cluster=at)
     loose = fitted.compare(rng=np.random.default_rng(1), confidence_level=0.8)[1]
@@ -250,8 +252,8 @@ def test_ranks_by_strength_are_held_apart_as_strictly_as_those_of_the_board() ->
 
 @pytest.mark.django_db
 def test_a_rating_a_choice_and_free_words_are_asked_for_by_one_form(tmp_path: Path) -> None:
-    declare(EXAMPLE.read_text())
-    kind = class_of("form-helpfulness")
+    store_form(EXAMPLE.read_text())
+    kind = track_class("form-helpfulness")
     assert [one.name for one in kind.measures.criteria] == ["helpful", "harmless"]
     assert (kind.measures.criteria[0].low, kind.measures.criteria[0].high) == (1.0, 5.0)
     corpus = corpus_of(tmp_path, question="who?", references=["somebody"])
@@ -279,27 +281,27 @@ def test_a_rating_a_choice_and_free_words_are_asked_for_by_one_form(tmp_path: Pa
     said = interface.parse(asked, {"helpful": ["1"], "harmless": ["1"], "why": ["More."]})
     explained = side_by_side(interface, asked, said, right)
     assert [one.right for one in explained.lines if "More." in one.words] == [None]
-    assert not explained.differing
+    assert not explained.differing_lines
     with pytest.raises(CannotDeclare, match="There is a form helpfulness already"):
-        declare(EXAMPLE.read_text())
+        store_form(EXAMPLE.read_text())
 
 
 @pytest.mark.django_db
 def test_pairs_that_come_later_cannot_be_drawn_by_the_design_of_the_publication(
     tmp_path: Path,
 ) -> None:
-    declare(BETTER)
+    store_form(BETTER)
     with pytest.raises(ValidationError, match="only the design poisson"):
         create_track(corpus_of(tmp_path), "Pairs", kind="form-better", design="iid")
     with pytest.raises(ValidationError, match="no kind of track form-none"):
         create_track(Corpus(), "None", kind="form-none")
     with pytest.raises(CannotDeclare, match="already"):
-        declare(BETTER)
+        store_form(BETTER)
 
 
 def pairs_with_references(tmp_path: Path) -> tuple[Track, Team, User]:
     """An open track on which texts are compared, also with references, and a team with a member."""
-    declare(BETTER)
+    store_form(BETTER)
     corpus = corpus_of(tmp_path, references=["A fair text."])
     track = open_track(create_track(corpus, "Pairs", kind="form-better"))
     user = User.objects.create_user("rosa", is_researcher=True)
@@ -312,7 +314,7 @@ def pairs_with_references(tmp_path: Path) -> tuple[Track, Team, User]:
 def test_with_references_the_first_system_waits_for_nobody(tmp_path: Path) -> None:
     track, team, user = pairs_with_references(tmp_path)
     lines = io.BytesIO("\n".join(outputs("good")).encode())
-    row = receive(track, team, user, lines, name="Good", file_name="good.jsonl")
+    row = store_submission(track, team, user, lines, name="Good", file_name="good.jsonl")
     call_command("tick", "--until-idle", verbosity=0)
     row.refresh_from_db()
     assert row.status == "planned" and row.counts["pairs"] == len(INPUTS)
@@ -330,7 +332,7 @@ def test_a_run_counts_the_pairs_that_another_one_brings(tmp_path: Path) -> None:
     rows = []
     for word in ("good", "bad"):
         lines = io.BytesIO("\n".join(outputs(word)).encode())
-        rows.append(receive(track, team, user, lines, name=word, file_name="a.jsonl"))
+        rows.append(store_submission(track, team, user, lines, name=word, file_name="a.jsonl"))
     call_command("tick", "--until-idle", verbosity=0)
     Submission.objects.update(status="confirmed", confirmed_at=clock.now())
     recompute_distributions(kind_of(track).find_affected_submissions(rows[1].pk))

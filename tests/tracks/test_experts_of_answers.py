@@ -21,7 +21,7 @@ from django.core.management import call_command
 from annotation.models import Question, Response
 from kbpo.accounts.models import Audit, Delivery, Token, User, Webhook
 from kbpo.corpus.models import Corpus
-from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.run import score_track
 from kbpo.instances.models import Label
 from kbpo.sampling.models import ExpertCheck, ExpertRound
 from kbpo.sampling.open_track import Money, close_track, create_track, open_track
@@ -221,7 +221,7 @@ def test_a_dispute_is_answered_blind_told_to_its_team_and_moves_no_score(played:
     address = f"{played.url}/api/submissions/{played.run}/predictions/{prediction.pk}/dispute/"
     assert _refused(address, played.token) == 409, "one is open"
     researcher("others")
-    stranger = Token.issue(User.objects.get(username="of others"), "x")[1]
+    stranger = Token.create_with_secret(User.objects.get(username="of others"), "x")[1]
     assert _refused(address, stranger) == 404
     assert "I think this judgment" not in played.as_user("of others").get(seen).text
 
@@ -245,7 +245,7 @@ def test_a_dispute_is_answered_blind_told_to_its_team_and_moves_no_score(played:
     assert any("An expert disagrees" in row.body["text"] for row in mails)
     assert told.exclude(hook=None).count() == 1
     labels, ratings = Label.objects.count(), Response.objects.count()
-    evaluate(played.track)
+    score_track(played.track)
     assert (Label.objects.count(), Response.objects.count()) == (labels, ratings)
     assert played.mean("centred").value == before.value
     assert not figures_of(played.track.evaluations.latest("number"), method="expert")

@@ -23,7 +23,7 @@ from formats.opening import Limits, open_text
 from formats.outputs import read_outputs
 from kbpo.accounts.models import User
 from kbpo.corpus.load import CannotLoad
-from kbpo.evaluation.leaderboard import board
+from kbpo.evaluation.leaderboard import read_board
 from kbpo.instances.models import Target
 from kbpo.money.spend import balance
 from kbpo.sampling.open_track import Money, create_track, open_track
@@ -272,12 +272,12 @@ def test_outputs_travel_to_the_board_and_equal_ones_share_their_ratings(
     call_command("tick", "--until-idle", verbosity=0)
     while rate(url, "ada", "bo", "cy"):
         call_command("tick", "--until-idle", verbosity=0)
-    shown_board = board(track, distribution="instance", criterion="fluency")
+    shown_board = read_board(track, distribution="instance", criterion="fluency")
     figures = {row.submission.name: row.figures["mean"] for row in shown_board.rows}
     assert figures["Good"].value == pytest.approx(1.0, abs=0.01)
     assert figures["Half"].low95 <= 0.5 <= figures["Half"].high95
     assert [row.submission.name for row in shown_board.rows] == ["Good", "Half"]
-    edits = board(track, distribution="instance", criterion="edit").rows
+    edits = read_board(track, distribution="instance", criterion="edit").rows
     assert [row.submission.name for row in edits] == ["Good", "Half"], "less is better"
     paid = {"reads well": Decimal("0.15"), "does not": Decimal("0.40")}
     due = sum(

@@ -16,12 +16,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import HIT, Assignment, Question, Response, Worker
-from annotation.questions.ask import imported_questions, known_answer
+from annotation.questions.ask import imported_answer, imported_questions
 from formats.messages import Report
 from kbpo import clock
 from kbpo.accounts.models import Team, Token, User
 from kbpo.corpus.models import Corpus
-from kbpo.evaluation.leaderboard import board
+from kbpo.evaluation.leaderboard import read_board
 from kbpo.instances.models import Instance, Label, Target
 from kbpo.instances.record import NewLabel, record_labels
 from kbpo.money.models import Purpose
@@ -36,7 +36,7 @@ from kbpo.tracks.texts.judgments import (
     export_judgments,
     import_judgments,
 )
-from kbpo.tracks.texts.store import Claim, load_inputs, store
+from kbpo.tracks.texts.store import Claim, load_inputs, store_text_claims
 from kbpo.web.desk.judgments import import_file, judgment_lines
 from rehearsal.browser import Browser
 from tests.tracks.test_toy_kind import call, researcher, upload
@@ -62,7 +62,7 @@ def a_run(track: Track, name: str, texts: dict[str, str]) -> Submission:
         Claim(f"{key}\n{text}", at, {"input": key, "text": text})
         for at, (key, text) in enumerate(texts.items(), start=1)
     ]
-    store(submission.pk, track.corpus, "output", claims)
+    store_text_claims(submission.pk, track.corpus, "output", claims)
     return submission
 
 
@@ -196,7 +196,7 @@ def test_admins_import_and_export_on_the_desk_and_read_over_the_api(
     ]
     assert import_judgments(track, io.BytesIO(out), Report()).judgments == 0, "they came back"
     api = f"/api/tracks/{track.slug}/judgments/"
-    token = {"HTTP_AUTHORIZATION": f"Token {Token.issue(admin, 'x')[1]}"}
+    token = {"HTTP_AUTHORIZATION": f"Token {Token.create_with_secret(admin, 'x')[1]}"}
     assert Client().get(api).status_code == 404
     assert Client().get(api, **token).status_code == 200
     Track.objects.update(status="closed")
@@ -220,7 +220,7 @@ def test_the_file_that_everybody_reads_tells_no_more_than_the_board(track: Track
     )
     rate(other, Label.objects.earliest("pk").target)
     admin = User.objects.create_user("chief", password="x", is_staff=True)
-    token = {"HTTP_AUTHORIZATION": f"Token {Token.issue(admin, 'x')[1]}"}
+    token = {"HTTP_AUTHORIZATION": f"Token {Token.create_with_secret(admin, 'x')[1]}"}
     Track.objects.filter(pk=track.pk).update(status="closed")
 
     def systems(**headers: Any) -> list[str]:
@@ -339,14 +339,14 @@ def test_a_study_from_elsewhere_stands_on_the_board_and_nobody_was_asked(
     assert Submission.objects.get(pk=run).status == "scored"
     assert not Question.objects.exists(), "nobody was asked"
     means = {
-        criterion: board(track, distribution="instance", criterion=criterion)
+        criterion: read_board(track, distribution="instance", criterion=criterion)
         .rows[0]
         .figures["mean"]
         for criterion in ("overall", "edit")
     }
     assert means["overall"].value == pytest.approx(0.5)
     assert means["edit"].value == pytest.approx(0.1)
-    rows = board(track, distribution="instance", criterion="redundancy").rows
+    rows = read_board(track, distribution="instance", criterion="redundancy").rows
     assert all(row.figures["mean"].value is None for row in rows), "and nothing is made up"
     assert Browser(url).get(f"/tracks/{track.slug}/?criterion=redundancy").status == 200
     assert len(list(judgment_lines(track))) == 37
@@ -356,7 +356,9 @@ def test_gold_of_imported_ratings_begins_with_them(track: Track, client: Client)
     a_run(track, "One", {"a0": "Same.", "a1": "Mine."})
     more = [("a0", "One", f"w{n}", "fluency", n, "") for n in (1, 2, 3)]
     import_judgments(track, lines(*GOOD, *more), Report())
-    answers = {one.target.content["input"]: known_answer(one) for one in imported_questions(track)}
+    answers = {
+        one.target.content["input"]: imported_answer(one) for one in imported_questions(track)
+    }
     assert answers == {"a0": {"fluency": "2", "overall": "2"}, "a1": None}, "the middle; no mending"
     (asked,) = [one for one in imported_questions(track) if one.target.content["input"] == "a0"]
     client.force_login(User.objects.create(username="admin", is_staff=True))

@@ -19,15 +19,15 @@ from django.test import Client
 from formats.messages import Report
 from kbpo.accounts.models import Team, Token, User
 from kbpo.corpus.models import Corpus
-from kbpo.evaluation.leaderboard import board
+from kbpo.evaluation.leaderboard import read_board
 from kbpo.instances.models import Label, Target
 from kbpo.sampling.open_track import Money, close_track, create_track, open_track
 from kbpo.tracks.base import Asking, Unusable, Words
 from kbpo.tracks.measures import Criterion
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import KINDS
-from kbpo.tracks.texts.store import Claim, store
-from kbpo.tracks.texts.track import TextTrack, measures_of
+from kbpo.tracks.texts.store import Claim, store_text_claims
+from kbpo.tracks.texts.track import TextTrack, rating_measures
 from rehearsal.browser import Browser, Page
 
 PASSWORD = "is this a question"
@@ -41,7 +41,7 @@ class QuestionsTrack(TextTrack):
 
     kind: ClassVar[str] = "questions"
     target_kind: ClassVar[str] = "text"
-    measures: ClassVar = measures_of(Criterion("question", "Is a question", single="mean"))
+    measures: ClassVar = rating_measures(Criterion("question", "Is a question", single="mean"))
     metrics: ClassVar = ()
     second_share: ClassVar = Decimal(0)
     asking: ClassVar = (Asking("form", Decimal("0.03"), 5, people=2),)
@@ -55,13 +55,13 @@ class QuestionsTrack(TextTrack):
         description="Are these questions?",
     )
 
-    def ingest(
+    def ingest_file(
         self, submission_id: int, path: str, report: Report, progress: Callable[[float], None]
     ) -> dict[str, Any]:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
         texts = [(number, line.strip()) for number, line in enumerate(lines, 1) if line.strip()]
         claims = (Claim(text, number, {"text": text}) for number, text in texts)
-        stored = store(submission_id, self.corpus, self.target_kind, claims)
+        stored = store_text_claims(submission_id, self.corpus, self.target_kind, claims)
         if not stored:
             raise Unusable("The file has no text.")
         n = len(lines)
@@ -90,7 +90,7 @@ def researcher(team: str) -> str:
     """The token of the researcher of a new team."""
     user = User.objects.create_user(f"of {team}", password=PASSWORD, is_researcher=True)
     Team.objects.create(name=team, slug=team).members.add(user)
-    return Token.issue(user, "toy")[1]
+    return Token.create_with_secret(user, "toy")[1]
 
 
 def call(url: str, token: str, body: bytes | None = None, kind: str = "application/json") -> Any:
@@ -159,7 +159,7 @@ def test_a_text_travels_from_an_upload_to_a_row_on_the_board(
     call(f"{live_server.url}/api/submissions/{other}/confirm/", second, b"{}")
     call_command("tick", "--until-idle", verbosity=0)
 
-    shown = board(track, distribution="instance", criterion="question")
+    shown = read_board(track, distribution="instance", criterion="question")
     half = next(row.figures["mean"] for row in shown.rows if row.submission.name == "Half")
     assert half.low95 <= half.low80 <= RIGHT <= half.high80 <= half.high95
     assert [row.submission.name for row in shown.rows] == ["All", "Half"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from annotation.interfaces.shared.payload import parts_of
+from annotation.interfaces.shared.payload import directed_predicates
 from annotation.models import Question
 from annotation.questions import ask
 from formats.schema import Schema, load_schema
@@ -18,12 +18,12 @@ from kbpo.accounts.models import Team, User
 from kbpo.corpus.load import find_schema, load_corpus
 from kbpo.instances.record import NewLabel, record_labels
 from kbpo.sampling import draw, plan
-from kbpo.sampling.confirm import confirm
+from kbpo.sampling.confirm import confirm_plan
 from kbpo.sampling.documents.draw import draw_documents
 from kbpo.sampling.documents.import_annotations import import_annotations
 from kbpo.sampling.open_track import Money, create_track, open_track
 from kbpo.submissions import ingest
-from kbpo.submissions.receive import receive
+from kbpo.submissions.receive import store_submission
 from kbpo.tracks.models import Track
 from rehearsal.newspaper import files
 from rehearsal.newspaper.knows import Knowledge
@@ -41,12 +41,14 @@ def follow(
         user = User.objects.create_user(f"user{number}", is_researcher=True)
         team = Team.objects.create(name=f"Team {number}", slug=f"team-{number}")
         with path.open("rb") as file:
-            submission = receive(track, team, user, file, name=path.name, file_name=path.name)
+            submission = store_submission(
+                track, team, user, file, name=path.name, file_name=path.name
+            )
         ingest.tick()
         plan.tick()
         submission.refresh_from_db()
         narrowest = min(submission.plan["options"])
-        confirm(submission, user, half_width=narrowest, good_lines_only=True)
+        confirm_plan(submission, user, half_width=narrowest, good_lines_only=True)
         draw.tick()
         ask.tick()
         waiting = Question.objects.filter(track=track, status="waiting")
@@ -78,12 +80,14 @@ def missing(question: Question, knowledge: Knowledge, schema: Schema) -> set[str
     """
     document, payload = question.target.document.key, question.payload
     a, b = tuple(payload["a"]["span"]), tuple(payload["b"]["span"])
-    offered = {part for predicate in payload["predicates"] for part in parts_of(predicate)}
+    offered = {
+        part for predicate in payload["predicates"] for part in directed_predicates(predicate)
+    }
     kinds = [knowledge.mention(document, span).type for span in (a, b)]
     absent = set()
     for name, direction in knowledge.true_answer(document, a, b).holds:
         types = kinds if direction == ">" else kinds[::-1]
-        if schema.allowed(name, *types) and name + direction not in offered:
+        if schema.is_allowed(name, *types) and name + direction not in offered:
             absent.add(name + direction)
     return absent
 
@@ -95,12 +99,12 @@ def open_on(name: str, corpus: Path, schema: str | Path) -> Track:
 
 
 def test_every_true_relation_of_the_demo_can_be_chosen(tmp_path: Path) -> None:
-    files.write(tmp_path)
+    files.write_files(tmp_path)
     track = open_on("Harbour Wire", tmp_path / "corpus.jsonl", "tac_kbp")
     gold, mentions = tmp_path / "gold.tsv", tmp_path / "mentions.tsv"
     documents = draw_documents(track, 12, 1)
     import_annotations(track, gold, mentions, documents, seed=1)
-    listed = files.systems(tmp_path)
+    listed = files.read_systems(tmp_path)
     systems = [tmp_path / "systems" / one["file"] for one in listed[:2]]
     check(track, Knowledge(mentions, gold), systems)
 

@@ -26,11 +26,11 @@ from kbpo.accounts import teams
 from kbpo.accounts.models import User
 from kbpo.clock import served
 from kbpo.sampling import draw
-from kbpo.sampling.confirm import confirm
+from kbpo.sampling.confirm import confirm_plan
 from kbpo.sampling.plan import tick as plan
 from kbpo.submissions.ingest import tick as ingest
 from kbpo.submissions.models import Submission
-from kbpo.submissions.receive import receive
+from kbpo.submissions.receive import store_submission
 from kbpo.web import http
 from kbpo.web.desk import health
 from tests.annotation.annotation_world import learn
@@ -130,7 +130,7 @@ def draft(toy: Toy) -> Callable[..., Submission]:
         file = SimpleUploadedFile(
             f"{name}.jsonl", body if body is not None else lines_of(toy, claims or GOOD)
         )
-        row = receive(toy.track, team, user, file, name=name, file_name=f"{name}.jsonl")
+        row = store_submission(toy.track, team, user, file, name=name, file_name=f"{name}.jsonl")
         if until != "received":
             ingest()
         if until == "planned":
@@ -150,7 +150,7 @@ def judged(
     """A submission whose questions Ada, Bo and Cy have answered alike."""
 
     def play() -> int:
-        row = confirm(draft(), toy.users["Rosa"])
+        row = confirm_plan(draft(), toy.users["Rosa"])
         draw.tick()
         ask.tick()
         publish.tick()
@@ -161,7 +161,7 @@ def judged(
         return row.pk
 
     number = keep("desk", play)
-    served.beat()
+    served.record_beat()
     cache.set(health.COUNT_KEPT, 1, 60)
     return Submission.objects.get(pk=number)
 
@@ -188,6 +188,6 @@ def admin(toy: Toy) -> Client:
 def nils(toy: Toy) -> User:
     """A second member of Rosa's team, which she owns."""
     user = User.objects.create_user("nils", "nils@example.org", PASSWORD, is_researcher=True)
-    teams.join(toy.teams["Patterns"], toy.users["Rosa"])
-    teams.join(toy.teams["Patterns"], user)
+    teams.add_member(toy.teams["Patterns"], toy.users["Rosa"])
+    teams.add_member(toy.teams["Patterns"], user)
     return user

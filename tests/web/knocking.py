@@ -103,7 +103,7 @@ def knockers(toy: Toy) -> dict[str, Knocker]:
         client = Client(raise_request_exception=False)
         if name:
             client.force_login(toy.users[name])
-            secret = Token.issue(toy.users[name], f"secret-of-{name.lower()}")[1]
+            secret = Token.create_with_secret(toy.users[name], f"secret-of-{name.lower()}")[1]
             client.defaults["HTTP_AUTHORIZATION"] = f"Token {secret}"
         found[role] = Knocker(role, client)
     return found

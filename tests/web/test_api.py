@@ -30,7 +30,9 @@ def call(toy: Toy) -> Call:
 
     def ask(who: str, method: str, path: str, data: Any = None, **headers: str) -> Any:
         if who:
-            headers["Authorization"] = f"Token {Token.issue(toy.users[who], 'test')[1]}"
+            headers["Authorization"] = (
+                f"Token {Token.create_with_secret(toy.users[who], 'test')[1]}"
+            )
         return getattr(Client(), method)(f"/api/{path}", data, headers=headers)
 
     return ask
@@ -67,7 +69,7 @@ def test_without_a_good_token_nothing_is_told(header: dict[str, str], says: str,
 
 @pytest.mark.parametrize("change", [{"expires_at": -1}, {"revoked_at": -1}])
 def test_a_token_that_ended_says_when(change: dict[str, int], toy: Toy) -> None:
-    token, secret = Token.issue(toy.users["Rosa"], "old")
+    token, secret = Token.create_with_secret(toy.users["Rosa"], "old")
     Token.objects.filter(pk=token.pk).update(
         **{key: timezone.now() + timedelta(days=n) for key, n in change.items()}
     )
@@ -167,7 +169,7 @@ def test_a_submission_is_renamed_and_described_by_its_team_alone(toy: Toy, draft
     path = f"/api/submissions/{row.pk}/"
 
     def edit(who: str, **said: str) -> Any:
-        token = {"Authorization": f"Token {Token.issue(toy.users[who], 'test')[1]}"}
+        token = {"Authorization": f"Token {Token.create_with_secret(toy.users[who], 'test')[1]}"}
         return Client().patch(path, said, headers=token, content_type="application/json")
 
     assert edit("Rosa", name="Better").json()["name"] == "Better"
@@ -198,7 +200,7 @@ def test_json_says_everything_in_the_type_that_the_schema_names(
     path: str, said: dict[str, Any], field: str, toy: Toy, draft: Draft
 ) -> None:
     row = draft()
-    token = {"Authorization": f"Token {Token.issue(toy.users['Rosa'], 'test')[1]}"}
+    token = {"Authorization": f"Token {Token.create_with_secret(toy.users['Rosa'], 'test')[1]}"}
     send = Client().post if path else Client().patch
     address = f"/api/submissions/{row.pk}/{path}"
     answer: Any = send(address, said, headers=token, content_type="application/json")

@@ -30,7 +30,9 @@ def call(
 def test_a_token_does_what_its_scope_says(toy: Toy, draft: Callable[..., Submission]) -> None:
     row = draft()
     rosa = toy.users["Rosa"]
-    secrets = {scope: Token.issue(rosa, scope, scope=scope)[1] for scope in Token.Scope.values}
+    secrets = {
+        scope: Token.create_with_secret(rosa, scope, scope=scope)[1] for scope in Token.Scope.values
+    }
     for secret in secrets.values():
         assert call(secret, "get", f"submissions/{row.pk}/").status_code == 200
     refused = call(secrets["read"], "post", "submissions/")
@@ -67,7 +69,7 @@ def test_too_many_requests_are_told_when_to_come_again(toy: Toy, settings: Any) 
     stranger = [Client().get("/api/tracks/", REMOTE_ADDR="192.0.2.77") for _ in range(3)]
     assert [one.status_code for one in stranger] == [200, 200, 429]
     assert stranger[-1]["Retry-After"] == "60" and stranger[-1].json()["error"] == "throttled"
-    secret = Token.issue(toy.users["Rosa"], "loop")[1]
+    secret = Token.create_with_secret(toy.users["Rosa"], "loop")[1]
     codes = [call(secret, "get", "submissions/").status_code for _ in range(4)]
     assert codes == [200, 200, 200, 429]
 
@@ -87,7 +89,7 @@ def test_submissions_are_listed_in_pages_and_by_what_is_asked(
     toy: Toy, draft: Callable[..., Submission]
 ) -> None:
     first, second = draft(name="one"), draft(OTHERS, name="two")
-    secret = Token.issue(toy.users["Rosa"], "list")[1]
+    secret = Token.create_with_secret(toy.users["Rosa"], "list")[1]
 
     def listed(query: str) -> list[int]:
         return [

@@ -17,7 +17,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from kbpo.accounts.models import Team
-from kbpo.evaluation.leaderboard import board
+from kbpo.evaluation.leaderboard import read_board
 from kbpo.evaluation.models import Evaluation
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -167,7 +167,9 @@ def test_without_f1_ties_are_told_in_the_order_of_precision(
         "level": 0.95,
     }
     rank(evaluation, "precision", "correct", **told)
-    shown = board(toy.track, distribution=toy.track.distribution, criterion="correct", sort=sort)
+    shown = read_board(
+        toy.track, distribution=toy.track.distribution, criterion="correct", sort=sort
+    )
     assert shown.groups == ([[0, 1]] if joined else [])
     assert {row.submission.pk: row.rank for row in shown.rows} == {
         first: (1, 2),

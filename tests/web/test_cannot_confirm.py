@@ -15,8 +15,8 @@ from django.urls import reverse
 from kbpo import clock
 from kbpo.accounts.models import Token
 from kbpo.money.models import Budget
-from kbpo.sampling.confirm import confirm
-from kbpo.submissions.limits import next_run_from
+from kbpo.sampling.confirm import confirm_plan
+from kbpo.submissions.limits import next_run_time
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
 from tests.web.conftest import GOOD
@@ -30,7 +30,7 @@ PAGES = ("upload-check", "upload-describe", "upload-confirm")
 def _no_run_left(toy: Toy, draft: Draft) -> None:
     toy.track.runs_a_week = 1
     toy.track.save()
-    confirm(draft(GOOD[:3], name="before"), toy.users["Rosa"])
+    confirm_plan(draft(GOOD[:3], name="before"), toy.users["Rosa"])
 
 
 def _closed(toy: Toy, draft: Draft) -> None:
@@ -49,7 +49,7 @@ def test_what_refuses_a_confirmation_is_told_of_the_draft(
     toy: Toy, draft: Draft, refuse: Callable[[Toy, Draft], None]
 ) -> None:
     row, client = draft(), Client()
-    _, secret = Token.issue(toy.users["Rosa"], "t")
+    _, secret = Token.create_with_secret(toy.users["Rosa"], "t")
     token = {"Authorization": f"Bearer {secret}"}
     address = f"/api/submissions/{row.pk}/"
     before = client.get(address, headers=token).json()
@@ -62,8 +62,8 @@ def test_what_refuses_a_confirmation_is_told_of_the_draft(
 
 
 def test_what_is_confirmed_already_waits_for_nobody(toy: Toy, draft: Draft) -> None:
-    row = confirm(draft(), toy.users["Rosa"])
-    _, secret = Token.issue(toy.users["Rosa"], "t")
+    row = confirm_plan(draft(), toy.users["Rosa"])
+    _, secret = Token.create_with_secret(toy.users["Rosa"], "t")
     told = Client().get(
         f"/api/submissions/{row.pk}/", headers={"Authorization": f"Bearer {secret}"}
     )
@@ -81,7 +81,7 @@ def test_a_limit_stands_on_every_page_of_the_draft_and_the_button_is_off(
     _no_run_left(toy, draft)
     before = Submission.objects.get(name="before")
     Submission.objects.filter(pk=before.pk).update(confirmed_at=clock.now() - timedelta(days=2))
-    until = next_run_from(toy.track, toy.teams["Patterns"])
+    until = next_run_time(toy.track, toy.teams["Patterns"])
     assert until is not None and timedelta(days=4) < until - clock.now() <= timedelta(days=5)
     until += timedelta(minutes=1, microseconds=-1)  # at the minute that is told one may
     for address in [*addresses, reverse("submit"), reverse("runs")]:
@@ -99,6 +99,6 @@ def test_a_limit_stands_on_every_page_of_the_draft_and_the_button_is_off(
 def test_no_day_is_told_where_none_brings_a_run(toy: Toy, draft: Draft) -> None:
     toy.track.runs_a_week, toy.track.runs_in_all = 1, 1
     toy.track.save()
-    assert next_run_from(toy.track, toy.teams["Patterns"]) is None, "there is one now"
-    confirm(draft(name="before"), toy.users["Rosa"])
-    assert next_run_from(toy.track, toy.teams["Patterns"]) is None, "one in all"
+    assert next_run_time(toy.track, toy.teams["Patterns"]) is None, "there is one now"
+    confirm_plan(draft(name="before"), toy.users["Rosa"])
+    assert next_run_time(toy.track, toy.teams["Patterns"]) is None, "one in all"

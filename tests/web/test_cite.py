@@ -14,8 +14,8 @@ from django.urls import reverse
 
 from kbpo import clock
 from kbpo.evaluation.models import Evaluation
-from kbpo.evaluation.run import evaluate
-from kbpo.evaluation.store import drop_details_since
+from kbpo.evaluation.run import score_track
+from kbpo.evaluation.store import reduce_evaluations_since
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 from kbpo.web.public.board_files import bibtex
@@ -98,7 +98,7 @@ def test_a_number_that_is_tried_does_not_tell_that_a_stage_ended(
     """
     last, rows = toy.track.evaluations.get(number=3), past[:2]
     for number in (4, 5, 6):
-        drop_details_since(toy.track, SECOND + timedelta(hours=4))
+        reduce_evaluations_since(toy.track, SECOND + timedelta(hours=4))
         made_at = SECOND + timedelta(hours=number)
         one = again(last, number=number, made_at=made_at, stage_end=number == 4)
         for row, value in zip(rows, (0.71, 0.3), strict=True):
@@ -123,14 +123,14 @@ def test_every_evaluation_of_a_day_keeps_its_address_and_what_it_printed(toy: To
     world = Replay.of(toy, 120, 0.6, design="poisson")
     rows = [world.judge(world.upload(team, some)) for team, some in RUNS]
     Submission.objects.update(status="scored", scored_at=clock.now())
-    first = evaluate(toy.track)
+    first = score_track(toy.track)
     assert first.standing == [row.pk for row in rows]
     somebody, permalink = Client(), reverse("evaluation", args=["toy", first.number])
     json = reverse("api-board", args=["toy"]) + f"?evaluation={first.number}&criterion=relation"
     page, printed = somebody.get(permalink), somebody.get(json).json()
     told = _cells(page)
     Label.objects.filter(target__in=world.target[::2]).delete()
-    second = evaluate(toy.track)
+    second = score_track(toy.track)
     then = somebody.get(permalink)
     assert _cells(then) == told != _cells(somebody.get(reverse("board", args=["toy"])))
     assert somebody.get(json).json() == printed

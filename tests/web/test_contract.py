@@ -56,7 +56,7 @@ BY_DAY = ("its team", GenerationMode.NEGATIVE)
 def secrets(toy: Toy) -> dict[str, str]:
     """Who asks -> the token that is sent."""
     return {
-        who: Token.issue(toy.users[name], "contract")[1] if name else ""
+        who: Token.create_with_secret(toy.users[name], "contract")[1] if name else ""
         for who, name in PEOPLE.items()
     }
 

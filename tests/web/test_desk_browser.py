@@ -18,7 +18,7 @@ from annotation.questions import ask
 from annotation.workers.models import Application
 from kbpo.accounts.models import AccountRequest, User
 from kbpo.clock import served
-from kbpo.sampling.confirm import confirm
+from kbpo.sampling.confirm import confirm_plan
 from kbpo.sampling.draw import tick as draw
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
@@ -39,7 +39,7 @@ MORE_RUNS = 4 * 34
 @pytest.fixture
 def batch(toy: Toy, draft: Callable[..., Submission]) -> Submission:
     """A submission whose questions are open."""
-    row = confirm(draft(), toy.users["Rosa"])
+    row = confirm_plan(draft(), toy.users["Rosa"])
     draw()
     ask.tick()
     publish.tick()
@@ -49,16 +49,16 @@ def batch(toy: Toy, draft: Callable[..., Submission]) -> Submission:
 def busy(toy: Toy, draft: Callable[..., Submission]) -> None:
     """As much as the demo's desk has: three runs under way, annotators at work, people who ask."""
     for name in ("second", "third"):
-        confirm(draft(OTHERS, by="Tim", name=name), toy.users["Tim"])
+        confirm_plan(draft(OTHERS, by="Tim", name=name), toy.users["Tim"])
     draw()
     ask.tick()
     publish.tick()
     for worker in doubt(toy, "Ada", "Bo", "Cy"):
-        exclude.keep_worker(worker, toy.users["Admin"], "The gold was wrong.")
+        exclude.note_worker_reviewed(worker, toy.users["Admin"], "The gold was wrong.")
     AccountRequest.objects.create(name="Nia", email="nia@lab.example", team="Patterns")
     volunteer = User.objects.create_user("vera")
     Application.objects.create(user=volunteer, why="I read a lot.")
-    served.beat()
+    served.record_beat()
 
 
 def open_desk(browser: Browser, live_server: Any, admin: Client, width: int) -> Page:

@@ -29,7 +29,7 @@ from annotation.models import (
 from annotation.questions import ask
 from kbpo.accounts.models import Audit
 from kbpo.money.models import Ledger
-from kbpo.sampling.confirm import confirm
+from kbpo.sampling.confirm import confirm_plan
 from kbpo.sampling.draw import tick as draw
 from kbpo.submissions.models import Submission
 from tests.conftest import ALONE, Toy
@@ -142,7 +142,7 @@ def test_refusing_pay_takes_evidence_and_a_second_click_and_is_undone(
 
 
 def test_a_batch_is_paused_and_stopped_on_its_page(toy: Toy, draft: Draft, as_user: As) -> None:
-    row = confirm(draft(), toy.users["Rosa"])
+    row = confirm_plan(draft(), toy.users["Rosa"])
     draw()
     ask.tick()
     publish.tick()

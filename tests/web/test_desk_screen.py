@@ -55,7 +55,7 @@ def doubt(toy: Toy, *names: str) -> list[Worker]:
 
 
 def test_what_asks_for_an_answer_is_one_line_each(toy: Toy, as_user: As) -> None:
-    served.beat()
+    served.record_beat()
     admin = as_user("Admin")
     page = admin.get(reverse("desk")).content.decode()
     assert "Everything is running; nothing failed." in page and "Needs attention" not in page
@@ -71,7 +71,7 @@ def test_the_desk_says_when_clock_workers_disk_or_backup_need_somebody(
     signs = {sign.name: sign for sign in health.health_checks([])}
     assert (signs["Clock"].says, signs["Clock"].well) == ("it never ran", False)
     assert (signs["Last backup"].says, signs["Last backup"].well) == ("none was noted", True)
-    served.beat()
+    served.record_beat()
     mark = tmp_path / health.BACKUP_MARK
     mark.touch()
     signs = {sign.name: sign for sign in health.health_checks([])}

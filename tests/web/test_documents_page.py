@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from kbpo.accounts.models import Audit
-from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.run import score_track
 from kbpo.sampling.documents.draw import settle_documents, waiting_documents
 from kbpo.sampling.documents.second_stage import tick
 from kbpo.sampling.models import DocumentBatch, DocumentSample
@@ -108,7 +108,7 @@ def test_the_board_and_the_submission_tell_what_annotators_miss(
     world.answer(world.sample(row))
     world.read_in_full(world.documents, lambda one: one.pk % 3 != 0)
     settle_documents(world.track, [one.pk for one in world.documents])
-    evaluate(world.track, [row])
+    score_track(world.track, [row])
     row.refresh_from_db()
     assert row.status == "scored"
     board = page(admin, "board", "?criterion=relation")

@@ -141,7 +141,9 @@ def _client(toy: Toy, name: str) -> Client:
     client = Client(raise_request_exception=False)
     if name:
         client.force_login(toy.users[name])
-        client.defaults["HTTP_AUTHORIZATION"] = f"Token {Token.issue(toy.users[name], 'golden')[1]}"
+        client.defaults["HTTP_AUTHORIZATION"] = (
+            f"Token {Token.create_with_secret(toy.users[name], 'golden')[1]}"
+        )
     return client
 
 

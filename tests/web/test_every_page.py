@@ -38,16 +38,16 @@ from annotation.models import (
 from annotation.platforms import proof
 from annotation.quality import gold
 from annotation.questions import ask
-from annotation.questions.ask import is_open
+from annotation.questions.ask import can_be_gold
 from annotation.workers import consent, payout, speak, teach
-from annotation.workers.worker import handle_of, worker_of
+from annotation.workers.worker import worker_handle, worker_of
 from kbpo.accounts.models import Invitation, User, Webhook
 from kbpo.evaluation import correction
 from kbpo.evaluation.run import tick as estimate
-from kbpo.sampling.confirm import confirm
+from kbpo.sampling.confirm import confirm_plan
 from kbpo.sampling.draw import tick as draw
 from kbpo.submissions.models import Submission
-from kbpo.tracks.texts.declared import declare
+from kbpo.tracks.texts.declared import store_form
 from kbpo.web.desk.forms import EXAMPLE
 from kbpo.web.judging.lessons import load_examples
 from tests.annotation.annotation_world import learn
@@ -124,7 +124,7 @@ def world(
     estimate()
     pages = _public(toy) | _tried()
     pages |= _of_ada(toy, ada) | _of_rosa(judged, toy, draft)
-    confirm(draft(OTHERS, by="Tim", name="more"), toy.users["Tim"])  # asked, and not answered
+    confirm_plan(draft(OTHERS, by="Tim", name="more"), toy.users["Tim"])  # asked, and not answered
     draw()
     pages |= _of_admin(judged, toy, ada)
     pages["annotate_question"] += _in_hand(toy)
@@ -143,7 +143,7 @@ def _asked_of_nobody(toy: Toy) -> list[Page]:
     )
     one = asked.latest("pk")
     Question.objects.filter(target=one.target_id).update(status="cancelled")
-    assert is_open(toy.track, one.target_id)
+    assert can_be_gold(toy.track, one.target_id)
     return [("Admin", reverse("gold_know", args=["toy", one.target_id]))]
 
 
@@ -189,11 +189,11 @@ def _tried() -> dict[str, list[Page]]:
 
 def _of_ada(toy: Toy, ada: Worker) -> dict[str, list[Page]]:
     """The pages of an annotator who was paid once, was written to, and holds a document."""
-    speak.write_to_worker(ada, "Thank you", "Well done.", toy.users["Admin"])
-    speak.give_feedback(
+    speak.send_message_from_admin(ada, "Thank you", "Well done.", toy.users["Admin"])
+    speak.store_feedback(
         ada, "relation", clear=True, fair=False, comment="A little more would be fair."
     )
-    payout.set_address(ada, "Harbour Bank 12-345, Ada Lee")
+    payout.set_payout_address(ada, "Harbour Bank 12-345, Ada Lee")
     [owed] = [one for one in payout.list_debts() if one.worker == ada]
     paid = payout.record_payout(
         ada,
@@ -319,7 +319,7 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
     admin = toy.users["Admin"]
     bo = worker_of(toy.users["Bo"])
     cy = worker_of(toy.users["Cy"])
-    exclude.exclude(cy, "Two people share the account.", admin)
+    exclude.exclude_worker(cy, "Two people share the account.", admin)
     cy.refresh_from_db()
     speak.store_appeal(cy, "It is I alone.")
     far = Worker.objects.create(platform="mturk", handle="cd" * 16)
@@ -339,13 +339,13 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
         [Signal(assignment=one, kind="gold", against=True) for one in doubted]
     )
     assert len(exclude.undecided_workers()) == 1
-    gold.set_aside_money(toy.track, Decimal("1.00"), admin, "It is needed.", key="1")
+    gold.reserve_gold_money(toy.track, Decimal("1.00"), admin, "It is needed.", key="1")
     candidate = gold.gold_candidates(toy.track)[0]
     answer = Assignment.objects.filter(worker=ada, hit__questions=candidate).get()
     assert isinstance(answer.raw, dict)
     gold.make_gold(candidate, answer.raw, admin, "Sure.")
     other = Question.objects.filter(status="settled", gold_made=None).exclude(pk=candidate.pk)[0]
-    declared = [declare(form).name for form in (EXAMPLE.read_text(encoding="utf-8"), BETTER)]
+    declared = [store_form(form).name for form in (EXAMPLE.read_text(encoding="utf-8"), BETTER)]
     names = (
         "desk",
         "desk-workers",
@@ -433,13 +433,15 @@ def _in_a_frame(toy: Toy) -> dict[str, list[Page]]:
         hit.questions.add(question)
         hits.append(hit)
     newcomer, learner = FRAME.replace("W9", "WNEW"), FRAME.replace("W9", "WLEARNS")
-    stranger = Worker.objects.create(platform="mturk", handle=handle_of("mturk", "WSTRANGE"))
-    learner_of_it = Worker.objects.create(platform="mturk", handle=handle_of("mturk", "WLEARNS"))
+    stranger = Worker.objects.create(platform="mturk", handle=worker_handle("mturk", "WSTRANGE"))
+    learner_of_it = Worker.objects.create(
+        platform="mturk", handle=worker_handle("mturk", "WLEARNS")
+    )
     consent.store_consent(learner_of_it, consent.current_terms().version)
-    known = Worker.objects.create(platform="mturk", handle=handle_of("mturk", "W9"))
+    known = Worker.objects.create(platform="mturk", handle=worker_handle("mturk", "W9"))
     learn(known)
-    out = Worker.objects.create(platform="mturk", handle=handle_of("mturk", "WOUT"))
-    exclude.exclude(out, "Always the first button")
+    out = Worker.objects.create(platform="mturk", handle=worker_handle("mturk", "WOUT"))
+    exclude.exclude_worker(out, "Always the first button")
     out.refresh_from_db()
     bonus = Bonus.objects.get()
     asked = hits[0].questions.get()
@@ -464,7 +466,7 @@ def _in_a_frame(toy: Toy) -> dict[str, list[Page]]:
 
 def _complete(hit: HIT) -> str:
     """A HIT that its worker has answered whole: it shows the form that sends everything in."""
-    done = Worker.objects.create(platform="mturk", handle=handle_of("mturk", "WDONE"))
+    done = Worker.objects.create(platform="mturk", handle=worker_handle("mturk", "WDONE"))
     learn(done)
     said = {
         "proof": proof.sign_form(hit.pk, "3DONE", done.handle, SITE),

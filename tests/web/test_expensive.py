@@ -70,7 +70,7 @@ def expensive_addresses(rows: list[Submission]) -> list[str]:
 def test_what_is_expensive_waits_for_a_slot_and_other_pages_do_not(
     toy: Toy, rows: list[Submission], occupied: None, as_user: As
 ) -> None:
-    rosa, token = as_user("Rosa"), Token.issue(toy.users["Rosa"], "laptop")[1]
+    rosa, token = as_user("Rosa"), Token.create_with_secret(toy.users["Rosa"], "laptop")[1]
     for address in expensive_addresses(rows):
         answer = rosa.get(address, headers={"Authorization": f"Token {token}"})
         assert (answer.status_code, answer["Retry-After"]) == (503, "10"), address
@@ -81,13 +81,13 @@ def test_what_is_expensive_waits_for_a_slot_and_other_pages_do_not(
 def test_what_is_expensive_is_answered_where_a_slot_is_free(
     toy: Toy, rows: list[Submission], as_user: As
 ) -> None:
-    rosa, token = as_user("Rosa"), Token.issue(toy.users["Rosa"], "laptop")[1]
+    rosa, token = as_user("Rosa"), Token.create_with_secret(toy.users["Rosa"], "laptop")[1]
     for address in expensive_addresses(rows):
         answer = rosa.get(address, headers={"Authorization": f"Token {token}"})
         assert answer.status_code != 503, address
         if answer.streaming:
             assert b"".join(answer.streaming_content)
-    assert expensive.SLOTS._value == expensive.AT_ONCE, "each slot is given back"
+    assert expensive.SLOTS._parse_value == expensive.AT_ONCE, "each slot is given back"
 
 
 def test_a_session_has_one_export_in_flight_and_a_slow_reader_holds_no_slot(
@@ -96,7 +96,7 @@ def test_a_session_has_one_export_in_flight_and_a_slow_reader_holds_no_slot(
     address = reverse("submission-explore", args=[rows[0].pk]) + "?format=csv"
     rosa, other = as_user("Rosa"), as_user("Admin")
     sent = rosa.get(address)
-    assert sent.streaming and expensive.SLOTS._value == expensive.AT_ONCE
+    assert sent.streaming and expensive.SLOTS._parse_value == expensive.AT_ONCE
     for second in (address, reverse("api-documents", args=["toy"])):
         assert rosa.get(second).status_code == 503
     assert b"".join(other.get(address).streaming_content).count(b"\n") > 1

@@ -18,7 +18,7 @@ from kbpo.accounts.models import Token
 from kbpo.clock import now
 from kbpo.corpus.models import Mention
 from kbpo.evaluation.latest import Latest
-from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.run import score_track
 from kbpo.instances.models import Label, Target
 from kbpo.sampling.models import DocumentSample
 from kbpo.sampling.open_track import close_track, freeze_track
@@ -73,7 +73,7 @@ def share(track: Track) -> None:
 
 def header_of(toy: Toy, name: str) -> dict[str, str]:
     """What a program of theirs sends along."""
-    return {"Authorization": f"Token {Token.issue(toy.users[name], 'test')[1]}"}
+    return {"Authorization": f"Token {Token.create_with_secret(toy.users[name], 'test')[1]}"}
 
 
 def client_of(toy: Toy, name: str) -> Client:
@@ -334,9 +334,9 @@ def test_files_and_the_api_hold_what_the_page_lists(row: Submission, toy: Toy) -
 
 def test_the_api_tells_all_scores_by_slice_to_the_runs_own_team(row: Submission, toy: Toy) -> None:
     address = reverse("api-slices", args=[row.pk])
-    evaluate(row.track)
+    score_track(row.track)
     rows = Client().get(address, headers=header_of(toy, "Rosa")).json()["slices"]
-    assert len(rows) == len(Latest.of(row).slices) > 3
+    assert len(rows) == len(Latest.read_latest(row).slices) > 3
     [told] = [
         one
         for one in rows

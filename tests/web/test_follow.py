@@ -12,7 +12,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from kbpo.evaluation.latest import extent_of
+from kbpo.evaluation.latest import judging_extent
 from kbpo.sampling.draw import tick as draw
 from kbpo.submissions.models import Submission
 from kbpo.web.research.follow import journey_stages
@@ -26,7 +26,7 @@ NBSP = "\u00a0"
 def told(row: Submission) -> dict[str, dict[str, Any]]:
     """Stage -> what is said of it."""
     row = Submission.objects.get(pk=row.pk)
-    return {stage["name"]: stage for stage in journey_stages(row, extent_of(row))}
+    return {stage["name"]: stage for stage in journey_stages(row, judging_extent(row))}
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ def test_figures_are_for_who_has_the_token(client: Client, settings: Any) -> Non
     assert client.get("/metrics", headers={"Authorization": "Bearer "}).status_code == 404
     settings.METRICS_TOKEN = "a long token"
     assert client.get("/metrics", headers={"Authorization": "Bearer other"}).status_code == 404
-    served.beat()
+    served.record_beat()
     told = client.get("/metrics", headers={"Authorization": "Bearer a long token"})
     assert told.status_code == 200
     figures = dict(line.rsplit(" ", 1) for line in told.content.decode().splitlines())

@@ -13,14 +13,14 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from kbpo import clock
-from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.run import score_track
 from kbpo.instances.models import Label
-from kbpo.money.spend import balance, spend
+from kbpo.money.spend import balance, spend_money
 from kbpo.sampling import draw
-from kbpo.sampling.confirm import confirm
+from kbpo.sampling.confirm import confirm_plan
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission
-from kbpo.submissions.withdraw import withdraw
+from kbpo.submissions.withdraw import withdraw_submission
 from kbpo.web.components.figures import money_text
 from kbpo.web.kept import CSRF_PLACEHOLDER
 from tests.conftest import Toy
@@ -38,7 +38,7 @@ def half(toy: Toy) -> tuple[Replay, Submission]:
     world = Replay.of(toy, 300, 0.5)
     make_study(toy.track, toy.teams["Patterns"])
     row = world.upload("Patterns", range(300))
-    confirm(row, toy.users["Admin"])
+    confirm_plan(row, toy.users["Admin"])
     draw.tick()
     assert world.answer(20) == 20
     first = list(
@@ -47,7 +47,7 @@ def half(toy: Toy) -> tuple[Replay, Submission]:
         .values_list("target_id", flat=True)[:2]
     )
     Label.objects.filter(target__in=first).update(method="nonresponse", value={})
-    evaluate(toy.track)
+    score_track(toy.track)
     row.refresh_from_db()
     assert row.status == "judging"
     return world, row
@@ -103,12 +103,12 @@ def test_a_page_that_somebody_has_read_is_not_made_again_until_something_changes
     row.name = "Called otherwise"
     row.save()
     assert "Called otherwise" in asked(own, page)[1]
-    spend(row.track, row.purpose, Decimal("0.0123"), key="a test")
+    spend_money(row.track, row.purpose, Decimal("0.0123"), key="a test")
     spent = balance(row.purpose).spent
     said = asked(own, page)[1]
     assert money_text(spent) in said and "<dt>Answers paid</dt>" in said
     assert "1 answer more than" in said
-    withdraw(row, world.toy.users["Admin"])
+    withdraw_submission(row, world.toy.users["Admin"])
     assert "Withdrawn" in asked(own, page)[1]
 
 

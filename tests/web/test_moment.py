@@ -11,7 +11,7 @@ from django.test import RequestFactory
 from django.test.utils import CaptureQueriesContext
 
 from kbpo.accounts.models import Team
-from kbpo.instances.merge import values_of
+from kbpo.instances.merge import merged_values
 from kbpo.instances.models import Target
 from kbpo.tracks.kbp.merge import merge_labels
 from kbpo.web import http
@@ -67,7 +67,7 @@ def test_a_page_that_is_read_at_one_moment_cannot_write(monkeypatch: pytest.Monk
 def judged(request: HttpRequest) -> HttpResponse:
     """A page that tells twice what a target was judged to be, between which it is judged anew."""
     target = Target.objects.filter(kind="pair").earliest("pk")
-    first = {pk: value for pk, value, _ in values_of([target.pk], merge_labels)}
+    first = {pk: value for pk, value, _ in merged_values([target.pk], merge_labels)}
     with CaptureQueriesContext(connection) as asked:
-        again = {pk: value for pk, value, _ in values_of([target.pk], merge_labels)}
+        again = {pk: value for pk, value, _ in merged_values([target.pk], merge_labels)}
     return JsonResponse({"same": first == again, "asked": len(asked), "value": first})

@@ -21,7 +21,7 @@ from annotation.budget import check_books
 from annotation.models import Halt
 from kbpo.accounts.models import Audit
 from kbpo.money.models import BooksCheck, Budget, Ledger, Purpose
-from kbpo.money.spend import release, reserve, spend
+from kbpo.money.spend import release_money, reserve_money, spend_money
 from tests.conftest import Toy
 
 As = Callable[[str], Client]
@@ -31,10 +31,14 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def moved(toy: Toy) -> Toy:
     """Money for two purposes: some spent, some given back, some set aside."""
-    reserve(toy.track, toy.teams["Patterns"], Purpose("submission", 1), Decimal("10.00"), key="1")
-    spend(toy.track, Purpose("submission", 1), Decimal("2.50"), key="bonus:1:spend")
-    release(toy.track, Purpose("submission", 1), key="3", keep=Decimal("5.00"))
-    reserve(toy.track, None, Purpose("gold", 1), Decimal("3.00"), key="4", why="=HYPERLINK(1)")
+    reserve_money(
+        toy.track, toy.teams["Patterns"], Purpose("submission", 1), Decimal("10.00"), key="1"
+    )
+    spend_money(toy.track, Purpose("submission", 1), Decimal("2.50"), key="bonus:1:spend")
+    release_money(toy.track, Purpose("submission", 1), key="3", keep=Decimal("5.00"))
+    reserve_money(
+        toy.track, None, Purpose("gold", 1), Decimal("3.00"), key="4", why="=HYPERLINK(1)"
+    )
     return toy
 
 
@@ -102,7 +106,7 @@ def test_the_desk_takes_everything_down_and_says_whether_the_books_agree(
     assert "not checked yet" in admin.get(reverse("desk")).content.decode()
     assert check_books.tick() == 1
     assert "✓ agree" in admin.get(reverse("desk")).content.decode()
-    spend(moved.track, Purpose("submission", 1), Decimal("0.05"), key="assignment:999")
+    spend_money(moved.track, Purpose("submission", 1), Decimal("0.05"), key="assignment:999")
     with CaptureQueriesContext(connection) as asked:
         assert "✓ agree" in admin.get(reverse("desk")).content.decode(), (
             "a page shows what was found, and looks at nothing"

@@ -41,7 +41,7 @@ def test_a_nul_in_an_address_is_no_error_of_ours(
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("name", ["a\x00b", "\ud800"])
 def test_the_api_says_so_in_json(name: str, toy: Toy, client: Client) -> None:
-    _, secret = Token.issue(toy.users["Rosa"], "laptop")
+    _, secret = Token.create_with_secret(toy.users["Rosa"], "laptop")
     headers = {"Authorization": f"Token {secret}"}
     client.raise_request_exception = False
     answer = client.post(
@@ -55,8 +55,8 @@ def test_the_api_says_so_in_json(name: str, toy: Toy, client: Client) -> None:
 
 @pytest.mark.django_db
 def test_a_changed_password_ends_every_token(toy: Toy, as_user: As) -> None:
-    _, secret = Token.issue(toy.users["Rosa"], "laptop")
-    _, other = Token.issue(toy.users["Tim"], "laptop")
+    _, secret = Token.create_with_secret(toy.users["Rosa"], "laptop")
+    _, other = Token.create_with_secret(toy.users["Tim"], "laptop")
     ask = {"Authorization": f"Token {secret}"}
     assert Client().get("/api/submissions/", headers=ask).status_code == 200
     new = {"old_password": PASSWORD, "new_password1": "a new secret 12", "new_password2": ""}
@@ -73,7 +73,7 @@ def test_a_changed_password_ends_every_token(toy: Toy, as_user: As) -> None:
 @pytest.mark.django_db
 def test_so_does_one_that_is_changed_in_a_shell_and_a_log_in_does_not(toy: Toy) -> None:
     rosa = toy.users["Rosa"]
-    _, secret = Token.issue(rosa, "laptop")
+    _, secret = Token.create_with_secret(rosa, "laptop")
     ask = {"Authorization": f"Token {secret}"}
     rosa.set_password(PASSWORD)
     rosa._password = None  # as a log-in that renews the hash does

@@ -17,12 +17,12 @@ from django.urls import reverse
 
 from kbpo.accounts.models import Delivery, Token
 from kbpo.evaluation.due import finished_submissions
-from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.run import score_track
 from kbpo.instances.record import NewLabel, record_labels
 from kbpo.money.models import Ledger
-from kbpo.money.spend import Bill, balance, reserve, spend_all
+from kbpo.money.spend import Bill, balance, reserve_money, spend_bill_groups
 from kbpo.sampling import draw, plan
-from kbpo.sampling.confirm import confirm, offer_of, order_judgments
+from kbpo.sampling.confirm import confirm_plan, current_order_offer, order_judgments
 from kbpo.sampling.models import Sample, Threshold
 from kbpo.submissions.models import Submission
 from kbpo.web.components.figures import money_text
@@ -62,11 +62,11 @@ class Town:
             labels.append(NewLabel(pk, value, "crowd", "majority", 3, "q", share))
             bills.append([Bill(row.purpose, Decimal("0.15"), f"answer:{pk}")])
         record_labels(labels)
-        assert not any(spend_all(self.toy.track, bills))
+        assert not any(spend_bill_groups(self.toy.track, bills))
 
     def ask_all(self, row: Submission) -> None:
         """All that a submission predicts is drawn, with certainty."""
-        reserve(self.toy.track, row.team, row.purpose, Decimal("9"), key="all")
+        reserve_money(self.toy.track, row.team, row.purpose, Decimal("9"), key="all")
         batch = row.batches.get()
         Threshold.objects.filter(batch=batch).update(pi=1.0)
         drawn = set(Sample.objects.filter(batch=batch).values_list("target_id", flat=True))
@@ -81,7 +81,7 @@ class Town:
         for _ in range(12):
             draw.tick()
             self.answer(row)
-            evaluate(self.toy.track, finished_submissions(self.toy.track))
+            score_track(self.toy.track, finished_submissions(self.toy.track))
             row.refresh_from_db()
             if row.status == "scored":
                 plan.tick()
@@ -96,7 +96,7 @@ class Seen:
         self.is_news = is_news
         client, track = Client(), row.track
         client.force_login(town.toy.users["Rosa"])
-        token = Token.issue(town.toy.users["Rosa"], "test")[1]
+        token = Token.create_with_secret(town.toy.users["Rosa"], "test")[1]
         head = {"HTTP_AUTHORIZATION": f"Token {token}"}
         self.row = Submission.objects.get(pk=row.pk)
         self.api = client.get(f"/api/submissions/{row.pk}/", **head).json()
@@ -295,11 +295,11 @@ def test_all_that_is_told_of_a_submission_agrees_at_every_moment(toy: Toy, desig
         return seen
 
     look("draft")
-    confirm(row, rosa)
+    confirm_plan(row, rosa)
     draw.tick()
     look("drawn")
     town.answer(row, 20, unanswered=3)
-    evaluate(toy.track)
+    score_track(toy.track)
     part = look("partly judged")
     assert (part.api["judging"]["judged"], part.api["judging"]["unanswered"]) == (17, 3)
     town.go_on(row)
@@ -307,12 +307,12 @@ def test_all_that_is_told_of_a_submission_agrees_at_every_moment(toy: Toy, desig
     assert first.csv is not None and "all judged" not in text_of(first.board)
 
     other = town.world.upload("Patterns", range(0, N, 2))
-    confirm(other, rosa)
+    confirm_plan(other, rosa)
     town.go_on(other)
     narrower = look("after others' judgments, with the offer from before")
     assert narrower.half_width() < first.half_width()
 
-    offer = offer_of(row)
+    offer = current_order_offer(row)
     assert offer is not None, "something narrower can be ordered"
     order_judgments(row, rosa, half_width=max(offer.plan["options"]))
     look("ordered more")
@@ -329,7 +329,7 @@ def test_all_that_is_told_of_a_submission_agrees_at_every_moment(toy: Toy, desig
 def test_where_all_is_judged_nothing_is_sold(toy: Toy) -> None:
     town = Town(toy, 24)
     row = town.world.upload("Patterns", range(24))
-    confirm(row, toy.users["Rosa"])
+    confirm_plan(row, toy.users["Rosa"])
     draw.tick()
     town.ask_all(row)
     town.go_on(row)

@@ -16,7 +16,7 @@ from kbpo.accounts.models import Token
 from kbpo.money.models import Ledger
 from kbpo.money.spend import balance
 from kbpo.sampling import plan
-from kbpo.sampling.confirm import offer_of
+from kbpo.sampling.confirm import current_order_offer
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
@@ -54,13 +54,13 @@ def told(client: Client, row: Submission) -> str:
 
 def form(row: Submission, width: str = "0.030") -> dict[str, str]:
     """What the page's form sends."""
-    offer = offer_of(row)
+    offer = current_order_offer(row)
     assert offer is not None and offer.made_at is not None
     return {"target": width, "order": str(offer.order), "offer": offer.made_at.isoformat()}
 
 
 def test_the_page_offers_narrower_intervals_with_prices(row: Submission, as_user: As) -> None:
-    offer = offer_of(row)
+    offer = current_order_offer(row)
     assert offer is not None
     page = told(as_user("Rosa"), row)
     for width, option in offer.plan["options"].items():
@@ -72,7 +72,7 @@ def test_the_page_offers_narrower_intervals_with_prices(row: Submission, as_user
 
 
 def test_a_press_orders_and_judging_goes_on(row: Submission, as_user: As) -> None:
-    price = Decimal(offer_of(row).plan["options"]["0.030"]["at_most"])
+    price = Decimal(current_order_offer(row).plan["options"]["0.030"]["at_most"])
     before = balance(purpose=row.purpose).open
     page = (
         as_user("Rosa")
@@ -130,7 +130,10 @@ def test_a_budget_that_ended_is_a_state_with_its_own_sentence_and_a_way_on(
 
 
 def test_a_program_orders_once(row: Submission, toy: Toy) -> None:
-    head = {"HTTP_AUTHORIZATION": f"Token {Token.issue(toy.users['Rosa'], 'test', days=1)[1]}"}
+    head = {
+        "HTTP_AUTHORIZATION": "Token "
+        + Token.create_with_secret(toy.users["Rosa"], "test", days=1)[1]
+    }
     client, address = Client(), f"/api/submissions/{row.pk}/"
     further = client.get(address, **head).json()["further"]
     assert further["order"] == 1 and "0.030" in further["options"]

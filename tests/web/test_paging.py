@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import write_audit_entry
 from kbpo.web.desk import log
 from tests.conftest import Toy
 
@@ -21,7 +21,9 @@ def test_a_page_that_there_is_not_is_the_last_and_what_is_no_number_the_first(
 ) -> None:
     monkeypatch.setattr(log, "PAGE", 1)
     for number in range(3):
-        note("say", f"thing:{number}", who=toy.users["Admin"], why="So that there are three.")
+        write_audit_entry(
+            "say", f"thing:{number}", who=toy.users["Admin"], why="So that there are three."
+        )
     admin = as_user("Admin")
     last = admin.get(reverse("desk-log")).context["table"].page.paginator.num_pages
     asked = {"2": 2, "999": last, "0": last, "-1": last, "x": 1, "9" * 30: last}

@@ -77,7 +77,9 @@ def test_every_address_of_the_api_is_on_its_page(client: Client) -> None:
 def corpus() -> MemoryCorpus:
     report = Report()
     lines = open_text(EXAMPLES / "corpus.txt", Limits().for_corpus(), report)
-    documents = [DocumentView.of(record) for record in read_corpus(lines, Limits(), report)]
+    documents = [
+        DocumentView.from_record(record) for record in read_corpus(lines, Limits(), report)
+    ]
     assert list(report) == []
     assert len(documents) == 2
     return MemoryCorpus(documents)

@@ -31,12 +31,12 @@ def of_the_demo(toy: Any, **fields: Any) -> Track:
 
 def test_a_demo_goes_on_with_its_track_and_refuses_another(toy: Any) -> None:
     of_the_demo(toy, platform="mturk", design="poisson")
-    on = resume.resume({})
+    on = resume.resume_options({})
     assert (on["platform"], on["design"], on["systems"]) == ("mturk", "poisson", 5)
-    assert resume.resume({"platform": "mturk"}) == on
+    assert resume.resume_options({"platform": "mturk"}) == on
     for name, value in (("platform", "pool"), ("design", "iid")):
         with pytest.raises(DemoFailed, match=f"begun with --{name} {on[name]}; add --reset"):
-            resume.resume({name: value})
+            resume.resume_options({name: value})
 
 
 @pytest.mark.parametrize("ours", ["nothing", "track"])
@@ -48,7 +48,7 @@ def test_a_reset_refuses_to_empty_a_database_that_holds_more_than_the_demo(
     other = (toy.track if ours == "nothing" else toy.corpus).name
     (tmp_path / "file").write_text("stays")
     with pytest.raises(DemoFailed, match=f"Nothing was deleted: the database also holds “{other}”"):
-        resume.forget(tmp_path)
+        resume.delete_demo(tmp_path)
     assert Track.objects.count() == 1 and (tmp_path / "file").exists()
 
 
@@ -56,7 +56,7 @@ def test_a_reset_refuses_on_a_server(toy: Any, tmp_path: Path, settings: Any) ->
     of_the_demo(toy)
     settings.LOCAL = False
     with pytest.raises(DemoFailed, match="Nothing was deleted: KBPO_LOCAL is false"):
-        resume.forget(tmp_path)
+        resume.delete_demo(tmp_path)
     assert Track.objects.count() == 1
 
 
@@ -83,7 +83,7 @@ def test_a_reset_empties_database_cache_uploads_and_files(
     files = tmp_path / "demo"
     files.mkdir()
     cache.set("board", "old")
-    resume.forget(files)
+    resume.delete_demo(files)
     assert not Track.objects.exists() and not User.objects.exists() and cache.get("board") is None
     assert [path for path in (tmp_path / "media").rglob("*") if path.is_file()] == [
         stranger

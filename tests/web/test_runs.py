@@ -19,7 +19,7 @@ from kbpo import clock
 from kbpo.accounts.models import Token
 from kbpo.evaluation.models import Evaluation
 from kbpo.money.models import Budget
-from kbpo.money.spend import reserve, spend
+from kbpo.money.spend import reserve_money, spend_money
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from tests.conftest import Toy
@@ -61,8 +61,8 @@ def test_money_is_one_sum_of_the_ledger(toy: Toy, as_user: As, draft: Draft) -> 
     row, team = draft(), toy.teams["Patterns"]
     Budget.objects.filter(track=toy.track, scope="team").delete()
     Budget.objects.create(track=toy.track, scope="team", team=team, cap=Decimal("50.00"))
-    reserve(toy.track, team, row.purpose, Decimal("10.00"), key="r")
-    spend(toy.track, row.purpose, Decimal("3.35"), key="s")
+    reserve_money(toy.track, team, row.purpose, Decimal("10.00"), key="r")
+    spend_money(toy.track, row.purpose, Decimal("3.35"), key="s")
     row.move("judging", confirmed_at=clock.now(), sampled_at=clock.now())
     shown = as_user("Rosa").get(reverse("runs")).context
     assert (shown["money"].spent, shown["money"].open) == (Decimal("3.35"), Decimal("6.65"))
@@ -130,7 +130,7 @@ def test_discards_stand_apart_and_are_deleted_with_their_file(
     refused.refresh_from_db()
     assert refused.deleted_at and not refused.file and not refused.problems.exists()
     assert rosa.get(reverse("upload-check", args=[refused.pk])).status_code == 404
-    secret = Token.issue(toy.users["Rosa"], "laptop")[1]
+    secret = Token.create_with_secret(toy.users["Rosa"], "laptop")[1]
     by_program = Client(headers={"Authorization": f"Token {secret}"})
     assert by_program.get(f"/api/submissions/{refused.pk}/").status_code == 404
     assert by_program.get(f"/api/submissions/{kept.pk}/").status_code == 200
@@ -143,12 +143,12 @@ def test_discards_stand_apart_and_are_deleted_with_their_file(
 def test_the_ledger_of_a_run_adds_up_and_says_who_pays(toy: Toy, as_user: As, draft: Draft) -> None:
     team, row = toy.teams["Patterns"], draft()
     Budget.objects.filter(track=toy.track, scope="team").delete()
-    reserve(toy.track, team, row.purpose, Decimal("10.00"), key="r")
+    reserve_money(toy.track, team, row.purpose, Decimal("10.00"), key="r")
     for key in ("a", "b"):
-        spend(toy.track, row.purpose, Decimal("0.06"), key=key)
+        spend_money(toy.track, row.purpose, Decimal("0.06"), key=key)
     scored(toy, row, 0.5)
     other = draft(name="other")
-    reserve(toy.track, team, other.purpose, Decimal("3.00"), key="o")
+    reserve_money(toy.track, team, other.purpose, Decimal("3.00"), key="o")
     rosa, address = as_user("Rosa"), reverse("runs-ledger")
     runs = rosa.get(reverse("runs")).content.decode()
     assert f"{address}?team={team.slug}&amp;run={row.pk}" in runs

@@ -19,7 +19,7 @@ from playwright.sync_api import Browser
 from kbpo import clock
 from kbpo.evaluation.models import Evaluation, InterimInterval
 from kbpo.money.models import Budget
-from kbpo.money.spend import reserve, spend
+from kbpo.money.spend import reserve_money, spend_money
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
 from tests.web.scored import make_board, score
@@ -53,8 +53,8 @@ def season(toy: Toy, draft: Draft) -> Submission:
     latest = Evaluation.objects.create(track=toy.track, number=2)
     for row in Submission.objects.filter(status="scored"):
         score(latest, row, 0.25 + row.pk % 7 / 20)
-    reserve(toy.track, team, judging.purpose, Decimal("24.00"), key="r")
-    spend(toy.track, judging.purpose, Decimal("19.65"), key="s")
+    reserve_money(toy.track, team, judging.purpose, Decimal("24.00"), key="r")
+    spend_money(toy.track, judging.purpose, Decimal("19.65"), key="s")
     judging.move("judging", confirmed_at=now, sampled_at=now)
     InterimInterval.objects.create(
         submission=judging,

@@ -125,7 +125,7 @@ def grow(base: Rows, mark: int) -> None:
     for evaluation in Evaluation.objects.all():  # a report names submissions, and is not copied
         figures = figures_of(evaluation)
         one = next(iter(figures)).submission if figures else 0
-        runs = Submission.objects.filter(track=evaluation.track).with_score()
+        runs = Submission.objects.filter(track=evaluation.track).that_have_score()
         for pk in runs.values_list("pk", flat=True):
             own = figures_of(evaluation, submission=one).items()
             figures |= {key._replace(submission=pk): figure for key, figure in own}
@@ -157,7 +157,7 @@ def client_of(toy: Toy, who: str) -> Client:
     client = Client()
     if who:
         client.force_login(toy.users[who])
-        token = Token.issue(toy.users[who], "counted")[1]
+        token = Token.create_with_secret(toy.users[who], "counted")[1]
         client.defaults["HTTP_AUTHORIZATION"] = f"Token {token}"
     return client
 

@@ -15,9 +15,9 @@ from annotation.budget.give_back import tick as give_back
 from kbpo import clock
 from kbpo.accounts import teams
 from kbpo.accounts.models import AccountRequest, Audit, Team, Token, User
-from kbpo.sampling.confirm import confirm
+from kbpo.sampling.confirm import confirm_plan
 from kbpo.submissions.models import Submission
-from kbpo.submissions.receive import withdraw
+from kbpo.submissions.receive import withdraw_submission
 from tests.conftest import PASSWORD, Toy
 
 As = Callable[[str], Client]
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
 
 
 def owners_of(team: Team) -> set[User]:
-    return {user for user, role in teams.roles_of(team).items() if role == "owner"}
+    return {user for user, role in teams.member_roles(team).items() if role == "owner"}
 
 
 def change(client: Client, team: Team, user: User, verb: str) -> int:
@@ -62,16 +62,16 @@ def test_the_last_member_leaves_nothing_under_way_and_no_open_link(
     toy: Toy, as_user: As, draft: Draft
 ) -> None:
     team, rosa = toy.teams["Patterns"], toy.users["Rosa"]
-    teams.join(team, rosa)
+    teams.add_member(team, rosa)
     owner, row, page = as_user("Rosa"), draft(), reverse("team", args=[team.slug])
     owner.post(reverse("team", args=[team.slug]), {"action": "invite"})
-    confirm(row, rosa)
+    confirm_plan(row, rosa)
     told = owner.get(page).content.decode()
     assert "has open runs or reserved money" in told and "Leave Patterns" not in told
     assert change(owner, team, rosa, "remove") == 302 and team.members.get() == rosa
     closing = owner.post(reverse("account-close"), {"word": "close", "password": PASSWORD})
     assert "has open runs" in closing.content.decode()
-    withdraw(row, rosa)
+    withdraw_submission(row, rosa)
     give_back()
     owner.post(
         reverse("team", args=[team.slug]), {"action": "member", "pk": rosa.pk, "verb": "remove"}
@@ -101,13 +101,13 @@ def test_an_account_is_closed_with_its_password_and_nothing_of_the_person_is_lef
 ) -> None:
     row = draft()
     Submission.objects.filter(pk=row.pk).update(user=nils)
-    Token.issue(nils, "laptop")
+    Token.create_with_secret(nils, "laptop")
     AccountRequest.objects.create(
         name="Nils Berg", email=nils.email, team="Patterns", decided_at=clock.now()
     )
     AccountRequest.objects.create(name="Nils Berg", email=nils.email.upper(), team="Second")
     for role in ("owner", "member"):
-        teams.set_role(toy.teams["Patterns"], nils, role, toy.users["Rosa"])
+        teams.set_member_role(toy.teams["Patterns"], nils, role, toy.users["Rosa"])
     client, address = Client(), reverse("account-close")
     client.force_login(nils)
     for word, password in (("", PASSWORD), ("close", "wrong")):

@@ -21,15 +21,15 @@ from annotation.interfaces.registry import interface_of
 from annotation.models import Question
 from annotation.questions import ask
 from formats.messages import Report
-from formats.schema import load_schema, words_of
+from formats.schema import load_schema, words_as_yaml
 from kbpo.accounts.models import Audit
 from kbpo.corpus.models import Corpus, Mention
 from kbpo.money.models import Price
 from kbpo.money.spend import balance
 from kbpo.releases.models import Release
 from kbpo.sampling import draw
-from kbpo.sampling.confirm import CannotConfirm, confirm
-from kbpo.sampling.plan import plan as plan_of
+from kbpo.sampling.confirm import CannotConfirm, confirm_plan
+from kbpo.sampling.plan import make_plan as plan_of
 from kbpo.submissions.limits import runs_left
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -178,20 +178,20 @@ def test_a_team_confirms_no_more_runs_than_the_track_allows(
     toy.track.save()
     claims = [("d1", "Mara Lindt", "per:organizations_founded", "Nordwerk")]
     first, second = draft(claims, name="run 1"), draft(name="run 2")
-    confirm(first, rosa)
+    confirm_plan(first, rosa)
     assert runs_left(toy.track, team) == 0
     with pytest.raises(CannotConfirm, match="1 run a week and 2 in all"):
-        confirm(second, rosa)
+        confirm_plan(second, rosa)
     assert Submission.objects.get(pk=second.pk).status == "planned", "the draft is kept"
     Submission.objects.filter(pk=first.pk).update(confirmed_at=timezone.now() - timedelta(days=8))
-    confirm(second, rosa)
+    confirm_plan(second, rosa)
     assert runs_left(toy.track, team) == 0
     assert runs_left(toy.track, toy.teams["Neural"]) == 1
 
 
 def _words(track: Track) -> str:
     """As a browser sends them."""
-    return words_of(track.corpus.schema).replace("\n", "\r\n")
+    return words_as_yaml(track.corpus.schema).replace("\n", "\r\n")
 
 
 def terms_of(track: Track) -> dict[str, str]:
@@ -347,7 +347,7 @@ def test_a_run_keeps_the_price_that_it_was_confirmed_at(
     Track.objects.update(design=design)
     toy.track.refresh_from_db()
     row, before = draft(), Price.objects.get(track=toy.track)
-    confirm(row, toy.users["Rosa"])
+    confirm_plan(row, toy.users["Rosa"])
     admin, address = as_user("Admin"), reverse("desk-track-describe", args=["toy"])
     assert "The run being judged keeps" in admin.get(address).content.decode()
     said = terms_of(toy.track) | {"track-name": "Toy track"}
@@ -361,7 +361,7 @@ def test_a_run_keeps_the_price_that_it_was_confirmed_at(
     costs = sum(one.price * one.answers_wanted for one in asked)
     assert costs <= balance(purpose=row.purpose).open, "what was set aside buys all of it"
     others = draft([("d2", "Berg", "per:parents", "Per Berg")], by="Tim", name="later")
-    confirm(others, toy.users["Tim"])
+    confirm_plan(others, toy.users["Tim"])
     draw.tick()
     ask.tick()
     assert set(Question.objects.values_list("reward", flat=True)) == {

@@ -36,7 +36,7 @@ NEW = {
 
 def test_a_quiet_desk_says_so_and_a_late_row_is_named(as_user: As, draft: Draft) -> None:
     admin = as_user("Admin")
-    served.beat()
+    served.record_beat()
     cache.set(health.COUNT_KEPT, 1, 60)
     assert "Everything is running; nothing failed" in admin.get(reverse("desk")).content.decode()
     row = draft(until="received")

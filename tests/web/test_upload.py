@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from kbpo.money.models import Budget, Ledger, Price
-from kbpo.sampling.plan import reprice
+from kbpo.sampling.plan import set_price
 from kbpo.sampling.plan import tick as plan
 from kbpo.submissions.ingest import tick as ingest
 from kbpo.submissions.models import Submission
@@ -83,7 +83,7 @@ def test_a_price_that_rose_since_the_page_was_read_is_not_confirmed(
     address = reverse("upload-confirm", args=[row.pk])
     read = dict(re.findall(r'name="(at_most)" value="([^"]*)"', rosa.get(address).content.decode()))
     price.reward *= 2
-    reprice(price, toy.users["Admin"])
+    set_price(price, toy.users["Admin"])
     refused = rosa.post(address, read)
     row.refresh_from_db()
     now = row.plan["options"][row.plan["chosen"]]["at_most"]
@@ -93,7 +93,7 @@ def test_a_price_that_rose_since_the_page_was_read_is_not_confirmed(
     assert f"Confirm, at most ${now}" in said and not Ledger.objects.exists()
     assert rosa.post(address, {"at_most": "nan"}).status_code == 409
     price.reward /= 4
-    reprice(price, toy.users["Admin"])
+    set_price(price, toy.users["Admin"])
     assert rosa.post(address, read).status_code == 302
     row.refresh_from_db()
     assert Ledger.objects.get().amount == Decimal(row.plan["options"]["0.050"]["at_most"])

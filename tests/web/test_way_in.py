@@ -108,7 +108,7 @@ def test_a_double_click_asks_once(client: Client, monkeypatch: pytest.MonkeyPatc
         with closing(connection):
             return asking.request_account(**NEW, network="").pk
 
-    monkeypatch.setattr(asking, "has_room", slowly)
+    monkeypatch.setattr(asking, "can_one_more_wait", slowly)
     with ThreadPoolExecutor(2) as pool:
         assert len(set(pool.map(click, range(2)))) == AccountRequest.objects.count() == 1
     assert "data-busy" in client.get(reverse("ask")).content.decode()
@@ -167,7 +167,7 @@ def test_a_password_set_by_a_link_ends_every_token_and_session(
     made_by: str, client: Client, as_user: As, toy: Toy
 ) -> None:
     """Whoever lost a password may have lost more with it."""
-    row, secret = Token.issue(toy.users["Rosa"], "laptop")
+    row, secret = Token.create_with_secret(toy.users["Rosa"], "laptop")
     bearer = {"HTTP_AUTHORIZATION": f"Token {secret}"}
     stranger, submissions = as_user("Rosa"), reverse("api-submissions")
     assert client.get(submissions, **bearer).status_code == 200

@@ -30,7 +30,7 @@ from annotation.workers.worker import worker_of
 from kbpo import clock
 from kbpo.accounts import notices, webhooks
 from kbpo.accounts.models import EVENTS, Delivery, Webhook
-from kbpo.accounts.notices import save_choices
+from kbpo.accounts.notices import save_notice_choices
 from kbpo.submissions.models import Submission
 from kbpo.web.research.judged import dispute
 from tests.conftest import Toy
@@ -133,7 +133,7 @@ ENDS: dict[str, tuple[str, Callable[[Toy, Submission, int], object]]] = {
     "dispute": ("Rosa", _is_disputed),
     "decision": (
         "Ada",
-        lambda toy, row, n: speak.tell_decision(worker_of(toy.users["Ada"]), "Refused", "Why."),
+        lambda toy, row, n: speak.send_decision(worker_of(toy.users["Ada"]), "Refused", "Why."),
     ),
 }
 """event -> who is told of it, and how it comes about"""
@@ -152,7 +152,7 @@ def test_every_event_is_told_by_mail_and_signed_call_as_each_is_chosen(
     for n, (by_mail, by_call) in enumerate([(True, True), (True, False), (False, True)]):
         others = [name for name in EVENTS if name != event]  # what is chosen of these is not asked
         mailed, called = (others[:2], others[2:])
-        save_choices(
+        save_notice_choices(
             hook.user,
             by_mail=[*mailed, *([event] if by_mail else [])],
             by_call=[*called, *([event] if by_call else [])],
@@ -244,7 +244,7 @@ def test_a_process_that_dies_in_a_call_leaves_it_due_again(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(notices, "call", dies)
+        patched.setattr(notices, "call_webhook", dies)
         with pytest.raises(KeyboardInterrupt):
             send()
     assert seen == [False], "no call is made inside a transaction"
@@ -304,7 +304,7 @@ def test_a_name_that_leads_to_this_machine_is_refused_when_it_is_called(
     monkeypatch.setattr(socket, "getaddrinfo", changes)
     monkeypatch.setattr(socket, "create_connection", connect)
     with pytest.raises(webhooks.CannotCall, match="could not be reached"):
-        webhooks.call("http://two.example/", "s", "test", b"{}", 1)
+        webhooks.call_webhook("http://two.example/", "s", "test", b"{}", 1)
     assert called == [("93.184.216.34", 80)] and len(asked) == 1
 
 

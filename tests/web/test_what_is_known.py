@@ -20,7 +20,7 @@ from annotation.workers.models import Application
 from kbpo import clock
 from kbpo.accounts import close, teams
 from kbpo.accounts.ask import request_account
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import write_audit_entry
 from kbpo.accounts.close import column_label, foreign_keys_to, referring_rows
 from kbpo.accounts.models import (
     Audit,
@@ -122,7 +122,7 @@ def test_every_column_that_names_a_person_is_emptied_with_them_or_says_why_not()
 
 def own(toy: Toy, person: User) -> None:
     """Somebody has something in every table whose rows belong to people."""
-    Token.issue(person, "laptop of Nils")
+    Token.create_with_secret(person, "laptop of Nils")
     Webhook.objects.create(user=person, url="https://nils.example.org/told")
     notify([person], "scored", "A run of Nils is scored", "It is.")
     Application.objects.create(user=person, why="Nils reads a lot.")
@@ -139,13 +139,17 @@ def own(toy: Toy, person: User) -> None:
 
 def test_nothing_that_belongs_to_somebody_is_left_when_they_close_their_account(toy: Toy) -> None:
     nils = User.objects.create_user("nils", "nils@example.org", PASSWORD, is_researcher=True)
-    teams.join(toy.teams["Patterns"], toy.users["Rosa"])
-    teams.join(toy.teams["Patterns"], nils)
+    teams.add_member(toy.teams["Patterns"], toy.users["Rosa"])
+    teams.add_member(toy.teams["Patterns"], nils)
     own(toy, nils)
-    note("volunteer", f"user:{nils.pk}", who=toy.users["Admin"], why="Nils is too quick.")
+    write_audit_entry(
+        "volunteer", f"user:{nils.pk}", who=toy.users["Admin"], why="Nils is too quick."
+    )
     for role in teams.ROLES:
-        teams.set_role(toy.teams["Patterns"], nils, role, toy.users["Admin"], "Berg is on leave.")
-    teams.set_role(toy.teams["Patterns"], nils, "owner", toy.users["Admin"], "Berg is back.")
+        teams.set_member_role(
+            toy.teams["Patterns"], nils, role, toy.users["Admin"], "Berg is on leave."
+        )
+    teams.set_member_role(toy.teams["Patterns"], nils, "owner", toy.users["Admin"], "Berg is back.")
 
     def left() -> set[str]:
         found = (row for row in foreign_keys_to(User) if row.on_delete is CASCADE)
@@ -154,7 +158,7 @@ def test_nothing_that_belongs_to_somebody_is_left_when_they_close_their_account(
     may_be_empty = {"accounts.Former.user"}
     every = {column_label(row) for row in foreign_keys_to(User) if row.on_delete is CASCADE}
     assert left() == every - may_be_empty, "or the test looks at nothing"
-    close.close(nils)
+    close.close_account(nils)
     assert left() == close.KEPT_COLUMNS.keys()
     log = str(list(Audit.objects.values())).lower()
     assert not any(word in log for word in ("nils", "berg", "too quick"))

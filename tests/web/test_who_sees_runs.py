@@ -14,7 +14,7 @@ from django.urls import get_resolver, reverse
 
 from kbpo import clock
 from kbpo.accounts.models import Audit, Delivery, Token, Webhook
-from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.run import score_track
 from kbpo.sampling.open_track import close_track, freeze_track
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
@@ -118,11 +118,11 @@ def test_an_anonymous_run_has_a_number_for_a_name(
 def test_a_private_run_takes_part_in_the_estimates_but_not_in_ranks(toy: Toy) -> None:
     _, rows = judged(toy)
     hidden = rows[1]
-    evaluate(toy.track)
+    score_track(toy.track)
     before = {row.pk: told(row) for row in rows}
     hidden.is_private = True
     hidden.save()
-    evaluation = evaluate(toy.track)
+    evaluation = score_track(toy.track)
     for row in rows:
         assert before[row.pk] and same(before[row.pk], told(row))
     ranked = [stored.systems for stored in evaluation.report.comparisons.values() if stored.best]
@@ -150,13 +150,13 @@ def test_a_team_compares_its_private_runs_and_nobody_else_does(toy: Toy, as_user
     a, other, b = rows
     page, api = reverse("compare-track", args=["toy"]), reverse("api-compare", args=["toy"])
     two = {"a": a.pk, "b": b.pk}
-    evaluate(toy.track)
+    score_track(toy.track)
     public = Client().get(api, two).json()["differences"]
     assert public
     overlap = Client().get(page, two).context["overlap"]
     Submission.objects.filter(pk__in=two.values()).update(is_private=True)
-    evaluate(toy.track)
-    rosa, program = as_user("Rosa"), Token.issue(toy.users["Rosa"], "x")[1]
+    score_track(toy.track)
+    rosa, program = as_user("Rosa"), Token.create_with_secret(toy.users["Rosa"], "x")[1]
     told = Client().get(api, two, headers={"Authorization": f"Token {program}"}).json()
     for before, now in zip(public, told["differences"], strict=True):
         assert now.pop("told_apart") is None, "of the board's pairs it is none"
@@ -224,7 +224,9 @@ def test_a_team_publishes_once_and_links_only_pages(
         "private",
         "public, by name",
     )
-    by_program = {"HTTP_AUTHORIZATION": f"Token {Token.issue(toy.users['Rosa'], 'x')[1]}"}
+    by_program = {
+        "HTTP_AUTHORIZATION": f"Token {Token.create_with_secret(toy.users['Rosa'], 'x')[1]}"
+    }
     patch = f"/api/submissions/{secret.pk}/"
     again = rosa.patch(patch, {"private": True}, "application/json", **by_program)  # type: ignore[arg-type]
     assert again.status_code == 409 and "everybody has seen it" in again.content.decode()

@@ -16,7 +16,7 @@ from django.urls import get_resolver, reverse
 from kbpo.accounts.models import Token
 from kbpo.clock import now
 from kbpo.corpus.models import Part
-from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.run import score_track
 from kbpo.instances.models import Label, Target
 from kbpo.sampling.models import Sample, Threshold
 from kbpo.sampling.open_track import close_track
@@ -71,7 +71,7 @@ def seen(toy: Toy, name: str, row: Submission, keys: dict[str, int]) -> dict[str
     client, headers = Client(), {}
     if name:
         client.force_login(toy.users[name])
-        headers = {"Authorization": f"Token {Token.issue(toy.users[name], 'test')[1]}"}
+        headers = {"Authorization": f"Token {Token.create_with_secret(toy.users[name], 'test')[1]}"}
     chosen = {"verdict": "judged", "limit": 500}
     api = Client().get(reverse("api-predictions", args=[row.pk]), chosen, headers=headers)
     file: Any = client.get(
@@ -143,7 +143,7 @@ def test_no_address_tells_which_test_targets_are_drawn_or_judged(
     Threshold.objects.filter(batch=batch, target__in=test[half:]).delete()
     world.answer([*drawn, *Target.objects.filter(pk__in=asked)])
     row.move("scored", scored_at=now(), user=toy.users["Rosa"])
-    evaluate(world.track)
+    score_track(world.track)
     draft(name="other")
     who = knockers(toy)
     admin = who.pop("admin")

@@ -21,7 +21,7 @@ from annotation.interfaces.base import (
     Terms,
     Unit,
 )
-from annotation.interfaces.shared.fields import flag_of, flag_shown, text_of
+from annotation.interfaces.shared.fields import flag_context, parse_flag, text_field
 from annotation.interfaces.shared.majority import ratings_label
 from kbpo.instances.merge import RATINGS
 
@@ -75,21 +75,21 @@ class AnswerCorrectness(Interface):
             "title": payload["title"],
             "question": payload["question"],
             "text": payload["text"],
-            "plausible": text_of(left, "plausible"),
+            "plausible": text_field(left, "plausible"),
             "passages": passages,
             "data": {name: payload[name] for name in ("question", "text", "passages")},
-            **flag_shown(left),
+            **flag_context(left),
         }
 
     def parse(self, question: Question, raw: dict[str, Any]) -> list[ParsedResponse]:
-        flag = flag_of(raw)
+        flag = parse_flag(raw)
         if flag is not None:
             return [ParsedResponse(question.target_id, "flag", flag)]
-        plausible = text_of(raw, "plausible")
+        plausible = text_field(raw, "plausible")
         if plausible not in ("yes", "no"):
             raise BadAnswer("Step 1 is missing: say whether the answer is plausible.")
         texts = question.payload["passages"] if plausible == "yes" else []
-        passages = [_passage(number, text, raw) for number, text in enumerate(texts)]
+        passages = [_parse_passage(number, text, raw) for number, text in enumerate(texts)]
         shows = [passage["says"] for passage in passages if passage["says"] != NEITHER]
         right = shows.count(CORRECT)
         detail = {"value": float(right > 0), "plausible": plausible, "passages": passages}
@@ -145,27 +145,27 @@ class AnswerCorrectness(Interface):
             return False
         return all(
             mine["says"] == ours["says"]
-            and (ours["says"] == NEITHER or _overlap(mine["marks"], ours["marks"]))
+            and (ours["says"] == NEITHER or _share_a_character(mine["marks"], ours["marks"]))
             for mine, ours in zip(given["passages"], right.value["passages"], strict=True)
         )
 
 
-def _passage(number: int, text: str, raw: Mapping[str, Any]) -> dict[str, Any]:
+def _parse_passage(number: int, text: str, raw: Mapping[str, Any]) -> dict[str, Any]:
     """Return the verdict on a passage with its marks. Raises BadAnswer."""
-    letter, says = LETTERS[number], text_of(raw, f"passage-{number}")
+    letter, says = LETTERS[number], text_field(raw, f"passage-{number}")
     if says not in (CORRECT, INCORRECT, NEITHER):
         raise BadAnswer(f"Paragraph {letter} is missing: say what it shows.")
     if says == NEITHER:
         return {"says": says, "marks": []}
-    marks = _marks(letter, text, text_of(raw, f"marks-{number}"))
+    marks = _parse_marks(letter, text, text_field(raw, f"marks-{number}"))
     if not marks:
         raise BadAnswer(f"Paragraph {letter}: mark the words that show that it is {says}.")
-    if text_of(raw, f"confirmed-{number}") != "1":
+    if text_field(raw, f"confirmed-{number}") != "1":
         raise BadAnswer(f"Paragraph {letter}: read the marked words again, and confirm them.")
     return {"says": says, "marks": marks, "words": [text[begin:end] for begin, end in marks]}
 
 
-def _marks(letter: str, text: str, sent: str) -> list[Span]:
+def _parse_marks(letter: str, text: str, sent: str) -> list[Span]:
     """Return the marks in a passage in order, adjacent ones joined. Raises BadAnswer for one
     outside of it or without a word.
     """
@@ -176,7 +176,7 @@ def _marks(letter: str, text: str, sent: str) -> list[Span]:
     if not isinstance(spans, list) or len(spans) > MOST_MARKS:
         raise BadAnswer(f"Paragraph {letter}: the marks did not arrive as they were made.")
     joined: list[Span] = []
-    for begin, end in sorted(_span(letter, text, span) for span in spans):
+    for begin, end in sorted(_parse_span(letter, text, span) for span in spans):
         if joined and begin <= joined[-1][1]:
             joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
         else:
@@ -184,7 +184,7 @@ def _marks(letter: str, text: str, sent: str) -> list[Span]:
     return joined
 
 
-def _span(letter: str, text: str, span: Any) -> Span:
+def _parse_span(letter: str, text: str, span: Any) -> Span:
     ends = span if isinstance(span, list) and len(span) == 2 else [None, None]
     begin, end = (end if type(end) is int else -1 for end in ends)
     if not 0 <= begin < end <= len(text) or not text[begin:end].strip():
@@ -192,31 +192,31 @@ def _span(letter: str, text: str, span: Any) -> Span:
     return begin, end
 
 
-def _overlap(mine: Sequence[Sequence[int]], ours: Sequence[Sequence[int]]) -> bool:
+def _share_a_character(mine: Sequence[Sequence[int]], ours: Sequence[Sequence[int]]) -> bool:
     """Return whether two sets of marks share a character."""
     return any(a[0] < b[1] and b[0] < a[1] for a in mine for b in ours)
 
 
 def _passage_context(number: int, text: str, left: Mapping[str, Any]) -> dict[str, Any]:
     """Return the template context of a passage with the current answer."""
-    says = text_of(left, f"passage-{number}")
+    says = text_field(left, f"passage-{number}")
     try:
-        marks = _marks(LETTERS[number], text, text_of(left, f"marks-{number}"))
+        marks = _parse_marks(LETTERS[number], text, text_field(left, f"marks-{number}"))
     except BadAnswer:
         marks = []
     return {
         "at": number,
         "letter": LETTERS[number],
         "text": text,
-        "pieces": _pieces(text, marks),
+        "pieces": _marked_pieces(text, marks),
         "says": says,
         "choices": [(value, sign, words, end, value == says) for value, sign, words, end in SAYS],
         "marks": json.dumps(marks),
-        "confirmed": text_of(left, f"confirmed-{number}"),
+        "confirmed": text_field(left, f"confirmed-{number}"),
     }
 
 
-def _pieces(text: str, marks: Sequence[Span]) -> list[tuple[str, bool]]:
+def _marked_pieces(text: str, marks: Sequence[Span]) -> list[tuple[str, bool]]:
     """Return the text in pieces, each with whether it is marked."""
     pieces, place = [], 0
     for begin, end in marks:

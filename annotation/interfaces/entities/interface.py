@@ -23,11 +23,11 @@ from annotation.interfaces.base import (
     Unit,
 )
 from annotation.interfaces.shared.fields import (
-    flag_of,
-    flag_shown,
+    flag_context,
     flag_statement,
     flagged_label,
-    text_of,
+    parse_flag,
+    text_field,
 )
 from annotation.interfaces.shared.majority import more_than_half
 from annotation.interfaces.shared.reading import NO_VALUE, CheckedMention, Reading, Span, is_date
@@ -54,7 +54,7 @@ TAKEN = set("jzywcfenudx")
 """Keys that have another function on the page"""
 
 
-def typed_spans(reading: Reading, readers: Sequence[Reader]) -> list[tuple[Span, str]]:
+def majority_typed_spans(reading: Reading, readers: Sequence[Reader]) -> list[tuple[Span, str]]:
     """Return the spans that most readers marked, token by token, with their types, in the order of
     the text.
     """
@@ -62,7 +62,7 @@ def typed_spans(reading: Reading, readers: Sequence[Reader]) -> list[tuple[Span,
         (span, reader_number, mark)
         for reader_number, reader in enumerate(readers)
         for mark in reader
-        if (span := reading.in_tokens(mark.span)) is not None
+        if (span := reading.token_aligned_span(mark.span)) is not None
     ]
     if not marked:
         return []
@@ -85,7 +85,7 @@ def typed_spans(reading: Reading, readers: Sequence[Reader]) -> list[tuple[Span,
     return [
         (
             (reading.tokens[begin][0], reading.tokens[end - 1][1]),
-            _type_of((begin, end), types_of_token, whole, reading),
+            _majority_type((begin, end), types_of_token, whole, reading),
         )
         for begin, end in parts
     ]
@@ -104,7 +104,7 @@ def _split_by_type(span: Span, types_of_token: Sequence[Sequence[str]]) -> list[
     return list(zip(cuts, [*cuts[1:], span[1]], strict=True))
 
 
-def _type_of(
+def _majority_type(
     span: Span,
     types_of_token: Sequence[Sequence[str]],
     whole: Counter[tuple[Span, str]],
@@ -138,17 +138,19 @@ class SettledMention:
     titled: dict[str, int] = field(default_factory=dict)
 
 
-def settle_mentions(reading: Reading, readers: Sequence[Reader]) -> list[SettledMention]:
+def majority_mentions(reading: Reading, readers: Sequence[Reader]) -> list[SettledMention]:
     """Return the mentions that most readers marked, in the order of the text."""
-    spans = typed_spans(reading, readers)
-    marks_of = [[_marked_at(span, reader) for reader in readers] for span, _ in spans]
+    spans = majority_typed_spans(reading, readers)
+    marks_of = [
+        [_most_overlapping_mention(span, reader) for reader in readers] for span, _ in spans
+    ]
     mentions = []
     for (span, kind), marks in zip(spans, marks_of, strict=True):
         present = [mark for mark in marks if mark is not None]
         same = sum(mark.span == span and mark.type == kind for mark in present)
         disagreement = 1 - same / len(readers)
         mentions.append(SettledMention(span, kind, len(present), disagreement, cluster=span))
-    for cluster in _clusters(reading, mentions, marks_of):
+    for cluster in _coreference_clusters(reading, mentions, marks_of):
         of_cluster = [mentions[number] for number in cluster]
         _name_cluster(reading, mentions, of_cluster, [marks_of[number] for number in cluster])
     for mention, marks in zip(mentions, marks_of, strict=True):
@@ -159,7 +161,7 @@ def settle_mentions(reading: Reading, readers: Sequence[Reader]) -> list[Settled
     return mentions
 
 
-def _marked_at(span: Span, reader: Reader) -> CheckedMention | None:
+def _most_overlapping_mention(span: Span, reader: Reader) -> CheckedMention | None:
     """Return the mention of a reader that overlaps most with the span; None without one."""
     best = max(
         reader, key=lambda mark: (_overlap_length(mark.span, span), -mark.span[0]), default=None
@@ -171,7 +173,7 @@ def _overlap_length(left: Span, right: Span) -> int:
     return min(left[1], right[1]) - max(left[0], right[0])
 
 
-def _clusters(
+def _coreference_clusters(
     reading: Reading, mentions: list[SettledMention], marks_of: list[list[CheckedMention | None]]
 ) -> list[list[int]]:
     """Return the clusters of coreferent mentions, by transitive closure, as indices."""
@@ -190,7 +192,7 @@ def _clusters(
             if (
                 mentions[i].type == mentions[j].type
                 and root(i) != root(j)
-                and _are_same(marks_of[i], marks_of[j])
+                and _are_linked_by_majority(marks_of[i], marks_of[j])
             ):
                 parent[root(j)] = root(i)
     clusters: dict[int, list[int]] = {}
@@ -199,7 +201,7 @@ def _clusters(
     return list(clusters.values())
 
 
-def _are_same(
+def _are_linked_by_majority(
     left: Sequence[CheckedMention | None], right: Sequence[CheckedMention | None]
 ) -> bool:
     """Return whether more than half of the readers who marked each of two mentions link them."""
@@ -227,7 +229,7 @@ def _name_cluster(
     """
     total: Counter[Span] = Counter()
     for mention, row in zip(cluster, marks, strict=True):
-        named = [_settled_at(mark.canonical, mentions) for mark in row if mark is not None]
+        named = [_span_of_mention_at(mark.canonical, mentions) for mark in row if mark is not None]
         votes = Counter(span for span in named if span is not None)
         total.update(votes)
         mention.votes = {f"{begin}-{end}": n for (begin, end), n in votes.items()}
@@ -261,7 +263,7 @@ def _name_cluster(
         mention.titled = dict(Counter(titles[one] for one in own if one in titles))
 
 
-def _settled_at(span: Span, mentions: Sequence[SettledMention]) -> Span | None:
+def _span_of_mention_at(span: Span, mentions: Sequence[SettledMention]) -> Span | None:
     best = max(
         mentions, key=lambda mention: (_overlap_length(mention.span, span), -mention.span[0])
     )
@@ -313,8 +315,8 @@ class Entities(Interface):
                 "types": describe_types(reading),
                 "date": document.get("date", ""),
             },
-            "left": {name: text_of(left, name) for name in ("mentions", "read", "nothing")},
-            **flag_shown(left),
+            "left": {name: text_field(left, name) for name in ("mentions", "read", "nothing")},
+            **flag_context(left),
         }
 
     def instructions(self, payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -322,7 +324,7 @@ class Entities(Interface):
         return {"types": types, "not_asked": payload.get("not_asked", [])}
 
     def parse(self, question: Question, raw: dict[str, Any]) -> list[ParsedResponse]:
-        if (flag := flag_of(raw)) is not None:
+        if (flag := parse_flag(raw)) is not None:
             return [ParsedResponse(question.target_id, "flag", flag)]
         mentions = Reading(question.payload).read_mentions(raw)
         links = {
@@ -353,7 +355,7 @@ class Entities(Interface):
         }
         readers = [
             [
-                CheckedMention.of(mention, links.get(response.assignment_id, {}))
+                CheckedMention.from_json(mention, links.get(response.assignment_id, {}))
                 for mention in response.value["mentions"]
             ]
             for response in responses
@@ -361,12 +363,13 @@ class Entities(Interface):
         ]
         if not readers:
             return []
-        mentions = settle_mentions(Reading(question.payload), readers)
-        document = question.target.its_document
+        mentions = majority_mentions(Reading(question.payload), readers)
+        document = question.target.document_or_error
         places = [Place("mention", document.pk, mention.span) for mention in mentions]
         targets = make_targets(document.corpus, places)
         labels = [
-            _label(targets[place], mention) for place, mention in zip(places, mentions, strict=True)
+            _mention_label(targets[place], mention)
+            for place, mention in zip(places, mentions, strict=True)
         ]
         worst = max((label.disagreement for label in labels), default=0.0)
         whole = {"mentions": len(mentions)}
@@ -390,7 +393,9 @@ class Entities(Interface):
         titles = []
         for judgment in answer:
             if judgment.criterion == "mentions":
-                marks = [CheckedMention.of(mention) for mention in judgment.value["mentions"]]
+                marks = [
+                    CheckedMention.from_json(mention) for mention in judgment.value["mentions"]
+                ]
                 statements += [_mark_statement(reading, mark, words) for mark in marks]
                 if not marks:
                     statements.append(Statement(("mention", ""), "Nothing is to be marked"))
@@ -414,10 +419,10 @@ class Entities(Interface):
         if response.criterion != "mentions":
             return
         reading = Reading(question.payload)
-        marked = [CheckedMention.of(mention) for mention in response.value["mentions"]]
+        marked = [CheckedMention.from_json(mention) for mention in response.value["mentions"]]
         kinds = [""] * len(reading.tokens)
         for mark in marked:
-            begin, end = reading.in_tokens(mark.span) or (0, 0)
+            begin, end = reading.token_aligned_span(mark.span) or (0, 0)
             kinds[begin:end] = [mark.type] * (end - begin)
         yield from ((("mention", str(token)), kind) for token, kind in enumerate(kinds))
         for mark in marked:
@@ -441,7 +446,7 @@ class Entities(Interface):
                 yield (subject, which), value
                 continue
             begin, end = (int(part) for part in which.split("-"))
-            first_token, last_token = reading.in_tokens((begin, end)) or (0, 0)
+            first_token, last_token = reading.token_aligned_span((begin, end)) or (0, 0)
             words[subject][first_token:last_token] = [value] * (last_token - first_token)
         for subject, word_values in words.items():
             yield from (((subject, str(token)), value) for token, value in enumerate(word_values))
@@ -464,7 +469,7 @@ def _title_statement(reading: Reading, span: str, title: str) -> Statement:
     return Statement(("link", span, title), words, ((begin, end),), optional=True)
 
 
-def _label(target: int, mention: SettledMention) -> AggregatedLabel:
+def _mention_label(target: int, mention: SettledMention) -> AggregatedLabel:
     refers = {UNDECIDED: True, CLUSTER: list(mention.cluster)}
     if not mention.undecided:
         refers = {"canonical": list(mention.cluster)}
@@ -502,7 +507,7 @@ def describe_types(reading: Reading) -> list[dict[str, Any]]:
                 "key": key,
                 "value": type_payload["value"],
                 "about": _description_without_type_name(word, type_payload["description"]),
-                "example": _pieces(type_payload.get("example", "")),
+                "example": _example_pieces(type_payload.get("example", "")),
                 "cues": type_payload.get("cues", []),
             }
         )
@@ -520,7 +525,7 @@ def _description_without_type_name(word: str, description: str) -> str:
     return remainder.strip(",:; ") if is_lead and remainder[:1] in {*",:;(", ""} else description
 
 
-def _pieces(example: str) -> list[tuple[str, bool]]:
+def _example_pieces(example: str) -> list[tuple[str, bool]]:
     """Return an example in pieces, each with whether it is a mention (in [square brackets])."""
     pieces = []
     for number, piece in enumerate(re.split(r"[\[\]]", example)):

@@ -19,11 +19,11 @@ from annotation.interfaces.base import (
     Terms,
     Unit,
 )
-from annotation.interfaces.shared.fields import flag_of, flag_shown, flag_statement, text_of
+from annotation.interfaces.shared.fields import flag_context, flag_statement, parse_flag, text_field
 from annotation.interfaces.shared.majority import ratings_label
 from kbpo.instances.merge import RATINGS
 from kbpo.tracks.registry import FORM
-from kbpo.tracks.texts.declared import form_of
+from kbpo.tracks.texts.declared import declared_form
 
 if TYPE_CHECKING:
     from annotation.models import Question, Response
@@ -84,20 +84,20 @@ class Form(Interface):
             "texts": payload.get("texts", []),
             "beside": payload.get("beside", []),
             "fields": [
-                _field(field, number, text_of(left, field["name"]))
+                _field_context(field, number, text_field(left, field["name"]))
                 for number, field in enumerate(payload["fields"], start=1)
             ],
             "keys": range(1, 1 + min(9, max(len(field["options"]) for field in payload["fields"]))),
             "guide": payload.get("guide", []),
-            **flag_shown(left),
+            **flag_context(left),
         }
 
     def parse(self, question: Question, raw: dict[str, Any]) -> list[ParsedResponse]:
-        flag = flag_of(raw)
+        flag = parse_flag(raw)
         if flag is not None:
             return [ParsedResponse(question.target_id, "flag", flag)]
         answers = [
-            (field["name"], _answer(field, number, raw))
+            (field["name"], _parse_field(field, number, raw))
             for number, field in enumerate(question.payload["fields"], start=1)
         ]
         return [ParsedResponse(question.target_id, *answer) for answer in answers if answer[1]]
@@ -128,7 +128,7 @@ class Form(Interface):
             if judgment.criterion == "flag":
                 statements.append(flag_statement(judgment, what="This text"))
             elif judgment.criterion in asked:
-                choice = _words_of(judgment.value)
+                choice = _answer_words(judgment.value)
                 words = f"{asked[judgment.criterion]} {choice}"
                 is_free = "text" in judgment.value  # no two people write the same
                 statements.append(Statement((judgment.criterion, choice), words, optional=is_free))
@@ -141,15 +141,15 @@ class Form(Interface):
         if response.criterion == "flag":
             yield ("flag", ""), "yes"
         else:
-            yield (response.criterion, ""), _words_of(response.value)
+            yield (response.criterion, ""), _answer_words(response.value)
 
 
-def _words_of(value: Mapping[str, Any]) -> str:
+def _answer_words(value: Mapping[str, Any]) -> str:
     """Return the words of the chosen option, or the free text."""
     return str(value.get("choice", value.get("text", "")))
 
 
-def _field(field: Field, number: int, chosen: str) -> dict[str, Any]:
+def _field_context(field: Field, number: int, chosen: str) -> dict[str, Any]:
     """Return the template context of a field; the value of a button is the number of its option."""
     options = [
         {
@@ -173,8 +173,8 @@ def _field(field: Field, number: int, chosen: str) -> dict[str, Any]:
     }
 
 
-def _answer(field: Field, number: int, raw: Mapping[str, Any]) -> dict[str, Any]:
-    chosen = text_of(raw, field["name"])
+def _parse_field(field: Field, number: int, raw: Mapping[str, Any]) -> dict[str, Any]:
+    chosen = text_field(raw, field["name"])
     if not chosen and (field["options"] or field.get("required", True)):
         raise BadAnswer(f"Step {number} is missing: {field['ask']}")
     if len(chosen) > LONGEST:
@@ -206,7 +206,7 @@ class DeclaredForm(Form):
 
 def interface_of_form(name: str) -> DeclaredForm:
     """Return the interface of a declared form. Raises KeyError for an unknown name."""
-    form = form_of(name)
+    form = declared_form(name)
     declared: type[DeclaredForm] = type(
         "DeclaredForm",
         (DeclaredForm,),

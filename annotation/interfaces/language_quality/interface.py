@@ -19,10 +19,15 @@ from annotation.interfaces.base import (
     Unit,
 )
 from annotation.interfaces.form.interface import Form
-from annotation.interfaces.shared.fields import text_of
+from annotation.interfaces.shared.fields import text_field
 from annotation.interfaces.shared.majority import ratings_label
 from kbpo.instances.merge import PEOPLE, RATINGS
-from kbpo.tracks.texts.edits import characters_changed, edit_share, look_alike, word_edit_rate
+from kbpo.tracks.texts.edits import (
+    character_edit_share,
+    count_changed_characters,
+    differ_invisibly,
+    word_edit_rate,
+)
 
 if TYPE_CHECKING:
     from annotation.models import Question, Response
@@ -59,7 +64,7 @@ class LanguageQuality(Form):
 
     def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
         text = question.payload["text"]
-        mended = text_of(answer or {}, EDIT)
+        mended = text_field(answer or {}, EDIT)
         page = super().render(question, answer)
         for field in page["fields"]:
             best = max(field["options"], key=lambda option: option["rating"])
@@ -76,10 +81,10 @@ class LanguageQuality(Form):
             for field in question.payload["fields"]
         }
         best = all(one.value["value"] == top[one.criterion] for one in judgments)
-        mended = text if best else _read_post_edit(text, text_of(raw, EDIT))
-        changed = characters_changed(text, mended)
+        mended = text if best else _read_post_edit(text, text_field(raw, EDIT))
+        changed = count_changed_characters(text, mended)
         edit = {
-            "value": edit_share(text, mended, changed),
+            "value": character_edit_share(text, mended, changed),
             "changed": changed,
             "words": word_edit_rate(text, mended),
             "text": "" if best else mended,
@@ -126,13 +131,13 @@ class LanguageQuality(Form):
         if not right.value["changed"] or not given.get("changed"):
             return bool(right.value["changed"]) == bool(given.get("changed"))
         wanted = right.value["text"]
-        if _fixes(question.payload.get("slips", ()), given["text"], wanted):
+        if _fixes_all_errors(question.payload.get("slips", ()), given["text"], wanted):
             return True
-        before = characters_changed(question.payload["text"], wanted)
-        return characters_changed(given["text"], wanted) < before
+        before = count_changed_characters(question.payload["text"], wanted)
+        return count_changed_characters(given["text"], wanted) < before
 
 
-def _fixes(slips: Sequence[str], mended: str, wanted: str) -> bool:
+def _fixes_all_errors(slips: Sequence[str], mended: str, wanted: str) -> bool:
     """Return whether a text has none of these errors and most words of the right one, since there
     are several ways to correct a sentence.
     """
@@ -158,6 +163,6 @@ def _read_post_edit(text: str, sent: str) -> str:
             f"The corrected text has {len(mended):,} characters, and the text only {len(text):,}."
             " Correct the text; nothing has to be added."
         )
-    if look_alike(text, mended):
+    if differ_invisibly(text, mended):
         raise BadAnswer(UNTOUCHED)
     return mended

@@ -22,17 +22,22 @@ from annotation.interfaces.base import (
     Unit,
     value_of,
 )
-from annotation.interfaces.shared.fields import flag_of, flag_shown, flag_statement, flagged_label
-from annotation.interfaces.shared.fields import text_of as field_text
+from annotation.interfaces.shared.fields import (
+    flag_context,
+    flag_statement,
+    flagged_label,
+    parse_flag,
+)
+from annotation.interfaces.shared.fields import text_field as field_text
 from annotation.interfaces.shared.majority import parts_by_majority
 from annotation.interfaces.shared.payload import (
     Pair,
     PredicatePayload,
     Side,
+    directed_predicates,
     meaning_of,
-    parts_of,
+    sentence_groups,
     sentence_of,
-    sentences_in,
 )
 from kbpo.tracks.kbp.merge import OTHER, UNDECIDED, mention_value
 
@@ -81,36 +86,42 @@ class Relation(Interface):
     )
 
     def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        return page_of(question.payload, answer or {})
+        return page_context(question.payload, answer or {})
 
     def document_with_marks(self, question: Question, text: str) -> dict[str, Any]:
-        return text_of(Pair.of(question.payload), text, 0, len(text))
+        return marked_text(Pair.from_payload(question.payload), text, 0, len(text))
 
     def parse(self, question: Question, raw: dict[str, Any]) -> list[ParsedResponse]:
-        pair = Pair.of(question.payload)
-        if (flag := flag_of(raw, PROBLEMS, "question")) is not None:
+        pair = Pair.from_payload(question.payload)
+        if (flag := parse_flag(raw, PROBLEMS, "question")) is not None:
             return [ParsedResponse(question.target_id, "flag", flag)]
-        linked = [ParsedResponse(side.target, "linking", _link(side, raw)) for side in pair.sides]
-        if len(pair.sides) == 1:
+        linked = [
+            ParsedResponse(side.target, "linking", _parse_link(side, raw))
+            for side in pair.asked_sides
+        ]
+        if len(pair.asked_sides) == 1:
             return linked
-        return [ParsedResponse(question.target_id, self.criterion, _holds(pair, raw)), *linked]
+        return [
+            ParsedResponse(question.target_id, self.criterion, _parse_holds(pair, raw)),
+            *linked,
+        ]
 
     def answer_of(
         self, question: Question, values: Mapping[int, Mapping[str, Any]]
     ) -> dict[str, Any] | None:
-        pair, said = Pair.of(question.payload), values.get(question.target_id)
+        pair, said = Pair.from_payload(question.payload), values.get(question.target_id)
         if said is None:
             return None
         holds = [part for part in pair.parts if part in said.get("holds", ())]
         links = {
             side.letter: _labelled_candidate(side, values.get(side.target, {}))
-            for side in pair.sides
+            for side in pair.asked_sides
         }
         return {"holds": holds, "none": [] if holds else ["1"], **links}
 
     def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
-        pair = Pair.of(question.payload)
-        is_alone = len(pair.sides) == 1
+        pair = Pair.from_payload(question.payload)
+        is_alone = len(pair.asked_sides) == 1
         asked = "linking" if is_alone else self.criterion
         if not any(response.criterion in ("flag", asked) for response in responses):
             return []
@@ -125,7 +136,7 @@ class Relation(Interface):
             labels = [
                 AggregatedLabel(question.target_id, value, "majority", len(held), disagreement)
             ]
-        for side in pair.sides:
+        for side in pair.asked_sides:
             values = [
                 response.value
                 for response in responses
@@ -139,9 +150,9 @@ class Relation(Interface):
         predicates = question.payload["predicates"]
         if not predicates:
             return []
-        parts = [part for predicate in predicates for part in parts_of(predicate)]
+        parts = [part for predicate in predicates for part in directed_predicates(predicate)]
         shown = list(question.shown) or parts
-        return [Asked(question.target_id, sentences_in(predicates), shown)]
+        return [Asked(question.target_id, sentence_groups(predicates), shown)]
 
     def is_split(self, question: Question, responses: Sequence[Response]) -> bool:
         flags = sum(response.criterion == "flag" for response in responses)
@@ -163,14 +174,14 @@ class Relation(Interface):
         return over_flags or over_relations or over_mentions or over_titles
 
     def statements(self, question: Question, answer: Sequence[Judgment]) -> list[Statement]:
-        pair = Pair.of(question.payload)
+        pair = Pair.from_payload(question.payload)
         statements: list[Statement] = []
-        for side in pair.sides:
+        for side in pair.asked_sides:
             links = [link for link in answer if link.criterion == "linking"]
             statements += [
                 _link_statement(side, link)
                 for link in links
-                if link.target_id == side.target and _is_informative(side, link)
+                if link.target_id == side.target and _needs_link_statement(side, link)
             ]
         for judgment in answer:
             if judgment.criterion == "flag":
@@ -192,7 +203,7 @@ class Relation(Interface):
             holds = set(response.value["holds"])
             for predicate in question.payload["predicates"]:
                 yield ("relation", predicate["part"]), "yes" if predicate["part"] in holds else "no"
-        for side in Pair.of(question.payload).sides:
+        for side in Pair.from_payload(question.payload).asked_sides:
             if (
                 response.criterion == "linking"
                 and side.has_choice
@@ -201,7 +212,7 @@ class Relation(Interface):
                 yield ("linking", str(side.target)), str(response.value["choice"])
 
 
-def _is_informative(side: Side, link: Judgment) -> bool:
+def _needs_link_statement(side: Side, link: Judgment) -> bool:
     """Return whether a link gets its own statement: the mention was asked about and none of the
     offered names was chosen, or a title was given. Otherwise the worker only confirmed the single
     name that was offered.
@@ -230,32 +241,32 @@ def _relation_statements(pair: Pair, holds: Sequence[str]) -> list[Statement]:
             ("relation", predicate["part"]), sentence_of(predicate, pair.a.gloss, pair.b.gloss)
         )
         for predicate in pair.data["predicates"]
-        if not set(holds).isdisjoint(parts_of(predicate))
+        if not set(holds).isdisjoint(directed_predicates(predicate))
     ]
 
 
-def page_of(payload: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, Any]:
+def page_context(payload: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, Any]:
     """Return the template context of the page from the payload alone, with the current answer."""
-    pair = Pair.of(payload)
+    pair = Pair.from_payload(payload)
     holds = _field_values(answer, "holds")
     common = [
-        _choice(predicate, pair, holds, str(number))
-        for number, predicate in enumerate(pair.common, start=1)
+        _choice_context(predicate, pair, holds, str(number))
+        for number, predicate in enumerate(pair.visible_relations, start=1)
     ]
-    rarer = [_choice(predicate, pair, holds, "") for predicate in pair.rarer]
+    rarer = [_choice_context(predicate, pair, holds, "") for predicate in pair.folded_relations]
     return {
         "key": pair.data["document"]["key"],
         "title": pair.data["document"].get("title") or pair.data["document"]["key"],
         "sentences": pair.data["sentences"],
         "whole": len(pair.data["text"]) >= pair.data["length"],
-        **text_of(pair, pair.data["text"], pair.data["begin"], pair.data["length"]),
-        "sides": [_side(side, answer) for side in pair.sides],
+        **marked_text(pair, pair.data["text"], pair.data["begin"], pair.data["length"]),
+        "sides": [_side_context(side, answer) for side in pair.asked_sides],
         "common": common,
         "rarer": rarer,
         "explains": [choice for choice in [*common, *rarer] if choice["meaning"]],
-        "rarer_open": any(predicate["part"] in holds for predicate in pair.rarer),
+        "rarer_open": any(predicate["part"] in holds for predicate in pair.folded_relations),
         "none": bool(_field_values(answer, "none")),
-        **flag_shown(answer, PROBLEMS),
+        **flag_context(answer, PROBLEMS),
         "instead": "If only the right sentence is not listed, pick “None of these” instead.",
     }
 
@@ -266,11 +277,13 @@ def _field_values(answer: Mapping[str, Any], name: str) -> list[str]:
     return [str(value) for value in (values if isinstance(values, list) else [values]) if value]
 
 
-def text_of(pair: Pair, text: str, begin: int, length: int) -> dict[str, Any]:
+def marked_text(pair: Pair, text: str, begin: int, length: int) -> dict[str, Any]:
     """Return a text with its marks as (begin, end, role), and an ellipsis at each cut."""
     before = "… " if begin > 0 else ""
     after = " …" if begin + len(text) < length else ""
-    marked = dict(zip((side.span for side in pair.sides), ("subject", "object"), strict=False))
+    marked = dict(
+        zip((side.span for side in pair.asked_sides), ("subject", "object"), strict=False)
+    )
     spans = [(b, e, role) for (b, e), role in marked.items()]
     spans.append((pair.data["lit"][0], pair.data["lit"][1], "provenance"))
     spans += [
@@ -283,11 +296,16 @@ def text_of(pair: Pair, text: str, begin: int, length: int) -> dict[str, Any]:
     return {"text": before + text + after, "marks": inside}
 
 
-def _side(side: Side, answer: Mapping[str, Any]) -> dict[str, Any]:
+def _side_context(side: Side, answer: Mapping[str, Any]) -> dict[str, Any]:
     chosen = _field_values(answer, side.letter)
     alone = not side.has_choice and OTHER not in chosen
     candidates = [
-        (span, gloss, " or ".join(side.longer_names.get(span, [])), alone or span in chosen)
+        (
+            span,
+            gloss,
+            " or ".join(side.longer_names_by_candidate.get(span, [])),
+            alone or span in chosen,
+        )
         for span, gloss in side.candidates.items()
     ]
     return {
@@ -298,7 +316,7 @@ def _side(side: Side, answer: Mapping[str, Any]) -> dict[str, Any]:
         "word": TYPE_WORDS.get(side.type.upper(), "name"),
         "question": "Who is" if side.is_person else "What is",
         "may_have_title": bool(side.candidates),
-        "has_parts": bool(side.longer_names),
+        "has_parts": bool(side.longer_names_by_candidate),
         "candidates": [
             *candidates,
             (OTHER, NOT_LISTED, "", OTHER in chosen),
@@ -308,7 +326,7 @@ def _side(side: Side, answer: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _choice(
+def _choice_context(
     predicate: PredicatePayload, pair: Pair, chosen: Sequence[str], key: str
 ) -> dict[str, Any]:
     """Return a relation as a sentence in pieces, some of which have a role."""
@@ -327,7 +345,7 @@ def _choice(
             side = subject if mark == "{subject}" else object_
             pieces.append((side.gloss, "subject" if side.letter == "a" else "object"))
         remainder = remainder[until + len(mark) :]
-    value = " ".join(parts_of(predicate))
+    value = " ".join(directed_predicates(predicate))
     return {
         "part": value,
         "pieces": pieces,
@@ -337,13 +355,13 @@ def _choice(
     }
 
 
-def _link(side: Side, raw: Mapping[str, Any]) -> dict[str, Any]:
+def _parse_link(side: Side, raw: Mapping[str, Any]) -> dict[str, Any]:
     """Return the referent of a mention: the span of the canonical mention, or OTHER, and
     a title.
     """
     if not side.candidates:
         return {"choice": f"{side.span[0]}-{side.span[1]}"}
-    value: dict[str, Any] = {"choice": _choice_of(side, raw)}
+    value: dict[str, Any] = {"choice": _parse_choice(side, raw)}
     if field_text(raw, f"{side.letter}_no_title"):
         value["title"] = NO_TITLE
     elif title := field_text(raw, f"{side.letter}_title")[:LONGEST]:
@@ -362,7 +380,7 @@ def _labelled_candidate(side: Side, value: Mapping[str, Any]) -> str:
     return choice if choice in side.candidates else ""
 
 
-def _choice_of(side: Side, raw: Mapping[str, Any]) -> str:
+def _parse_choice(side: Side, raw: Mapping[str, Any]) -> str:
     """Return the chosen candidate or OTHER; the only candidate is chosen by default. Raises
     BadAnswer.
     """
@@ -382,7 +400,7 @@ def _choice_of(side: Side, raw: Mapping[str, Any]) -> str:
     return choice
 
 
-def _holds(pair: Pair, raw: Mapping[str, Any]) -> dict[str, Any]:
+def _parse_holds(pair: Pair, raw: Mapping[str, Any]) -> dict[str, Any]:
     values = raw.get("holds", [])
     values = values if isinstance(values, list) else [values]
     if not all(isinstance(value, str) for value in values):

@@ -21,20 +21,20 @@ from annotation.interfaces.base import (
 )
 from annotation.interfaces.shared.fields import (
     GARBLED,
-    flag_of,
-    flag_shown,
+    flag_context,
     flag_statement,
     flagged_label,
-    json_of,
-    text_of,
+    json_field,
+    parse_flag,
+    text_field,
 )
 from annotation.interfaces.shared.majority import parts_by_majority
 from annotation.interfaces.shared.payload import (
     COMMON,
     PredicatePayload,
-    parts_of,
+    directed_predicates,
+    sentence_groups,
     sentence_of,
-    sentences_in,
 )
 from kbpo.tracks.recall import RELATION
 
@@ -81,14 +81,14 @@ class RelationsExhaustive(Interface):
                 "sentences": data["sentences"],
                 "mentions": data["mentions"],
                 "meanings": data.get("meanings", {}),
-                "options": [_options(options) for options in data["options"]],
+                "options": [_predicate_options(options) for options in data["options"]],
                 "pairs": [
                     [pair["a"], pair["b"], pair["options"], pair["sentence"]]
                     for pair in data["pairs"]
                 ],
             },
-            "left": {"pairs": text_of(left, "pairs")},
-            **flag_shown(left),
+            "left": {"pairs": text_field(left, "pairs")},
+            **flag_context(left),
         }
 
     def document_with_marks(self, question: Question, text: str) -> dict[str, Any]:
@@ -98,9 +98,9 @@ class RelationsExhaustive(Interface):
         }
 
     def parse(self, question: Question, raw: dict[str, Any]) -> list[ParsedResponse]:
-        if (flag := flag_of(raw)) is not None:
+        if (flag := parse_flag(raw)) is not None:
             return [ParsedResponse(question.target_id, "flag", flag)]
-        holds = _holds(question.payload, raw)
+        holds = _parse_holds(question.payload, raw)
         return [ParsedResponse(question.target_id, self.criterion, {"holds": holds})]
 
     def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
@@ -124,7 +124,7 @@ class RelationsExhaustive(Interface):
         for pair in data["pairs"]:
             parts = []
             for predicate in data["options"][pair["options"]]:
-                for part in parts_of(predicate):
+                for part in directed_predicates(predicate):
                     parts.append(part)
             target = str(pair["target"])
             held, votes, disagreement = parts_by_majority(
@@ -147,7 +147,7 @@ class RelationsExhaustive(Interface):
         data = question.payload
         asked = []
         for pair in data["pairs"]:
-            sentences = sentences_in(data["options"][pair["options"]])
+            sentences = sentence_groups(data["options"][pair["options"]])
             shown = [part for parts in sentences.values() for part in parts]
             asked.append(Asked(pair["target"], sentences, shown))
         return asked
@@ -193,15 +193,15 @@ def _pair_statements(
             places,
         )
         for predicate in data["options"][pair["options"]]
-        if not held.isdisjoint(parts_of(predicate))
+        if not held.isdisjoint(directed_predicates(predicate))
     ]
 
 
-def _options(predicates: Sequence[PredicatePayload]) -> list[dict[str, Any]]:
+def _predicate_options(predicates: Sequence[PredicatePayload]) -> list[dict[str, Any]]:
     """Return the options of a list of predicates: value, sentence, and whether it is folded."""
     return [
         {
-            "part": " ".join(parts_of(predicate)),
+            "part": " ".join(directed_predicates(predicate)),
             "template": predicate["template"],
             "forward": predicate["part"].endswith(">"),
             "rare": number >= COMMON,
@@ -210,9 +210,9 @@ def _options(predicates: Sequence[PredicatePayload]) -> list[dict[str, Any]]:
     ]
 
 
-def _holds(data: Mapping[str, Any], raw: Mapping[str, Any]) -> dict[str, list[str]]:
+def _parse_holds(data: Mapping[str, Any], raw: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return target -> parts that hold. Raises BadAnswer if a pair is missing."""
-    held_of_pair = json_of(raw, "pairs", dict)
+    held_of_pair = json_field(raw, "pairs", dict)
     holds = {}
     for number, pair in enumerate(data["pairs"]):
         a, b = (data["mentions"][pair[side]]["gloss"] for side in ("a", "b"))
@@ -224,7 +224,9 @@ def _holds(data: Mapping[str, Any], raw: Mapping[str, Any]) -> dict[str, list[st
         if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
             raise BadAnswer(GARBLED)
         parts = [
-            part for predicate in data["options"][pair["options"]] for part in parts_of(predicate)
+            part
+            for predicate in data["options"][pair["options"]]
+            for part in directed_predicates(predicate)
         ]
         chosen = {part for value in values for part in value.split()}
         if unknown := sorted(chosen - set(parts)):

@@ -24,7 +24,7 @@ PROBLEMS = {
 LONGEST = 500
 
 
-def text_of(raw: Mapping[str, Any], name: str) -> str:
+def text_field(raw: Mapping[str, Any], name: str) -> str:
     """Return the first value of a form field. Raises BadAnswer if it is not a text."""
     values = raw.get(name) or [""]
     value = values[0] if isinstance(values, list) else values
@@ -33,11 +33,11 @@ def text_of(raw: Mapping[str, Any], name: str) -> str:
     return value.strip()
 
 
-def json_of(raw: Mapping[str, Any], name: str, kind: type[Json]) -> Json:
+def json_field(raw: Mapping[str, Any], name: str, kind: type[Json]) -> Json:
     """Return a form field parsed as JSON of this type; an empty one if it is missing. Raises
     BadAnswer.
     """
-    text = text_of(raw, name)
+    text = text_field(raw, name)
     if not text:
         return kind()
     try:
@@ -51,13 +51,13 @@ def json_of(raw: Mapping[str, Any], name: str, kind: type[Json]) -> Json:
     return value
 
 
-def flag_of(
+def parse_flag(
     raw: Mapping[str, Any], problems: Mapping[str, str] = PROBLEMS, what: str = "document"
 ) -> dict[str, Any] | None:
     """Return the flag in a raw answer; None if there is none. Raises BadAnswer for an unknown
     problem.
     """
-    problem, remark = text_of(raw, "problem"), text_of(raw, "remark")[:LONGEST]
+    problem, remark = text_field(raw, "problem"), text_field(raw, "remark")[:LONGEST]
     if not problem:
         return None
     if problem not in problems:
@@ -86,11 +86,13 @@ def flag_statement(
     return Statement(("flag", ""), f"{what} cannot be judged: {problem.lower()}.{remark}")
 
 
-def flag_shown(answer: Mapping[str, Any], problems: Mapping[str, str] = PROBLEMS) -> dict[str, Any]:
+def flag_context(
+    answer: Mapping[str, Any], problems: Mapping[str, str] = PROBLEMS
+) -> dict[str, Any]:
     """Return the template context of the flag with the current answer."""
-    problem = text_of(answer, "problem")
+    problem = text_field(answer, "problem")
     return {
         "problems": [(code, words, code == problem) for code, words in problems.items()],
         "flagged": bool(problem),
-        "remark": text_of(answer, "remark"),
+        "remark": text_field(answer, "remark"),
     }

@@ -77,7 +77,7 @@ def ratings_label(
         responses_to = [response for response in responses if response.criterion == criterion]
         if responses_to:
             ratings[criterion] = [float(response.value["value"]) for response in responses_to]
-            people[criterion] = [_handle(response) for response in responses_to]
+            people[criterion] = [_annotator_handle(response) for response in responses_to]
     if not ratings and not any(response.criterion == "flag" for response in responses):
         return []
     empty = flagged_label(question, responses, next(iter(ratings), ""))
@@ -90,7 +90,7 @@ def ratings_label(
     ]
 
 
-def _handle(response: Response) -> str:
+def _annotator_handle(response: Response) -> str:
     """Return the keyed hash of the annotator; empty for an answer without one."""
     assignment = getattr(response, "assignment", None)
     return assignment.worker.handle if assignment is not None else ""

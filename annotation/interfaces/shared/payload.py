@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
-from kbpo.tracks.kbp.merge import UNDECIDED, add_reader_votes, aggregate
+from kbpo.tracks.kbp.merge import UNDECIDED, add_reader_votes, aggregate_statements
 
 if TYPE_CHECKING:
     from kbpo.instances.merge import Statement
@@ -81,14 +81,14 @@ class RelationPayload(TypedDict):
     meanings: NotRequired[Meanings]
 
 
-def parts_of(predicate: PredicatePayload) -> list[str]:
+def directed_predicates(predicate: PredicatePayload) -> list[str]:
     """Return the directed predicates that one sentence states: its own, and all equivalent ones."""
     return [predicate["part"], *predicate.get("also", [])]
 
 
-def sentences_in(predicates: Sequence[PredicatePayload]) -> dict[str, list[str]]:
+def sentence_groups(predicates: Sequence[PredicatePayload]) -> dict[str, list[str]]:
     """Return first directed predicate of a sentence -> all directed predicates of the sentence."""
-    return {predicate["part"]: parts_of(predicate) for predicate in predicates}
+    return {predicate["part"]: directed_predicates(predicate) for predicate in predicates}
 
 
 def meaning_of(predicate: PredicatePayload, meanings: Meanings) -> dict[str, str]:
@@ -142,7 +142,7 @@ class Side:
         return {f"{c['span'][0]}-{c['span'][1]}": c["gloss"] for c in self.data["candidates"]}
 
     @cached_property
-    def longer_names(self) -> dict[str, list[str]]:
+    def longer_names_by_candidate(self) -> dict[str, list[str]]:
         """Return form value -> longer names, for each candidate whose words are part of another
         candidate, or its initials. Each entity is shown by its longest name, so these candidates
         are different entities.
@@ -153,7 +153,7 @@ class Side:
                 other
                 for other in self.candidates.values()
                 if _is_part_of(own.casefold().split(), other.casefold().split())
-                or _abbreviates(own, other)
+                or _are_initials_of(own, other)
             ]
             if longer:
                 fuller_of[value] = list(dict.fromkeys(longer))
@@ -163,8 +163,8 @@ class Side:
         """Return the words of a candidate, distinct from all others."""
         gloss = self.candidates[value]
         return (
-            f"{gloss}, not {' or '.join(self.longer_names[value])}"
-            if value in self.longer_names
+            f"{gloss}, not {' or '.join(self.longer_names_by_candidate[value])}"
+            if value in self.longer_names_by_candidate
             else gloss
         )
 
@@ -176,7 +176,7 @@ def _is_part_of(words: list[str], longer: list[str]) -> bool:
     return 0 < n < len(longer) and any(longer[start : start + n] == words for start in starts)
 
 
-def _abbreviates(short: str, name: str) -> bool:
+def _are_initials_of(short: str, name: str) -> bool:
     """Return whether letters are the initials of a name of several words, as WCI of World Council
     of Insurers.
     """
@@ -191,7 +191,7 @@ class Pair:
     data: RelationPayload
 
     @classmethod
-    def of(cls, payload: Mapping[str, Any]) -> Pair:
+    def from_payload(cls, payload: Mapping[str, Any]) -> Pair:
         """Wrap a payload. Raises KeyError if a part is missing."""
         return cls(payload)  # type: ignore[arg-type]
 
@@ -204,7 +204,7 @@ class Pair:
         return Side("b", self.data["b"])
 
     @property
-    def sides(self) -> tuple[Side, ...]:
+    def asked_sides(self) -> tuple[Side, ...]:
         """Return A and B; A alone if the question is about one mention."""
         return (self.a, self.b) if "b" in self.data else (self.a,)
 
@@ -213,12 +213,12 @@ class Pair:
         """Return the directed predicates in page order."""
         parts: list[str] = []
         for predicate in self.data["predicates"]:
-            for part in parts_of(predicate):
+            for part in directed_predicates(predicate):
                 parts.append(part)
         return parts
 
     @cached_property
-    def common(self) -> list[PredicatePayload]:
+    def visible_relations(self) -> list[PredicatePayload]:
         """Return the relations that are visible at first; the first nine by default."""
         predicates = self.data["predicates"]
         if any("rare" in predicate for predicate in predicates):
@@ -226,36 +226,40 @@ class Pair:
         return predicates[:COMMON]
 
     @cached_property
-    def rarer(self) -> list[PredicatePayload]:
-        return [predicate for predicate in self.data["predicates"] if predicate not in self.common]
+    def folded_relations(self) -> list[PredicatePayload]:
+        return [
+            predicate
+            for predicate in self.data["predicates"]
+            if predicate not in self.visible_relations
+        ]
 
 
-def sentences(payload: Mapping[str, Any]) -> dict[str, str]:
+def sentences_by_predicate(payload: Mapping[str, Any]) -> dict[str, str]:
     """Return directed predicate -> sentence; empty for other kinds of questions."""
     if "predicates" not in payload:
         return {}
-    pair = Pair.of(payload)
+    pair = Pair.from_payload(payload)
     return {
         part: sentence_of({**predicate, "part": part}, pair.a.gloss, pair.b.gloss)
         for predicate in pair.data["predicates"]
-        for part in parts_of(predicate)
+        for part in directed_predicates(predicate)
     }
 
 
-def mentions_beside(payload: Mapping[str, Any]) -> dict[int, str]:
+def mentions_of_pair(payload: Mapping[str, Any]) -> dict[int, str]:
     """Return target -> words of the mentions of a pair, which the same question asks about; empty
     for other kinds of questions.
     """
     if "predicates" not in payload:
         return {}
-    return {side.target: side.gloss for side in Pair.of(payload).sides}
+    return {side.target: side.gloss for side in Pair.from_payload(payload).asked_sides}
 
 
-def joins_readers(payload: Mapping[str, Any]) -> bool:
+def settles_reader_tie(payload: Mapping[str, Any]) -> bool:
     """Return whether a question resolves a tie between the readers of a whole document."""
-    return len(mentions_beside(payload)) == 1
+    return len(mentions_of_pair(payload)) == 1
 
 
-def is_tied(said: Sequence[Statement]) -> bool:
+def are_people_tied(said: Sequence[Statement]) -> bool:
     """Return whether the answers about a mention are tied, over all questions."""
-    return UNDECIDED in aggregate(add_reader_votes(said))
+    return UNDECIDED in aggregate_statements(add_reader_votes(said))

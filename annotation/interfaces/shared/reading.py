@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any, NotRequired, TypedDict
 
 from annotation.interfaces.base import BadAnswer
-from annotation.interfaces.shared.fields import GARBLED, json_of, text_of
+from annotation.interfaces.shared.fields import GARBLED, json_field, text_field
 
 Span = tuple[int, int]
 NO_VALUE = "none"  # a date that cannot be told, an entity without a page
@@ -59,7 +59,9 @@ class CheckedMention:
         return fields | ({"value": self.value} if self.value else {})
 
     @classmethod
-    def of(cls, data: Mapping[str, Any], links: Mapping[str, str] | None = None) -> CheckedMention:
+    def from_json(
+        cls, data: Mapping[str, Any], links: Mapping[str, str] | None = None
+    ) -> CheckedMention:
         """Return a stored mention with its title."""
         (begin, end), (first_of_canonical, last_of_canonical) = data["span"], data["canonical"]
         link = (links or {}).get(f"{begin}-{end}", "")
@@ -91,19 +93,19 @@ class Reading:
         return {type_payload["name"]: type_payload for type_payload in self.data["types"]}
 
     @cached_property
-    def _begins(self) -> dict[int, int]:
+    def _token_starts(self) -> dict[int, int]:
         return {begin: token for token, (begin, _) in enumerate(self.tokens)}
 
     @cached_property
-    def _ends(self) -> dict[int, int]:
+    def _token_ends(self) -> dict[int, int]:
         return {end: token + 1 for token, (_, end) in enumerate(self.tokens)}
 
     def gloss(self, span: Span) -> str:
         return self.text[span[0] : span[1]]
 
-    def in_tokens(self, span: Span) -> Span | None:
+    def token_aligned_span(self, span: Span) -> Span | None:
         """Return the span in tokens; None if it does not begin and end at token boundaries."""
-        begin, end = self._begins.get(span[0]), self._ends.get(span[1])
+        begin, end = self._token_starts.get(span[0]), self._token_ends.get(span[1])
         return (begin, end) if begin is not None and end is not None and begin < end else None
 
     def is_linkable(self, type_name: str) -> bool:
@@ -111,11 +113,11 @@ class Reading:
 
     def read_mentions(self, raw: Mapping[str, Any]) -> list[CheckedMention]:
         """Return the mentions in a raw answer, in the order of the text. Raises BadAnswer."""
-        entries = json_of(raw, "mentions", list)
-        if not entries and not text_of(raw, "nothing"):
+        entries = json_field(raw, "mentions", list)
+        if not entries and not text_field(raw, "nothing"):
             raise BadAnswer("Nothing is marked yet. If there is nothing to mark, tick the box.")
         marked_spans = sorted(
-            (self._mention(row) for row in entries), key=lambda mention: mention.span
+            (self._parse_mention(row) for row in entries), key=lambda mention: mention.span
         )
         for earlier, later in pairwise(marked_spans):
             if later.span[0] < earlier.span[1]:
@@ -126,11 +128,11 @@ class Reading:
         by_span = {mention.span: mention for mention in marked_spans}
         return [self._add_title(mention, by_span) for mention in marked_spans]
 
-    def _mention(self, row: Any) -> CheckedMention:
+    def _parse_mention(self, row: Any) -> CheckedMention:
         if not isinstance(row, dict):
             raise BadAnswer(GARBLED)
-        span = _span(row.get("span"))
-        tokens = self.in_tokens(span)
+        span = _parse_span(row.get("span"))
+        tokens = self.token_aligned_span(span)
         if tokens is None:
             raise BadAnswer(
                 f"A mark at {span[0]}–{span[1]} does not begin and end with words of this document."
@@ -147,13 +149,15 @@ class Reading:
         if kind not in self.types:
             raise BadAnswer(f"“{gloss}” has the type “{kind[:40]}”, which is not one of this page.")
         canonical = (
-            _span(row["canonical"]) if row.get("canonical") and self.is_linkable(kind) else span
+            _parse_span(row["canonical"])
+            if row.get("canonical") and self.is_linkable(kind)
+            else span
         )
         return CheckedMention(
-            span, kind, canonical, self._value(row, kind, gloss), _title(row, gloss)
+            span, kind, canonical, self._parse_value(row, kind, gloss), _parse_title(row, gloss)
         )
 
-    def _value(self, row: Mapping[str, Any], kind: str, gloss: str) -> str:
+    def _parse_value(self, row: Mapping[str, Any], kind: str, gloss: str) -> str:
         value = row.get("value") or ""
         if self.types[kind]["value"] != "date":
             return ""
@@ -203,7 +207,7 @@ def is_date(value: str) -> bool:
     return True
 
 
-def _span(value: Any) -> Span:
+def _parse_span(value: Any) -> Span:
     if (
         not isinstance(value, Sequence)
         or len(value) != 2
@@ -213,7 +217,7 @@ def _span(value: Any) -> Span:
     return value[0], value[1]
 
 
-def _title(row: Mapping[str, Any], gloss: str) -> str:
+def _parse_title(row: Mapping[str, Any], gloss: str) -> str:
     link = row.get("link") or ""
     if not isinstance(link, str):
         raise BadAnswer(GARBLED)

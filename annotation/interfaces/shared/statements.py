@@ -31,7 +31,7 @@ class Line:
     of: int
 
     @property
-    def differs(self) -> bool:
+    def is_different(self) -> bool:
         """Return whether the right answer, or else the majority of the others, differs."""
         if self.right is not None:
             return self.yours != self.right
@@ -53,9 +53,9 @@ class SideBySide:
     title: str = ""
 
     @property
-    def differing(self) -> list[Line]:
+    def differing_lines(self) -> list[Line]:
         """Return the statements that differ."""
-        return [line for line in self.lines if line.differs]
+        return [line for line in self.lines if line.is_different]
 
 
 def side_by_side(
@@ -68,12 +68,12 @@ def side_by_side(
     """Compare an answer with the right one and those of others, in text order. Statements that only
     a minority of the others makes are left out, and optional ones are not compared.
     """
-    yours = _by_key(interface.statements(question, answer))
-    ours = _by_key(interface.statements(question, right or ()))
+    yours = _statements_by_key(interface.statements(question, answer))
+    ours = _statements_by_key(interface.statements(question, right or ()))
     votes: Counter[tuple[str, ...]] = Counter()
     theirs: dict[tuple[str, ...], Statement] = {}
     for other in others:
-        of_other = _by_key(interface.statements(question, other))
+        of_other = _statements_by_key(interface.statements(question, other))
         votes.update(of_other.keys())
         theirs |= of_other
     most = {key: statement for key, statement in theirs.items() if 2 * votes[key] > len(others)}
@@ -106,7 +106,7 @@ def side_by_side(
     )
 
 
-def _by_key(statements: Sequence[Statement]) -> dict[tuple[str, ...], Statement]:
+def _statements_by_key(statements: Sequence[Statement]) -> dict[tuple[str, ...], Statement]:
     return {statement.key: statement for statement in statements}
 
 

@@ -67,7 +67,7 @@ KEYWORDS = "reading, text, judge, relations, names, news"
 HIT_ID_IN_TEXT = re.compile(r"\b[A-Z0-9]{20,64}\b")
 
 
-def call(operation: str, **request: Any) -> dict[str, Any]:
+def call_operation(operation: str, **request: Any) -> dict[str, Any]:
     """Call an operation of the platform, and return its response. Raises PlatformDown if nothing
     happened, UnknownOutcome if that is unknown, and Refused.
     """
@@ -76,7 +76,7 @@ def call(operation: str, **request: Any) -> dict[str, Any]:
         client = _make_client(usable_endpoint().endpoint, *keys, float(settings.MTURK_TIMEOUT))
         answer: dict[str, Any] = getattr(client, xform_name(operation))(**request)
     except ClientError as error:
-        raise _meaning(operation, error) from error
+        raise _exception_of_error(operation, error) from error
     except NOTHING_HAPPENED as error:
         raise PlatformDown(
             f"{operation}: the platform cannot be reached ({type(error).__name__})."
@@ -90,14 +90,14 @@ def list_items(operation: str, name: str, **request: Any) -> Iterator[dict[str, 
     """Yield all items of a list, page by page."""
     token: dict[str, Any] = {}
     while True:
-        answer = call(operation, MaxResults=MOST_RESULTS, **request, **token)
+        answer = call_operation(operation, MaxResults=MOST_RESULTS, **request, **token)
         yield from answer.get(name, [])
         if not answer.get("NextToken"):
             return
         token = {"NextToken": answer["NextToken"]}
 
 
-def _meaning(operation: str, error: ClientError) -> Exception:
+def _exception_of_error(operation: str, error: ClientError) -> Exception:
     told: dict[str, Any] = error.response
     message = str(told.get("Error", {}).get("Message", ""))
     spoken = re.search(r"AWS\.MechanicalTurk\.(\w+)", f"{told.get('TurkErrorCode', '')} {message}")
@@ -180,7 +180,7 @@ def amount_text(amount: Decimal) -> str:
     return f"{amount:.2f}"
 
 
-def external_question(path: str) -> str:
+def external_question_xml(path: str) -> str:
     """Return the question of a HIT in the API's format: the address of our page, with `&` escaped;
     the frame uses the full height.
     """
@@ -191,7 +191,7 @@ def external_question(path: str) -> str:
     )
 
 
-def existing_hit(refusal: Refused) -> str:
+def existing_hit_id(refusal: Refused) -> str:
     """Return the id of the HIT that was created with the same token, from the platform's refusal;
     empty if the refusal names none.
     """
@@ -199,12 +199,12 @@ def existing_hit(refusal: Refused) -> str:
     return named.group(0) if named is not None else ""
 
 
-def mark_of(hit: HIT) -> str:
+def hit_annotation(hit: HIT) -> str:
     """Return the annotation with which a HIT is published; it contains our token."""
     return MARK + hit.token
 
 
-def token_of(annotation: str) -> str:
+def token_in_annotation(annotation: str) -> str:
     """Return our token in an annotation; empty if the HIT is not ours."""
     return annotation.removeprefix(MARK) if annotation.startswith(MARK) else ""
 

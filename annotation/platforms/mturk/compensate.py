@@ -16,9 +16,9 @@ from annotation.platforms.mturk import kinds
 from annotation.platforms.mturk.client import (
     KEYWORDS,
     amount_text,
-    call,
-    existing_hit,
-    external_question,
+    call_operation,
+    existing_hit_id,
+    external_question_xml,
     list_items,
 )
 from annotation.platforms.proof import thanks_path
@@ -34,7 +34,7 @@ ENDED = ("Reviewable", "Reviewing")
 MARK = "kbpo-compensation:"
 
 
-def reason_of(bonus: Bonus) -> str:
+def payment_reason(bonus: Bonus) -> str:
     """Return the reason that a worker reads, with the number by which we find the payment again."""
     return f"{bonus.why.strip()[:900]} (payment {bonus.token[:12]})"
 
@@ -47,21 +47,21 @@ def advance_payment(bonus: Bonus, offered: bool) -> Offer:
     nobody holds any more is complete.
     """
     if not bonus.external_id:
-        mark = MARK + _token(bonus)
+        mark = MARK + _current_hit_token(bonus)
         for row in list_items("ListHITs", "HITs"):
             if row.get("RequesterAnnotation") == mark:
                 bonus.external_id = str(row["HITId"])
                 break
         if not bonus.external_id and offered:
-            bonus.external_id = _make_hit(bonus)
+            bonus.external_id = _create_hit(bonus)
         if not bonus.external_id:
             return Offer.NOBODY
         bonus.offered_at = clock.now()
         bonus.save(update_fields=["external_id", "offered_at"])
-    hit = _hit(bonus) if offered else _take_down(bonus)
+    hit = _fetch_hit(bonus) if offered else _expire_hit(bonus)
     for page in list_items("ListAssignmentsForHIT", "Assignments", HITId=bonus.external_id):
         if page["AssignmentStatus"] != "Approved":
-            _approve(page)
+            _approve_if_undecided(page)
         return Offer.PAID
     if hit["HITStatus"] == "Disposed":
         raise Lost(
@@ -70,7 +70,7 @@ def advance_payment(bonus: Bonus, offered: bool) -> Offer:
     if offered:
         if hit["Expiration"] <= clock.now() + DAY:  # a debt does not expire with its HIT
             until = clock.now() + timedelta(seconds=WEEK)
-            call("UpdateExpirationForHIT", HITId=bonus.external_id, ExpireAt=until)
+            call_operation("UpdateExpirationForHIT", HITId=bonus.external_id, ExpireAt=until)
         return Offer.WAITS
     return Offer.NOBODY if hit["HITStatus"] in ENDED else Offer.WAITS
 
@@ -79,20 +79,20 @@ def delete_ended_hits(bonus: Bonus) -> None:
     """Delete the HIT of a payment, then the qualification that restricted the HIT to its worker."""
     if bonus.external_id:
         try:
-            call("DeleteHIT", HITId=bonus.external_id)
+            call_operation("DeleteHIT", HITId=bonus.external_id)
         except Refused as no:
             try:
-                is_gone = _hit(bonus)["HITStatus"] == "Disposed"
+                is_gone = _fetch_hit(bonus)["HITStatus"] == "Disposed"
             except Lost:
                 is_gone = True
             if not is_gone:
                 raise no
-    kinds.delete_qualification(_qualification_of(bonus))
+    kinds.delete_qualification(_qualification_name(bonus))
 
 
-def _hit(bonus: Bonus) -> dict[str, Any]:
+def _fetch_hit(bonus: Bonus) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = call("GetHIT", HITId=bonus.external_id)["HIT"]
+        found: dict[str, Any] = call_operation("GetHIT", HITId=bonus.external_id)["HIT"]
     except Refused as no:
         if no.code == "HITDoesNotExist":
             raise Lost(
@@ -102,30 +102,30 @@ def _hit(bonus: Bonus) -> dict[str, Any]:
     return found
 
 
-def _take_down(bonus: Bonus) -> dict[str, Any]:
+def _expire_hit(bonus: Bonus) -> dict[str, Any]:
     """Expire the HIT and return it: nobody can take it any more; a worker who holds it may submit
     it.
     """
-    hit = _hit(bonus)
+    hit = _fetch_hit(bonus)
     if hit["HITStatus"] == "Disposed" or hit["Expiration"] <= clock.now():
         return hit
-    call("UpdateExpirationForHIT", HITId=bonus.external_id, ExpireAt=LONG_AGO)
-    return _hit(bonus)
+    call_operation("UpdateExpirationForHIT", HITId=bonus.external_id, ExpireAt=LONG_AGO)
+    return _fetch_hit(bonus)
 
 
-def _approve(one: dict[str, Any]) -> None:
+def _approve_if_undecided(one: dict[str, Any]) -> None:
     """Approve an assignment unless the platform has approved it automatically."""
     assignment = str(one["AssignmentId"])
     override = {"OverrideRejection": True} if one["AssignmentStatus"] == "Rejected" else {}
     try:
-        call("ApproveAssignment", AssignmentId=assignment, **override)
+        call_operation("ApproveAssignment", AssignmentId=assignment, **override)
     except Refused:
-        current = call("GetAssignment", AssignmentId=assignment)["Assignment"]
+        current = call_operation("GetAssignment", AssignmentId=assignment)["Assignment"]
         if current["AssignmentStatus"] != "Approved":
             raise
 
 
-def _token(bonus: Bonus) -> str:
+def _current_hit_token(bonus: Bonus) -> str:
     """Return the token of the current HIT of a payment. Each HIT has another token, since the
     platform remembers the token of a deleted HIT for a day.
     """
@@ -134,27 +134,27 @@ def _token(bonus: Bonus) -> str:
     return sha256(f"{bonus.token}:{bonus.offers}".encode()).hexdigest()
 
 
-def _qualification_of(bonus: Bonus) -> str:
-    return f"payment {_token(bonus)[:12]}"
+def _qualification_name(bonus: Bonus) -> str:
+    return f"payment {_current_hit_token(bonus)[:12]}"
 
 
-def _make_hit(bonus: Bonus) -> str:
-    kind = kinds.qualification(_qualification_of(bonus), "You are owed a payment by us.")
+def _create_hit(bonus: Bonus) -> str:
+    kind = kinds.qualification_id(_qualification_name(bonus), "You are owed a payment by us.")
     need = {
         "QualificationTypeId": kind,
         "Comparator": "Exists",
         "ActionsGuarded": "DiscoverPreviewAndAccept",
     }
-    properties = kinds.type_of_hit(
+    properties = kinds.hit_type_parameters(
         "A payment that we owe you",
-        reason_of(bonus),
+        payment_reason(bonus),
         amount_text(bonus.amount),
         3600,
         KEYWORDS,
         [need],
     )
     try:
-        call(
+        call_operation(
             "AssociateQualificationWithWorker",
             QualificationTypeId=kind,
             IntegerValue=1,
@@ -163,20 +163,20 @@ def _make_hit(bonus: Bonus) -> str:
         )
         # Not remembered like the types of questions: it is used once, and goes with its
         # qualification.
-        hit_type = call("CreateHITType", **properties)["HITTypeId"]
-        made = call(
+        hit_type = call_operation("CreateHITType", **properties)["HITTypeId"]
+        made = call_operation(
             "CreateHITWithHITType",
             HITTypeId=hit_type,
             MaxAssignments=1,
             LifetimeInSeconds=WEEK,
-            Question=external_question(thanks_path(bonus)),
-            RequesterAnnotation=MARK + _token(bonus),
-            UniqueRequestToken=_token(bonus),
+            Question=external_question_xml(thanks_path(bonus)),
+            RequesterAnnotation=MARK + _current_hit_token(bonus),
+            UniqueRequestToken=_current_hit_token(bonus),
         )
     except Refused as no:
         if no.code in ("QualificationTypeDoesNotExist", "HITTypeDoesNotExist"):
-            kinds.forget(kind)  # created again on the next attempt
-        if no.code != "HitAlreadyExists" or not (existing := existing_hit(no)):
+            kinds.forget_hit_type(kind)  # created again on the next attempt
+        if no.code != "HitAlreadyExists" or not (existing := existing_hit_id(no)):
             raise
         return existing
     return str(made["HIT"]["HITId"])

@@ -29,14 +29,14 @@ from annotation.platforms.mturk.client import (
     KEYWORDS,
     account,
     amount_text,
-    call,
-    existing_hit,
-    external_question,
+    call_operation,
+    existing_hit_id,
+    external_question_xml,
+    hit_annotation,
     list_items,
-    mark_of,
     refuse_other_endpoint,
     title_and_description,
-    token_of,
+    token_in_annotation,
 )
 from annotation.platforms.proof import task_path
 from kbpo import clock
@@ -61,16 +61,16 @@ class Unreadable(ValueError):
     """An answer that is not in the platform's format."""
 
 
-def fields_of(xml: str) -> dict[str, str]:
+def form_fields(xml: str) -> dict[str, str]:
     """Return the fields of the form: name → value. Raises Unreadable."""
     if len(xml) > MOST_CHARACTERS:
         raise Unreadable("The answer is too long.")
     reader = _Reader()
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.buffer_text = True
-    parser.StartDoctypeDeclHandler = _refuse
-    parser.EntityDeclHandler = _refuse
-    parser.ExternalEntityRefHandler = _refuse
+    parser.StartDoctypeDeclHandler = _refuse_xml
+    parser.EntityDeclHandler = _refuse_xml
+    parser.ExternalEntityRefHandler = _refuse_xml
     parser.StartElementHandler = reader.start
     parser.EndElementHandler = reader.end
     parser.CharacterDataHandler = reader.text
@@ -81,7 +81,7 @@ def fields_of(xml: str) -> dict[str, str]:
     return reader.fields
 
 
-def _refuse(*_: object) -> NoReturn:
+def _refuse_xml(*_: object) -> NoReturn:
     raise Unreadable("The answer declares a document type or an entity.")
 
 
@@ -146,73 +146,73 @@ class MTurk(Platform):
         """Publish a HIT once. If it may have been published already, search for it first."""
         refuse_other_endpoint(hit.endpoint, f"HIT {hit.pk}")
         begun = hit.called_at or clock.now()
-        if clock.now() - begun > FORGETS and (found := self._find(hit)) is not None:
+        if clock.now() - begun > FORGETS and (found := self._find_hit(hit)) is not None:
             return found.external_id
         try:
-            return str(self._create(hit, advert)["HIT"]["HITId"])
+            return str(self._create_hit(hit, advert)["HIT"]["HITId"])
         except Refused as no:
             if no.code == "HitAlreadyExists":
-                if existing := existing_hit(no):
+                if existing := existing_hit_id(no):
                     return existing
-                if (found := self._find(hit)) is not None:
+                if (found := self._find_hit(hit)) is not None:
                     return found.external_id
                 raise UnknownOutcome(
                     "The platform says that this HIT exists, and does not show it."
                 ) from no
             if no.code == "HITTypeDoesNotExist":  # another endpoint stands behind the same address
-                kinds.forget()
-                return str(self._create(hit, advert)["HIT"]["HITId"])
+                kinds.forget_hit_type()
+                return str(self._create_hit(hit, advert)["HIT"]["HITId"])
             raise
 
-    def _create(self, hit: HIT, advert: Advert) -> dict[str, Any]:
+    def _create_hit(self, hit: HIT, advert: Advert) -> dict[str, Any]:
         title, description = title_and_description(advert)
-        kind = kinds.hit_type(
+        kind = kinds.hit_type_id(
             title,
             description,
             amount_text(hit.reward),
             advert.lease_seconds,
             KEYWORDS,
-            kinds.requirements(),
+            kinds.worker_requirements(),
         )
-        return call(
+        return call_operation(
             "CreateHITWithHITType",
             HITTypeId=kind,
             MaxAssignments=hit.max_assignments,
             LifetimeInSeconds=settings.MTURK_HIT_HOURS * 3600,
-            Question=external_question(task_path(hit)),
-            RequesterAnnotation=mark_of(hit),
+            Question=external_question_xml(task_path(hit)),
+            RequesterAnnotation=hit_annotation(hit),
             UniqueRequestToken=hit.token,
         )
 
     def survey(self, hit: HIT | None = None) -> Iterator[Seen]:
         if hit is None:
             for page in list_items("ListHITs", "HITs"):
-                yield _read_hit(page)
-        elif (found := self._find(hit)) is not None:
+                yield _seen_from_hit(page)
+        elif (found := self._find_hit(hit)) is not None:
             yield found
 
-    def _find(self, hit: HIT) -> Seen | None:
+    def _find_hit(self, hit: HIT) -> Seen | None:
         refuse_other_endpoint(hit.endpoint, f"HIT {hit.pk}")
         if hit.external_id:
             try:
-                return _read_hit(call("GetHIT", HITId=hit.external_id)["HIT"])
+                return _seen_from_hit(call_operation("GetHIT", HITId=hit.external_id)["HIT"])
             except Refused as no:
                 if no.code == "HITDoesNotExist":
                     return None
                 raise
         for page in list_items("ListHITs", "HITs"):
-            if page.get("RequesterAnnotation") == mark_of(hit):
-                return _read_hit(page)
+            if page.get("RequesterAnnotation") == hit_annotation(hit):
+                return _seen_from_hit(page)
         return None
 
     def offer(self, hit: HIT, until: datetime, *, more: int = 0, key: str = "") -> None:
         refuse_other_endpoint(hit.endpoint, f"HIT {hit.pk}")
-        call("UpdateExpirationForHIT", HITId=hit.external_id, ExpireAt=until)
+        call_operation("UpdateExpirationForHIT", HITId=hit.external_id, ExpireAt=until)
         if not more:
             return
         token = hashlib.sha256(key.encode()).hexdigest()
         try:
-            call(
+            call_operation(
                 "CreateAdditionalAssignmentsForHIT",
                 HITId=hit.external_id,
                 UniqueRequestToken=token,
@@ -225,12 +225,14 @@ class MTurk(Platform):
     def take_down(self, hit: HIT, *, delete: bool = False) -> None:
         refuse_other_endpoint(hit.endpoint, f"HIT {hit.pk or hit.external_id}")
         if not delete:
-            call("UpdateExpirationForHIT", HITId=hit.external_id, ExpireAt=compensate.LONG_AGO)
+            call_operation(
+                "UpdateExpirationForHIT", HITId=hit.external_id, ExpireAt=compensate.LONG_AGO
+            )
             return
         try:
-            call("DeleteHIT", HITId=hit.external_id)
+            call_operation("DeleteHIT", HITId=hit.external_id)
         except Refused as no:
-            seen = self._find(hit)
+            seen = self._find_hit(hit)
             if seen is not None and seen.status != "gone":
                 raise no
 
@@ -239,7 +241,7 @@ class MTurk(Platform):
         refuse_other_endpoint(hit.endpoint, f"HIT {hit.pk}")
         for page in list_items("ListAssignmentsForHIT", "Assignments", HITId=hit.external_id):
             try:
-                fields = fields_of(page.get("Answer", ""))
+                fields = form_fields(page.get("Answer", ""))
             except Unreadable as bad:
                 fields = {"unreadable": str(bad)}
             yield {
@@ -257,15 +259,17 @@ class MTurk(Platform):
         try:
             if refused is not None:
                 wanted = "rejected"
-                call("RejectAssignment", **which, RequesterFeedback=refused[:1024])
+                call_operation("RejectAssignment", **which, RequesterFeedback=refused[:1024])
             else:
-                call("ApproveAssignment", **which)
+                call_operation("ApproveAssignment", **which)
         except Refused as no:
             if refused is None and assignment.platform_status == wanted:
                 return
-            status = call("GetAssignment", **which)["Assignment"]["AssignmentStatus"].lower()
+            status = call_operation("GetAssignment", **which)["Assignment"][
+                "AssignmentStatus"
+            ].lower()
             if status == "rejected" and refused is None and no.code == "InvalidAssignmentState":
-                call("ApproveAssignment", **which, OverrideRejection=True)
+                call_operation("ApproveAssignment", **which, OverrideRejection=True)
             elif status != wanted:
                 raise no
 
@@ -273,27 +277,27 @@ class MTurk(Platform):
     def pay_bonus(self, bonus: Bonus) -> None:
         assert bonus.assignment is not None
         refuse_other_endpoint(bonus.endpoint, f"Bonus {bonus.pk}")
-        if bonus.asked_before and self._was_paid(bonus):
+        if bonus.asked_before and self._was_bonus_paid(bonus):
             return
         try:
-            call(
+            call_operation(
                 "SendBonus",
                 WorkerId=bonus.worker.identity.external_id,
                 BonusAmount=amount_text(bonus.amount),
                 AssignmentId=bonus.assignment.external_id,
-                Reason=compensate.reason_of(bonus),
+                Reason=compensate.payment_reason(bonus),
                 UniqueRequestToken=bonus.token,
             )
         except Refused as no:
-            if not self._was_paid(bonus):
+            if not self._was_bonus_paid(bonus):
                 raise no
 
-    def _was_paid(self, bonus: Bonus) -> bool:
+    def _was_bonus_paid(self, bonus: Bonus) -> bool:
         assert bonus.assignment is not None
         paid = list_items(
             "ListBonusPayments", "BonusPayments", AssignmentId=bonus.assignment.external_id
         )
-        return any(one["Reason"] == compensate.reason_of(bonus) for one in paid)
+        return any(one["Reason"] == compensate.payment_reason(bonus) for one in paid)
 
     def compensate(self, bonus: Bonus, *, offered: bool = True, over: bool = False) -> Offer:
         refuse_other_endpoint(bonus.endpoint, f"Payment {bonus.pk}")
@@ -303,9 +307,9 @@ class MTurk(Platform):
         return compensate.advance_payment(bonus, offered)
 
     def qualify(self, worker: Worker, name: str, held: bool) -> None:
-        kind, who = kinds.qualification(name), worker.identity.external_id
+        kind, who = kinds.qualification_id(name), worker.identity.external_id
         if held:
-            call(
+            call_operation(
                 "AssociateQualificationWithWorker",
                 QualificationTypeId=kind,
                 WorkerId=who,
@@ -314,13 +318,15 @@ class MTurk(Platform):
             )
             return
         try:
-            call("DisassociateQualificationFromWorker", QualificationTypeId=kind, WorkerId=who)
+            call_operation(
+                "DisassociateQualificationFromWorker", QualificationTypeId=kind, WorkerId=who
+            )
         except Refused as no:
             if no.code != "InvalidQualificationState":  # already absent, as wanted
                 raise
 
     def requests(self) -> Iterator[Request]:
-        kind = kinds.qualification(kinds.TUTORIAL)
+        kind = kinds.qualification_id(kinds.TUTORIAL)
         for page in list_items(
             "ListQualificationRequests", "QualificationRequests", QualificationTypeId=kind
         ):
@@ -329,9 +335,9 @@ class MTurk(Platform):
     def answer(self, request: Request, refused: str = "") -> None:
         which = {"QualificationRequestId": request.external_id}
         if refused:
-            call("RejectQualificationRequest", **which, Reason=refused)
+            call_operation("RejectQualificationRequest", **which, Reason=refused)
         else:
-            call("AcceptQualificationRequest", **which, IntegerValue=1)
+            call_operation("AcceptQualificationRequest", **which, IntegerValue=1)
 
     def message(self, worker: Worker, subject: str, text: str) -> None:
         request = {
@@ -339,24 +345,26 @@ class MTurk(Platform):
             "MessageText": text[:4096],
             "WorkerIds": [worker.identity.external_id],
         }
-        for failed in call("NotifyWorkers", **request).get("NotifyWorkersFailureStatuses", []):
+        for failed in call_operation("NotifyWorkers", **request).get(
+            "NotifyWorkersFailureStatuses", []
+        ):
             raise Refused(
                 failed.get("NotifyWorkersFailureMessage", "The platform did not deliver it.")
             )
 
     def balance(self) -> dict[str, Decimal]:
-        answer = call("GetAccountBalance")
+        answer = call_operation("GetAccountBalance")
         return {
             "available": Decimal(answer["AvailableBalance"]),
             "on_hold": Decimal(answer.get("OnHoldBalance") or "0.00"),
         }
 
 
-def _read_hit(one: dict[str, Any]) -> Seen:
+def _seen_from_hit(one: dict[str, Any]) -> Seen:
     most, free = one["MaxAssignments"], one.get("NumberOfAssignmentsAvailable", 0)
     return Seen(
         external_id=one["HITId"],
-        token=token_of(one.get("RequesterAnnotation", "")),
+        token=token_in_annotation(one.get("RequesterAnnotation", "")),
         status=STATUS[one["HITStatus"]],
         max_assignments=most,
         sent=most - free - one.get("NumberOfAssignmentsPending", 0),

@@ -77,7 +77,7 @@ class Migration(migrations.Migration):
                 ('sent_to', models.CharField(blank=True, help_text='The end of the address that it went to', max_length=12)),
                 ('key', models.CharField(help_text='Of the form: a second click pays nothing', max_length=64, unique=True)),
                 ('paid_at', models.DateTimeField(default=kbpo.clock.now)),
-                ('number', models.CharField(default=annotation.workers.models._number, help_text='Of the receipt', max_length=16, unique=True)),
+                ('number', models.CharField(default=annotation.workers.models._random_receipt_number, help_text='Of the receipt', max_length=16, unique=True)),
                 ('paid_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('undoes', models.OneToOneField(help_text='The mark that was a mistake', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='undone_by', to='annotators.payout')),
                 ('worker', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='payouts', to='annotation.worker')),

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from kbpo_client.commands import files, judge, runs, scores
-from kbpo_client.commands.service import REFUSED, STOPPED, Service, fail
+from kbpo_client.commands.service import REFUSED, STOPPED, Service, end_with_error
 
 MODULES = (files, runs, scores, judge)
 
@@ -25,12 +25,12 @@ class Commands(click.Group):
         try:
             return super().invoke(context)
         except KeyboardInterrupt:
-            fail("Stopped.", STOPPED)
+            end_with_error("Stopped.", STOPPED)
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise  # nobody reads what is printed any more, which click knows
             what = f"{error.filename}: " if error.filename else ""
-            fail(f"{what}{error.strerror or error}.", REFUSED)
+            end_with_error(f"{what}{error.strerror or error}.", REFUSED)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -23,16 +23,16 @@ from formats.outputs import read_outputs
 from formats.schema import load_schema
 from kbpo_client.client import Refused, Unreachable
 from kbpo_client.commands.printing import (
-    progress,
-    show_json,
-    show_messages,
-    show_rows,
-    status_changes,
+    print_json,
+    print_messages,
+    print_rows,
+    progress_bar,
+    status_printer,
 )
 from kbpo_client.commands.service import (
     ERRORS_IN_FILE,
     Service,
-    fail,
+    end_with_error,
     json_option,
     save_token,
     service_of,
@@ -118,7 +118,7 @@ def _read_documents(
     """Yield the documents of a corpus file. Raises OSError for an invalid file."""
     report, large = Report(), limits.for_corpus()
     for record in read_corpus(open_text(path, large, report), large, report):
-        yield DocumentView.of(record, types.get(record.id))
+        yield DocumentView.from_record(record, types.get(record.id))
     if report.errors:
         raise OSError(f"{path} is no corpus: {next(iter(report)).text}")
 
@@ -130,7 +130,7 @@ def tracks(service: Service, as_json: bool) -> None:
     """List the tracks."""
     with service.client() as client:
         listed = client.tracks()
-    show_rows(
+    print_rows(
         listed,
         as_json,
         ["track", "name", "status", "target"],
@@ -158,14 +158,14 @@ def download(service: Service, track: str, to: Path | None, as_json: bool) -> No
         if "mention_types" in client.track(track)["corpus"]["links"]:
             files["mentions"] = MENTIONS
         for kind, name in files.items():
-            with progress(name) as tell:
+            with progress_bar(name) as tell:
                 client.download(track, folder / name, what=kind, tell=tell)
     if schema.get("predicates"):
         text = json.dumps(schema, indent=1, ensure_ascii=False)
         (folder / SCHEMA).write_text(text, encoding="utf-8")
         files["schema"] = SCHEMA
     if as_json:
-        show_json({kind: folder / name for kind, name in files.items()})
+        print_json({kind: folder / name for kind, name in files.items()})
     elif "schema" in files:
         click.echo(f"The documents and the schema are in {folder}/.")
     else:
@@ -185,9 +185,9 @@ def validate(file: Path, track: str | None, data: Path | None, as_json: bool) ->
     try:
         reading = read_run(file, folder)
     except FileNotFoundError as missing:
-        fail(f"There is no {missing}. `kbpo download {track or 'TRACK'}` fetches it.", 2)
+        end_with_error(f"There is no {missing}. `kbpo download {track or 'TRACK'}` fetches it.", 2)
     except (OSError, FormatError, ValueError) as error:
-        fail(str(error), ERRORS_IN_FILE)
+        end_with_error(str(error), ERRORS_IN_FILE)
     show_reading(reading, as_json)
     sys.exit(0 if reading.usable else ERRORS_IN_FILE)
 
@@ -201,9 +201,9 @@ def show_reading(reading: Reading, as_json: bool) -> None:
     if as_json:
         summary = asdict(reading) | {"usable": reading.usable, "messages": messages}
         summary[summary.pop("items")] = summary.pop("usable_items")
-        show_json(summary)
+        print_json(summary)
         return
-    show_messages(messages)
+    print_messages(messages)
     counts = (
         (reading.usable_items, reading.items.removesuffix("s")),
         (reading.errors, "error"),
@@ -256,17 +256,17 @@ def submit(
     """
     waits = sys.stdout.isatty() and not as_json if wait is None else wait
     with service.client() as client:
-        with progress(file.name, file.stat().st_size) as tell:
+        with progress_bar(file.name, file.stat().st_size) as tell:
             submission = client.submit(track, file, name, tell=tell, **said)
         number = submission["id"]
         click.echo(f"Submission {number} is stored.", err=True)
         if waits:
             try:
-                submission = client.wait(number, seconds=1.0, tell=status_changes())
+                submission = client.wait(number, seconds=1.0, tell=status_printer())
             except (KeyboardInterrupt, Refused, Unreachable) as trouble:
                 click.echo(f"{trouble or 'Stopped watching.'} The service goes on.", err=True)
     if as_json:
-        show_json(submission)
+        print_json(submission)
         return
     if reason := submission.get("reason"):
         click.echo(reason)
@@ -292,7 +292,7 @@ def login(service: Service, token: str | None, as_json: bool) -> None:
         client.submissions()
     kept_in = save_token(service.url, token.strip())
     if as_json:
-        show_json({"url": service.url, "kept_in": kept_in})
+        print_json({"url": service.url, "kept_in": kept_in})
     else:
         click.echo(f"Kept in {kept_in}.")
 

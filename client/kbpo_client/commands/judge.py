@@ -20,8 +20,8 @@ import click
 
 from formats.scores import LARGEST, OUTSIDE
 from kbpo_client.client import Client, Json
-from kbpo_client.commands.printing import show_json
-from kbpo_client.commands.service import REFUSED, Service, fail, json_option, service_of
+from kbpo_client.commands.printing import print_json
+from kbpo_client.commands.service import REFUSED, Service, end_with_error, json_option, service_of
 
 END = None
 SHOWN = 80
@@ -48,7 +48,7 @@ class Judge:
         except (OSError, ValueError, IndexError) as error:
             raise JudgeFailed(f"`{command}` cannot be run: {error}.") from error
         self._lines: queue.Queue[str | None] = queue.Queue()
-        threading.Thread(target=self._read, daemon=True).start()
+        threading.Thread(target=self._read_lines, daemon=True).start()
 
     def __enter__(self) -> Self:
         return self
@@ -57,13 +57,13 @@ class Judge:
         self._process.kill()
         self._process.wait()
 
-    def _read(self) -> None:
+    def _read_lines(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             self._lines.put(line)
         self._lines.put(END)
 
-    def _write(self, asked: list[Json]) -> None:
+    def _write_items(self, asked: list[Json]) -> None:
         assert self._process.stdin is not None
         try:
             for question in asked:
@@ -76,14 +76,14 @@ class Judge:
         """Ask for scores of some items, and call `tell` with each as it arrives. Raises
         JudgeFailed.
         """
-        threading.Thread(target=self._write, args=[asked], daemon=True).start()
+        threading.Thread(target=self._write_items, args=[asked], daemon=True).start()
         waiting = {question["id"] for question in asked}
         while waiting:
-            score = self._next(waiting)
+            score = self._next_score(waiting)
             waiting.discard(score["id"])
             tell(score)
 
-    def _next(self, waiting: set[int]) -> Json:
+    def _next_score(self, waiting: set[int]) -> Json:
         try:
             line = self._lines.get(timeout=self.seconds)
         except queue.Empty:
@@ -94,10 +94,10 @@ class Judge:
             raise JudgeFailed(
                 f"`{self.command}` ended (code {code}) while {len(waiting)} answers were missing."
             )
-        return score_of(str(line), waiting)
+        return parse_score_line(str(line), waiting)
 
 
-def score_of(line: str, waiting: set[int]) -> Json:
+def parse_score_line(line: str, waiting: set[int]) -> Json:
     """Return the score in a line of a judge. Raises JudgeFailed."""
     try:
         answer: Any = json.loads(line)
@@ -176,7 +176,7 @@ def import_scores(
     with service.client() as client:
         imported = client.import_scores(track, file, judge, not_tuned=not_tuned)
     if as_json:
-        show_json(imported)
+        print_json(imported)
         return
     for scorer, taken in imported.items():
         click.echo(f"{scorer}: {taken['sentence']}")
@@ -215,14 +215,14 @@ def judge(
     named = {"name": name, "version": judge_version, "prompt": prompt}
     is_warned = False
 
-    def tell(done: int, brought: Json) -> None:
+    def print_progress(done: int, brought: Json) -> None:
         nonlocal is_warned
         click.echo(f"{done:,} judged, {brought['left']:,} left", err=True)
         if brought["needs_statement"] and not is_warned:
             is_warned = True
             click.echo(CAME_LATE, err=True)
 
-    how: Any = {"batch": batch, "tell": tell, "not_tuned": not_tuned}
+    how: Any = {"batch": batch, "tell": print_progress, "not_tuned": not_tuned}
     try:
         with service.client() as client, Judge(program, timeout) as running:
             done = judge_all(client, track, named, running, **how)
@@ -230,9 +230,9 @@ def judge(
                 time.sleep(watch)
                 done += judge_all(client, track, named, running, **how)
     except JudgeFailed as failure:
-        fail(f"{failure} What it said before is kept.", REFUSED)
+        end_with_error(f"{failure} What it said before is kept.", REFUSED)
     if as_json:
-        show_json({"judged": done, "left": 0})
+        print_json({"judged": done, "left": 0})
     else:
         click.echo(f"{done:,} judged; nothing is left.")
 

@@ -18,12 +18,12 @@ SHOWN_CHARACTERS = 160
 """Greatest number of characters of a text in a line"""
 
 
-def show_json(data: Any) -> None:
+def print_json(data: Any) -> None:
     """Print the data as JSON."""
     click.echo(json_module.dumps(data, indent=2, ensure_ascii=False, default=str))
 
 
-def table(head: list[str], lines: list[list[str]]) -> None:
+def print_table(head: list[str], lines: list[list[str]]) -> None:
     """Print lines in columns, the first two left-aligned and the others right-aligned."""
     widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
     for line in [head, *lines]:
@@ -34,7 +34,7 @@ def table(head: list[str], lines: list[list[str]]) -> None:
         click.echo("  ".join(cells).rstrip())
 
 
-def show_rows(
+def print_rows(
     rows: list[dict[str, Any]],
     as_json: bool,
     head: list[str],
@@ -43,14 +43,14 @@ def show_rows(
 ) -> None:
     """Print rows as JSON or as a table; `nothing` if there are none."""
     if as_json:
-        show_json(rows)
+        print_json(rows)
     elif nothing and not rows:
         click.echo(nothing)
     else:
-        table(head, [line_of(row) for row in rows])
+        print_table(head, [line_of(row) for row in rows])
 
 
-def show_messages(messages: Iterable[dict[str, Any]]) -> None:
+def print_messages(messages: Iterable[dict[str, Any]]) -> None:
     """Print the messages of a reader, equal ones once with their first line."""
     lines_of: dict[tuple[str, str, str], list[int]] = defaultdict(list)
     for message in messages:
@@ -63,24 +63,24 @@ def show_messages(messages: Iterable[dict[str, Any]]) -> None:
         click.echo(f"… and {len(lines_of) - SHOWN_MESSAGES:,} more; --json has them.")
 
 
-def status_changes() -> Callable[[dict[str, Any]], None]:
+def status_printer() -> Callable[[dict[str, Any]], None]:
     """Return a function that prints the status of a submission to the error stream whenever it
     changes.
     """
     last = ""
 
-    def tell(submission: dict[str, Any]) -> None:
+    def print_if_changed(submission: dict[str, Any]) -> None:
         nonlocal last
         line = progress_text(submission)
         if line != last:
             click.echo(line, err=True)
         last = line
 
-    return tell
+    return print_if_changed
 
 
 @contextmanager
-def progress(
+def progress_bar(
     label: str, size: int | None = None, file: IO[str] | None = None
 ) -> Iterator[Callable[[int], None]]:
     """Yield a function that adds bytes to a progress bar on the error stream. The bar is hidden
@@ -100,9 +100,9 @@ def progress(
         file=cast(Any, file),
     ) as bar:
 
-        def tell(count: int) -> None:
+        def add_bytes(count: int) -> None:
             nonlocal done
             done += count
             bar.update(count, done)
 
-        yield tell
+        yield add_bytes

@@ -10,18 +10,29 @@ from typing import Any, cast
 import click
 
 from kbpo_client.client import Client, Refused, Unreachable
-from kbpo_client.commands.printing import show_json, show_messages, show_rows, status_changes, table
+from kbpo_client.commands.printing import (
+    print_json,
+    print_messages,
+    print_rows,
+    print_table,
+    status_printer,
+)
 from kbpo_client.commands.service import (
     REFUSED,
     RUN,
     STOPPED,
     Service,
-    fail,
+    end_with_error,
+    fetch_own_run,
     json_option,
-    own_run,
     service_of,
 )
-from kbpo_client.summary import full_report, percent, progress_text, summary_lines
+from kbpo_client.summary import (
+    full_report_lines,
+    percent_with_interval,
+    progress_text,
+    summary_lines,
+)
 
 ENDED = {"refused", "failed", "expired", "withdrawn"}
 """Statuses in which a submission has ended without a score"""
@@ -55,27 +66,29 @@ def runs(service: Service, /, as_json: bool, **switches: str | None) -> None:
         listed = cast(list[dict[str, Any]], client.submissions(**chosen))
     if as_json or not listed:
         nothing = f"Your teams have no {'such run' if chosen else 'run yet'}."
-        show_rows(listed, as_json, [], list, nothing=nothing)
+        print_rows(listed, as_json, [], list, nothing=nothing)
         return
     uploads = [row for row in listed if row["status"] in DISCARDED]
     if found := [row for row in listed if row["status"] not in DISCARDED]:
-        table([*OF_RUN, "score, 80 %"], [[*_run_columns(row), _score(row)] for row in found])
+        print_table(
+            [*OF_RUN, "score, 80 %"], [[*_run_columns(row), _main_score(row)] for row in found]
+        )
     if uploads:
         click.echo(f"{'' if not found else chr(10)}No runs, but files that were not taken:")
-        table([*OF_RUN], [_run_columns(row) for row in uploads])
+        print_table([*OF_RUN], [_run_columns(row) for row in uploads])
 
 
 def _run_columns(row: dict[str, Any]) -> list[str]:
     return [row["name"], row["track"], row["team"], str(row["id"]), row["status_text"]]
 
 
-def _score(row: dict[str, Any]) -> str:
+def _main_score(row: dict[str, Any]) -> str:
     """Return the main score of a run, as “F1 41.2 (38.9–43.6)”, and whether more is
     being judged.
     """
     score = row.get("score")
     still = ", provisional" if row["status"] != "scored" else ""
-    return f"{score['label']} {percent(score)}{still}" if score else "–"
+    return f"{score['label']} {percent_with_interval(score)}{still}" if score else "–"
 
 
 @click.command()
@@ -90,17 +103,17 @@ def status(service: Service, number: int, watch: bool, in_long: bool, as_json: b
     With --watch it ends with 0 if the submission waits for you or is scored, and with 1 if it was
     refused, expired, failed or was withdrawn.
     """
-    tell = status_changes()
+    tell = status_printer()
 
-    def waited(client: Client) -> dict[str, Any]:
+    def wait_for_submission(client: Client) -> dict[str, Any]:
         try:
             return client.wait(number, tell=tell, tell_trouble=partial(click.echo, err=True))
         except KeyboardInterrupt:
             again = f"`kbpo status {number} --watch` watches again."
-            fail(f"Stopped watching; the service goes on. {again}", STOPPED)
+            end_with_error(f"Stopped watching; the service goes on. {again}", STOPPED)
 
     with service.client() as client:
-        submission = waited(client) if watch else client.submission(number)
+        submission = wait_for_submission(client) if watch else client.submission(number)
         board: dict[str, Any] | None = {}
         if submission["scores"] and not as_json:
             try:
@@ -109,11 +122,11 @@ def status(service: Service, number: int, watch: bool, in_long: bool, as_json: b
                 click.echo(f"{trouble} The rank is left out.", err=True)
                 board = None
     if as_json:
-        show_json(submission)
+        print_json(submission)
     else:
         click.echo("\n".join(summary_lines(submission, board)))
     if in_long and not as_json:
-        click.echo("\n".join(full_report(submission)))
+        click.echo("\n".join(full_report_lines(submission)))
     if watch and submission["status"] in ENDED:
         sys.exit(REFUSED)
 
@@ -127,9 +140,9 @@ def problems(service: Service, number: int, as_json: bool) -> None:
     with service.client() as client:
         noticed = cast(list[dict[str, Any]], client.problems(number))
     if as_json:
-        show_json(noticed)
+        print_json(noticed)
         return
-    show_messages(noticed)
+    print_messages(noticed)
     if not noticed:
         click.echo("No problems.")
 
@@ -171,18 +184,20 @@ def confirm(
         choices["at_most"] = at_most
     with service.client() as client:
         if not yes:
-            submission = own_run(client, number)
+            submission = fetch_own_run(client, number)
             if submission["status"] != "planned":
                 state = f"{submission['name']} ({progress_text(submission)})"
                 sentence = f"{state} cannot be confirmed: only a run that waits for you can be."
-                fail(f"{sentence} {submission['reason']}".rstrip(), REFUSED)
+                end_with_error(f"{sentence} {submission['reason']}".rstrip(), REFUSED)
             click.echo("\n".join(summary_lines(submission, {}, with_next=False)))
             if (why_not := submission.get("why_not")) and half_width is None:
-                fail(why_not, REFUSED)
+                end_with_error(why_not, REFUSED)
             plan = submission["plan"]
             option = _find_option(plan, half_width or plan["chosen"])
             if submission["counts"].get("errors") and not good_lines_only:
-                fail("Its file has errors: correct it, or say --good-lines-only.", REFUSED)
+                end_with_error(
+                    "Its file has errors: correct it, or say --good-lines-only.", REFUSED
+                )
             offered = plan.get("development", {"n": 0, "each": "0"})
             n = offered["n"] if development is None else development
             price = Decimal(option["at_most"]) + n * Decimal(offered["each"])
@@ -190,7 +205,7 @@ def confirm(
             choices.setdefault("at_most", str(price))
         submission = client.confirm(number, **choices)
     if as_json:
-        show_json(submission)
+        print_json(submission)
     else:
         click.echo(f"{submission['status_text']}; ${submission['money']['reserved']} reserved.")
 
@@ -206,7 +221,7 @@ def _find_option(offer: dict[str, Any], half_width: str) -> dict[str, Any]:
         fitting = []
     if not fitting:
         offered = ", ".join(f"{width} (at most ${option['at_most']})" for width, option in options)
-        fail(f"No half-width {half_width} is offered; choose one of {offered}.", REFUSED)
+        end_with_error(f"No half-width {half_width} is offered; choose one of {offered}.", REFUSED)
     return fitting[0]
 
 
@@ -227,21 +242,23 @@ def order(
 ) -> None:
     """Order more judgments of scored submission NUMBER, for a narrower interval."""
     with service.client() as client:
-        submission = own_run(client, number)
+        submission = fetch_own_run(client, number)
         further, name = submission["further"], submission["name"]
         seen: dict[str, Any] = {"at_most": at_most}
         if not yes:
             if further is None:
                 state = submission["status_text"].lower()
                 why_not = f"It is {state}: more can be ordered once it is scored."
-                fail(NOTHING_MORE if submission["status"] == "scored" else why_not, REFUSED)
+                end_with_error(
+                    NOTHING_MORE if submission["status"] == "scored" else why_not, REFUSED
+                )
             price = _find_option(further, half_width)["at_most"]
             asked = f"Order more judgments of {name}, up to ±{half_width}, at most ${price}?"
             click.confirm(asked, abort=True, err=True)
             seen |= {"made_at": further["made_at"], "at_most": at_most or price}
         ordered = client.order(number, half_width, (further or {}).get("order"), **seen)
     if as_json:
-        show_json(ordered)
+        print_json(ordered)
     else:
         click.echo(f"{ordered['status_text']}; ${ordered['money']['reserved']} reserved.")
 
@@ -264,7 +281,7 @@ def edit(service: Service, /, number: int, as_json: bool, **said: Any) -> None:
     with service.client() as client:
         submission = client.edit(number, **changes)
     if as_json:
-        show_json(submission)
+        print_json(submission)
     else:
         click.echo(f"{submission['name']}: changed.")
 
@@ -277,7 +294,7 @@ def edit(service: Service, /, number: int, as_json: bool, **said: Any) -> None:
 def publish(service: Service, number: int, yes: bool, as_json: bool) -> None:
     """Make private submission NUMBER public. This cannot be undone."""
     with service.client() as client:
-        submission = own_run(client, number)
+        submission = fetch_own_run(client, number)
         was_private = submission["private"]
         if was_private:
             if not yes:
@@ -285,7 +302,7 @@ def publish(service: Service, number: int, yes: bool, as_json: bool) -> None:
                 click.confirm(f"Show {name} to everybody, for good?", abort=True, err=True)
             submission = client.publish(number)
     if as_json:
-        show_json(submission)
+        print_json(submission)
     else:
         names = ", without your names" if submission["anonymous"] else ""
         already = "" if was_private else " already"
@@ -301,13 +318,15 @@ def withdraw(service: Service, number: int, yes: bool, as_json: bool) -> None:
     """Withdraw submission NUMBER. Existing judgments are kept and paid."""
     with service.client() as client:
         if not yes:
-            submission = own_run(client, number)
+            submission = fetch_own_run(client, number)
             if submission["status"] in CANNOT_WITHDRAW:
                 state = submission["status_text"]
-                fail(f"{submission['name']} ({state}): there is nothing to withdraw.", REFUSED)
+                end_with_error(
+                    f"{submission['name']} ({state}): there is nothing to withdraw.", REFUSED
+                )
             click.confirm(f"Withdraw {submission['name']}, for good?", abort=True, err=True)
         submission = client.withdraw(number)
-    show_status(submission, as_json)
+    print_status(submission, as_json)
 
 
 @click.command()
@@ -318,13 +337,13 @@ def retry(service: Service, number: int, as_json: bool) -> None:
     """Retry submission NUMBER, which failed."""
     with service.client() as client:
         submission = client.retry(number)
-    show_status(submission, as_json)
+    print_status(submission, as_json)
 
 
-def show_status(submission: dict[str, Any], as_json: bool) -> None:
+def print_status(submission: dict[str, Any], as_json: bool) -> None:
     """Print the status of a submission in a line."""
     if as_json:
-        show_json(submission)
+        print_json(submission)
     else:
         click.echo(f"{submission['name']}: {submission['status_text']}.")
 

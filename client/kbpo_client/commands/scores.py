@@ -10,17 +10,23 @@ from typing import Any, cast
 
 import click
 
-from kbpo_client.commands.printing import SHOWN_CHARACTERS, progress, show_json, show_rows, table
+from kbpo_client.commands.printing import (
+    SHOWN_CHARACTERS,
+    print_json,
+    print_rows,
+    print_table,
+    progress_bar,
+)
 from kbpo_client.commands.service import (
     ERRORS_IN_FILE,
     REFUSED,
     RUN,
     Service,
-    fail,
+    end_with_error,
     json_option,
     service_of,
 )
-from kbpo_client.summary import percent, rank_text
+from kbpo_client.summary import percent_with_interval, rank_text
 from scoring import rescore as rescoring
 from scoring.release import BadRelease, Release
 
@@ -52,19 +58,19 @@ def scores(service: Service, /, track: str, as_json: bool, **switches: str | Non
     with service.client() as client:
         board = client.board(track, **{key: value for key, value in switches.items() if value})
     if as_json:
-        show_json(board)
+        print_json(board)
         return
     lines = []
     for system in board["systems"]:
         name = f"{system['team']} {system['name']}"
-        figures = [percent(system[column["name"]]) for column in board["columns"]]
+        figures = [percent_with_interval(system[column["name"]]) for column in board["columns"]]
         lines.append([rank_text(system), name, str(system["submission"]), *figures])
     if not lines:
         click.echo(f"No run stands on the board of {track} yet.")
         return
     heads = [column["label"] for column in board["columns"]]
-    table(["rank", "system", "number", *heads], lines)
-    show_population(board)
+    print_table(["rank", "system", "number", *heads], lines)
+    print_population(board)
 
 
 @click.command()
@@ -75,14 +81,14 @@ def slices(service: Service, number: int, as_json: bool) -> None:
     """Show the scores of submission NUMBER by relation, by class of entity and so on."""
     with service.client() as client:
         scores = cast(list[dict[str, Any]], client.slices(number))
-    show_rows(
+    print_rows(
         scores,
         as_json,
         ["slice", "figure", "80 %", "predictions"],
         lambda row: [
             row["slice"],
             f"{row['quantity']}, {row['criterion']}, {row['distribution']}",
-            percent(row),
+            percent_with_interval(row),
             f"{row['n_predictions'] or 0:,}",
         ],
     )
@@ -106,22 +112,22 @@ def compare(
         chosen = {key: value for key, value in switches.items() if value}
         compared = client.compare(track, a, b, **chosen)
     if as_json:
-        show_json(compared)
+        print_json(compared)
         return
     if not compared["differences"] and compared.get("why"):
         click.echo(compared["why"])
         return
-    table(*comparison_table(compared))
-    show_population(compared)
+    print_table(*comparison_table(compared))
+    print_population(compared)
     by_relation = compared.get("by_relation")
     if by_relation and by_relation["differences"]:
         click.echo(f"\nBy relation, {BY_RELATION.format(**by_relation)}:")
-        table(*comparison_table(compared | by_relation))
+        print_table(*comparison_table(compared | by_relation))
     for part in compared.get("overlap", ()):
         click.echo(overlap_text(compared, part))
 
 
-def show_population(answer: dict[str, Any]) -> None:
+def print_population(answer: dict[str, Any]) -> None:
     """Print the population of the intervals, for tracks of texts."""
     words = {"like": "inputs like these", "these": "these inputs alone"}
     if answer.get("population") in words:
@@ -133,7 +139,7 @@ def overlap_text(compared: dict[str, Any], part: dict[str, Any]) -> str:
     systems = "both predict it"
     if part["of"] != "both":
         systems = f"only {compared[part['of']]['team']} {compared[part['of']]['name']}"
-    judged = f"{percent(part['share'])} right, {part['judged']} judged"
+    judged = f"{percent_with_interval(part['share'])} right, {part['judged']} judged"
     return f"{systems}: {part['n']:,}, {judged if part['share'] else part['why']}"
 
 
@@ -147,7 +153,7 @@ def comparison_table(compared: dict[str, Any]) -> tuple[list[str], list[list[str
         if low > 0 or high < 0:
             shown = f"{names[0] if low > 0 else names[1]} is higher"
         points = f"{100 * difference['difference']:+.1f} ({low:+.1f} to {high:+.1f})"
-        scores = [percent(difference[side]) for side in ("a", "b")]
+        scores = [percent_with_interval(difference[side]) for side in ("a", "b")]
         lines.append([difference["label"], shown, *scores, points])
     return ["", "", *names, "points, 80 %"], lines
 
@@ -165,29 +171,29 @@ def metrics(service: Service, track: str, figure: str, criterion: str, as_json: 
     with service.client() as client:
         rows = cast(list[dict[str, Any]], client.metrics(track, figure, criterion))
     if as_json:
-        show_json(rows)
+        print_json(rows)
     elif not rows:
         click.echo("Nothing is known of that yet.")
     elif figure == "worth":
         lines = []
         for row in rows:
             version, *more = wrap(row["version"], SHORT) or [""]
-            figures = [number(row[key]) for key in OF_WORTH]
-            lines.append([row["metric"], version, worth(row), *figures])
+            figures = [number_text(row[key]) for key in OF_WORTH]
+            lines.append([row["metric"], version, worth_text(row), *figures])
             lines += [["", rest, *[""] * (1 + len(OF_WORTH))] for rest in more]
-        table(["metric", "version", "worth, 80 %", *OF_WORTH], lines)
+        print_table(["metric", "version", "worth, 80 %", *OF_WORTH], lines)
     else:
-        table(list(rows[0]), [[number(value) for value in row.values()] for row in rows])
+        print_table(list(rows[0]), [[number_text(value) for value in row.values()] for row in rows])
 
 
-def worth(row: dict[str, Any]) -> str:
+def worth_text(row: dict[str, Any]) -> str:
     """Return the worth of a metric with its 80 % interval, as “1.26 (1.12–1.41)”."""
     if row["worth"] is None or row["low80"] is None:
-        return number(row["worth"], 2)
+        return number_text(row["worth"], 2)
     return f"{row['worth']:.2f} ({row['low80']:.2f}–{row['high80']:.2f})"
 
 
-def number(value: Any, decimals: int = 3) -> str:
+def number_text(value: Any, decimals: int = 3) -> str:
     """Return a value of a table as text: a dash if it is missing; texts and whole numbers are
     unchanged.
     """
@@ -233,7 +239,7 @@ def errors(
     chosen = {name: value for name, value in filters.items() if value}
     with service.client() as client:
         if missed:
-            show_missed(client.missed(number, who=WHO_FOUND[missed], **chosen), as_json)
+            print_missed_facts(client.missed(number, who=WHO_FOUND[missed], **chosen), as_json)
             return
         if verdict is None:
             judged = client.errors(number, **chosen)
@@ -241,14 +247,14 @@ def errors(
             wanted = "judged" if verdict == "all" else verdict
             judged = client.judgments(number, verdict=wanted, **chosen)
     if as_json:
-        show_json(judged)
+        print_json(judged)
         return
     for prediction in judged:
-        click.echo("\n".join(prediction_lines(prediction)))
+        click.echo("\n".join(prediction_as_lines(prediction)))
     click.echo(f"{len(judged):,} predictions.")
 
 
-def prediction_lines(prediction: dict[str, Any]) -> tuple[str, str]:
+def prediction_as_lines(prediction: dict[str, Any]) -> tuple[str, str]:
     """Return a prediction in two lines: its number and text, and its judgment."""
     marks = {True: "✓", False: "✗", None: "?"}
     where = prediction.get("document") or prediction.get("input") or f"line {prediction['line']}"
@@ -268,10 +274,10 @@ def prediction_lines(prediction: dict[str, Any]) -> tuple[str, str]:
     return f"{prediction['prediction']}  {where}  {words}", f"    {said}"
 
 
-def show_missed(facts: list[dict[str, Any]], as_json: bool) -> None:
+def print_missed_facts(facts: list[dict[str, Any]], as_json: bool) -> None:
     """Print true facts that a run does not predict."""
     if as_json:
-        show_json(facts)
+        print_json(facts)
         return
     for fact in facts:
         found_by = ", ".join(str(number) for number in fact["found_by"]) or "nobody"
@@ -293,7 +299,7 @@ def dispute(service: Service, number: int, prediction: int, note: str, as_json: 
     with service.client() as client:
         disputed = client.dispute(number, prediction, note)
     if as_json:
-        show_json(disputed)
+        print_json(disputed)
     else:
         click.echo("An expert is asked.")
 
@@ -313,15 +319,15 @@ def release(
         by_number = {kept["number"]: kept for kept in released}
         if not released or number not in (None, *by_number):
             numbers = ", ".join(map(str, by_number)) or "none yet"
-            fail(f"There is no such release of {track}; there are: {numbers}.", REFUSED)
+            end_with_error(f"There is no such release of {track}; there are: {numbers}.", REFUSED)
         wanted = released[0] if number is None else by_number[number]
         folder = to or Path()
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / wanted["file"]
-        with progress(path.name, wanted["size"]) as tell:
+        with progress_bar(path.name, wanted["size"]) as tell:
             client.download_release(wanted, path, tell=tell)
     if as_json:
-        show_json(wanted | {"path": path})
+        print_json(wanted | {"path": path})
     else:
         click.echo(f"{path}: `kbpo rescore {path}` computes its board.")
 
@@ -336,18 +342,18 @@ def rescore(release: Path, as_json: bool) -> None:
     listed.
     """
     try:
-        rescored = rescoring.rescore(Release(release))
+        rescored = rescoring.rescore_release(Release(release))
     except BadRelease as bad:
-        fail(str(bad), ERRORS_IN_FILE)
+        end_with_error(str(bad), ERRORS_IN_FILE)
     if as_json:
-        show_json(asdict(rescored) | {"agrees": rescored.agrees})
+        print_json(asdict(rescored) | {"agrees": rescored.agrees})
     else:
-        _show_rescored(rescored)
+        _print_rescored(rescored)
     if not rescored.agrees:
         sys.exit(ERRORS_IN_FILE)
 
 
-def _show_rescored(rescored: rescoring.Rescored) -> None:
+def _print_rescored(rescored: rescoring.Rescored) -> None:
     for sentence in rescored.altered:
         click.echo(sentence)
     for difference in rescored.differences:

@@ -63,9 +63,9 @@ class Service:
             with Client(self.url, token, frames=False, tell_wait=tell) as client:
                 yield client
         except Refused as refusal:
-            fail(self.refusal_text(refusal), REFUSED)
+            end_with_error(self.refusal_text(refusal), REFUSED)
         except Unreachable as error:
-            fail(str(error), UNREACHABLE)
+            end_with_error(str(error), UNREACHABLE)
 
     def refusal_text(self, refusal: Refused) -> str:
         """Return a refusal as a sentence, with the address of the account page and what to do with
@@ -77,18 +77,20 @@ class Service:
         return f"{sentence} {self.token_advice}" if refusal.status == 401 else sentence
 
 
-def own_run(client: Client, number: int) -> dict[str, Any]:
+def fetch_own_run(client: Client, number: int) -> dict[str, Any]:
     """Return the submission of that number; end the command if it is another team's public run."""
     submission = client.submission(number)
     if not submission.get("own", True):
-        fail(f"{submission['team']} {submission['name']} is not a run of your teams.", REFUSED)
+        end_with_error(
+            f"{submission['team']} {submission['name']} is not a run of your teams.", REFUSED
+        )
     return submission
 
 
 service_of = click.make_pass_decorator(Service)
 
 
-def fail(sentence: str, code: int) -> NoReturn:
+def end_with_error(sentence: str, code: int) -> NoReturn:
     """End the command with a sentence on the error stream and an exit code; with `--json` also as
     `error` on the output.
     """

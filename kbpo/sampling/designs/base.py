@@ -41,7 +41,7 @@ class Realised:
         return max(self.variance, self.anticipated)
 
     @classmethod
-    def of(cls, batch: SampleBatch | None) -> Realised | None:
+    def from_batch(cls, batch: SampleBatch | None) -> Realised | None:
         """Return the result that the latest evaluation stored in a batch; None if the batch is open
         or nothing was judged.
         """
@@ -128,41 +128,41 @@ def last_batch(submission: Submission) -> SampleBatch | None:
     )
 
 
-def target_variance(submission: Submission, half_width: str | Decimal) -> float:
+def target_variance_of_submission(submission: Submission, half_width: str | Decimal) -> float:
     """Return the variance at which an interval of the track's confidence level has this
     half-width.
     """
-    return variance_at(submission.track, float(half_width))
+    return variance_for_half_width(submission.track, float(half_width))
 
 
 def half_width_at(submission: Submission, variance: float) -> float:
     """Return the half-width of an interval of the track's confidence level at this variance."""
-    return half_width_of(submission.track, variance)
+    return half_width_for_variance(submission.track, variance)
 
 
-def half_width_of(track: Track, variance: float) -> float:
+def half_width_for_variance(track: Track, variance: float) -> float:
     """Return the half-width of an interval of a track's confidence level at this variance."""
-    return float(variance**0.5 * _z(track))
+    return float(variance**0.5 * _normal_quantile(track))
 
 
-def variance_at(track: Track, half_width: float) -> float:
+def variance_for_half_width(track: Track, half_width: float) -> float:
     """Return the variance at which an interval of a track's confidence level has this
     half-width.
     """
-    return (half_width / _z(track)) ** 2
+    return (half_width / _normal_quantile(track)) ** 2
 
 
-def _z(track: Track) -> float:
+def _normal_quantile(track: Track) -> float:
     return float(ndtri(0.5 + float(track.confidence_level) / 2))
 
 
-def price_of(submission: Submission, targets: int, new: int) -> dict[str, Any]:
+def option_price(submission: Submission, targets: int, new: int) -> dict[str, Any]:
     """Return the part of an option that is the same for every design: counts, dollars, seconds of
     work.
     """
     seconded = kind_of(submission.track).count_second_opinions(new)
     answers = submission.track.workers_per_question + (Decimal(seconded) / new if new else 0)
-    price = agreed_price(submission) or _price_of_today(submission.track)
+    price = agreed_price(submission) or _current_price(submission.track)
     each = (price.per_answer * answers).quantize(CENT, ROUND_CEILING)
     seconds = round(price.seconds * answers)
     return {
@@ -203,7 +203,7 @@ def agreed_price(submission: Submission) -> Price | None:
     )
 
 
-def _price_of_today(track: Track) -> Price:
+def _current_price(track: Track) -> Price:
     asking = kind_of(track).asking[0]
     stored = Price.objects.filter(track=track, interface=asking.interface).first()
     return stored or Price(
@@ -217,7 +217,7 @@ def _price_of_today(track: Track) -> Price:
 
 def reprice_option(submission: Submission, option: dict[str, Any]) -> dict[str, Any]:
     """Return an option at today's price."""
-    price = price_of(submission, option["targets"], option["new"])
+    price = option_price(submission, option["targets"], option["new"])
     most = option.get("new_at_most", option["new"])
     return option | price | {"at_most": str(Decimal(price["each"]) * most)}
 
@@ -226,12 +226,12 @@ def make_option(
     submission: Submission, width: str, targets: int, new: int, most: int
 ) -> dict[str, Any]:
     """Return an option that is expected to need `new` questions, and at most `most`."""
-    price = price_of(submission, targets, new)
+    price = option_price(submission, targets, new)
     at_most = str(Decimal(price["each"]) * most)
     return price | {"half_width": width, "at_most": at_most, "new_at_most": most}
 
 
-def seed_of(submission: Submission, kind: str, stage: int = 1) -> int:
+def batch_seed(submission: Submission, kind: str, stage: int = 1) -> int:
     """Return the seed of a batch: derived from the track's secret, so that no team can foresee or
     choose the sample.
     """

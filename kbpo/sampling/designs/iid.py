@@ -12,17 +12,17 @@ import numpy as np
 
 from estimators.poisson import planned_variance
 from estimators.sample_size import required_samples
-from kbpo.pool.pool import overlaps
-from kbpo.pool.probabilities import instance_probabilities, support
+from kbpo.pool.pool import pairwise_overlaps
+from kbpo.pool.probabilities import instance_probabilities, submission_support
 from kbpo.sampling.designs.base import (
     CLOSE,
     Design,
     Realised,
+    batch_seed,
     last_batch,
     make_option,
-    price_of,
-    seed_of,
-    target_variance,
+    option_price,
+    target_variance_of_submission,
 )
 from kbpo.sampling.designs.state import State
 from kbpo.sampling.draft import Draft
@@ -31,7 +31,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from scoring.arrays import Floats, Ids
-from scoring.inclusion import at_least_once, union_probability
+from scoring.inclusion import probability_at_least_once, union_probability
 
 DRAW_LIMIT = 20_000
 LEAST = 30
@@ -51,18 +51,18 @@ class Iid(Design):
     def draft(
         self, submission: Submission, half_widths: Sequence[str]
     ) -> dict[str, dict[str, Any]]:
-        supports = _supports(submission)
-        draft = Draft.of(submission, submission.track.distribution)
+        supports = _supports_by_distribution(submission)
+        draft = Draft.from_submission(submission, submission.track.distribution)
         alone = existing_draws(submission, [])
         return {
-            width: _option(submission, Decimal(width), supports, alone, draft)
+            width: _draft_option(submission, Decimal(width), supports, alone, draft)
             for width in half_widths
         }
 
     def options(
         self, submission: Submission, half_widths: Sequence[str]
     ) -> dict[str, dict[str, Any]]:
-        supports, state = _supports(submission), State(submission)
+        supports, state = _supports_by_distribution(submission), State(submission)
         return {
             width: _option_of_more_draws(submission, Decimal(width), supports, state)
             for width in half_widths
@@ -71,14 +71,16 @@ class Iid(Design):
     def sample(self, submission: Submission) -> int:
         draws = submission.plan["options"][submission.plan["chosen"]]["draws"]
         if not submission.orders:
-            own = support(submission, submission.track.distribution)
+            own = submission_support(submission, submission.track.distribution)
             width = Decimal(submission.plan["chosen"])
             batches = SampleBatch.objects.filter(submission__track=submission.track, design="iid")
             owners = batches.exclude(submission=submission).values_list("submission_id", flat=True)
             existing = existing_draws(submission, sorted(set(owners)))
-            needed = sizes(submission.track, _required(submission, width, own, existing))
+            needed = draw_sizes(submission.track, _required_draws(submission, width, own, existing))
             draws = _limit_to_plan(draws, needed)
-        return sum(fill(make_batch(submission, kind, size)) for kind, size in draws.items() if size)
+        return sum(
+            store_draw(make_batch(submission, kind, size)) for kind, size in draws.items() if size
+        )
 
     def variance_to_compare(self, realised: Realised) -> float:
         """Return the variance that the interval is computed from."""
@@ -87,7 +89,7 @@ class Iid(Design):
     def reason_to_stop(self, submission: Submission, realised: Realised | None) -> str:
         if not submission.batches.filter(design="iid", stage=1 + submission.orders).exists():
             return ""  # more was ordered meanwhile
-        target = target_variance(submission, submission.plan["chosen"])
+        target = target_variance_of_submission(submission, submission.plan["chosen"])
         reached = realised is None or self.variance_to_compare(realised) <= CLOSE * target
         return "target" if reached else "exhausted"
 
@@ -101,11 +103,13 @@ def make_batch(submission: Submission, kind: str, size: int) -> SampleBatch:
         design="iid",
         stage=stage,
         defaults={
-            "seed": seed_of(submission, kind, stage),
+            "seed": batch_seed(submission, kind, stage),
             "size": size,
             "settings": {
                 "half_width": submission.plan["chosen"],
-                "target_variance": target_variance(submission, submission.plan["chosen"]),
+                "target_variance": target_variance_of_submission(
+                    submission, submission.plan["chosen"]
+                ),
                 "order": submission.orders,
             },
         },
@@ -113,19 +117,19 @@ def make_batch(submission: Submission, kind: str, size: int) -> SampleBatch:
     return batch
 
 
-def fill(batch: SampleBatch) -> int:
+def store_draw(batch: SampleBatch) -> int:
     """Store the draw of a batch and return its number of distinct instances. A repeat stores
     nothing new.
     """
-    samples = draws_of(batch)
+    samples = recomputed_draws(batch)
     Sample.objects.bulk_create(samples, batch_size=2000, ignore_conflicts=True)
     return len(samples)
 
 
-def draws_of(batch: SampleBatch) -> list[Sample]:
+def recomputed_draws(batch: SampleBatch) -> list[Sample]:
     """Return the draws of a batch, recomputed from its seed and size; they are not stored."""
-    instance, target, p = support(batch.submission, batch.distribution.kind)
-    index, multiplicity = draw(p, batch.size, batch.seed)
+    instance, target, p = submission_support(batch.submission, batch.distribution.kind)
+    index, multiplicity = draw_with_replacement(p, batch.size, batch.seed)
     return [
         Sample(
             batch=batch,
@@ -138,7 +142,7 @@ def draws_of(batch: SampleBatch) -> list[Sample]:
     ]
 
 
-def draw(p: Floats, n: int, seed: int) -> tuple[Ids, Ids]:
+def draw_with_replacement(p: Floats, n: int, seed: int) -> tuple[Ids, Ids]:
     """Draw n indices with replacement from p; return the distinct indices and how often each was
     drawn. The same seed gives the same draw.
     """
@@ -149,7 +153,7 @@ def draw(p: Floats, n: int, seed: int) -> tuple[Ids, Ids]:
     return index.astype(np.int64), multiplicity.astype(np.int64)
 
 
-def sizes(track: Track, guaranteed: int) -> dict[str, int]:
+def draw_sizes(track: Track, guaranteed: int) -> dict[str, int]:
     """Return the number of draws of each distribution: all for the guaranteed one, and a share of
     it for each of the others.
     """
@@ -159,8 +163,8 @@ def sizes(track: Track, guaranteed: int) -> dict[str, int]:
     }
 
 
-def _supports(submission: Submission) -> dict[str, tuple[Ids, Ids, Floats]]:
-    return {kind: support(submission, kind) for kind in submission.track.distributions}
+def _supports_by_distribution(submission: Submission) -> dict[str, tuple[Ids, Ids, Floats]]:
+    return {kind: submission_support(submission, kind) for kind in submission.track.distributions}
 
 
 def _limit_to_plan(most: dict[str, int], wanted: dict[str, int]) -> dict[str, int]:
@@ -197,11 +201,11 @@ def existing_draws(submission: Submission, owners: Collection[int]) -> dict[str,
         "P": instance_probabilities(track, kind, instance, systems),
         "owner": owner,
         "label": label,
-        "overlap": overlaps(kind, systems),
+        "overlap": pairwise_overlaps(kind, systems),
     }
 
 
-def _option(
+def _draft_option(
     submission: Submission,
     half_width: Decimal,
     supports: dict[str, tuple[Ids, Ids, Floats]],
@@ -210,10 +214,12 @@ def _option(
 ) -> dict[str, Any]:
     """Return an option of a draft."""
     track = submission.track
-    guaranteed = _required(submission, half_width, supports[track.distribution], existing)
-    draws = sizes(track, guaranteed)
+    guaranteed = _required_draws(submission, half_width, supports[track.distribution], existing)
+    draws = draw_sizes(track, guaranteed)
     held = [
-        at_least_once(np.minimum(np.bincount(draft.row, weights=supports[kind][2]), 1.0), n)
+        probability_at_least_once(
+            np.minimum(np.bincount(draft.row, weights=supports[kind][2]), 1.0), n
+        )
         for kind, n in draws.items()
     ]
     chance = union_probability(*held)
@@ -230,45 +236,48 @@ def _option_of_more_draws(
     state: State,
 ) -> dict[str, Any]:
     """Return an option of a scored submission: draws in addition to those it has."""
-    draws = sizes(submission.track, _required_more(submission, half_width, state))
+    draws = draw_sizes(submission.track, _required_further_draws(submission, half_width, state))
     old = set(
         Sample.objects.filter(batch__submission=submission).values_list("target_id", flat=True)
     )
     targets: set[int] = set()
     for kind, n in draws.items():
         _, target, p = supports[kind]
-        index, _ = draw(p, n, seed_of(submission, kind, 2 + submission.orders))
+        index, _ = draw_with_replacement(p, n, batch_seed(submission, kind, 2 + submission.orders))
         targets.update(target[index].tolist())
     new = len(
         kind_of(submission.track).find_unanswered({submission.pk: targets - old})[submission.pk]
     )
-    return {"half_width": str(half_width), "draws": draws} | price_of(
+    return {"half_width": str(half_width), "draws": draws} | option_price(
         submission, len(targets | old), new
     )
 
 
-def _required_more(submission: Submission, half_width: Decimal, state: State) -> int:
+def _required_further_draws(submission: Submission, half_width: Decimal, state: State) -> int:
     """Return the fewest further draws that reach the half-width: the variance that the board's
     estimator expects must fall by the same ratio as the realised one.
     """
-    target, realised = target_variance(submission, half_width), Realised.of(last_batch(submission))
+    target, realised = (
+        target_variance_of_submission(submission, half_width),
+        Realised.from_batch(last_batch(submission)),
+    )
     now, draw_chance = state.chance, np.bincount(state.row, weights=state.p)
 
-    def planned(n: int) -> float:
-        chance = union_probability(now, at_least_once(np.minimum(draw_chance, 1.0), n))
+    def variance_after_draws(n: int) -> float:
+        chance = union_probability(now, probability_at_least_once(np.minimum(draw_chance, 1.0), n))
         return planned_variance(state.p, chance[state.row], state.v, target=state.row)
 
-    before, goal = planned(0), target
+    before, goal = variance_after_draws(0), target
     if realised and 0 < realised.interval_variance < np.inf and 0 < before < np.inf:
         goal = before * target / realised.interval_variance
     low, high = 0, DRAW_LIMIT
     while low < high:
         middle = (low + high) // 2
-        low, high = (low, middle) if planned(middle) <= goal else (middle + 1, high)
+        low, high = (low, middle) if variance_after_draws(middle) <= goal else (middle + 1, high)
     return low
 
 
-def _required(
+def _required_draws(
     submission: Submission,
     half_width: Decimal,
     own: tuple[Ids, Ids, Floats],
@@ -280,7 +289,9 @@ def _required(
     instance, _, p = own
     track = submission.track
     if p.size > SUPPORT_LIMIT:
-        index, multiplicity = draw(p, SUPPORT_LIMIT, seed_of(submission, "support"))
+        index, multiplicity = draw_with_replacement(
+            p, SUPPORT_LIMIT, batch_seed(submission, "support")
+        )
         instance, p_m = instance[index], multiplicity / SUPPORT_LIMIT
     else:
         p_m = p
@@ -294,7 +305,7 @@ def _required(
             existing["owner"],
             existing["label"],
             existing["overlap"],
-            target_variance=target_variance(submission, half_width),
+            target_variance=target_variance_of_submission(submission, half_width),
             bounds=(LEAST, DRAW_LIMIT),
             # with the published bound the only system would draw four times too much
             own_term="largest_variance",

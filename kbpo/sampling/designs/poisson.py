@@ -16,24 +16,24 @@ from typing import Any
 
 import numpy as np
 
-from estimators.poisson import multipliers_together
-from kbpo.corpus.sql import copy
-from kbpo.inclusion.read import thresholds
+from estimators.poisson import joint_multipliers
+from kbpo.corpus.sql import copy_rows
+from kbpo.inclusion.read import highest_thresholds
 from kbpo.instances.models import Label
 from kbpo.money.spend import balance
-from kbpo.pool.probabilities import support
+from kbpo.pool.probabilities import submission_support
 from kbpo.sampling import development  # the module: it needs the prices of designs.base
 from kbpo.sampling.designs.base import (
     CLOSE,
     Design,
     Realised,
+    batch_seed,
     half_width_at,
     last_batch,
     make_option,
-    seed_of,
-    target_variance,
+    target_variance_of_submission,
 )
-from kbpo.sampling.designs.state import BOLD, State, to_be_paid
+from kbpo.sampling.designs.state import BOLD, State, targets_to_pay
 from kbpo.sampling.draft import Draft
 from kbpo.sampling.guess import VERSION
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
@@ -69,10 +69,10 @@ class Poisson(Design):
     def draft(
         self, submission: Submission, half_widths: Sequence[str]
     ) -> dict[str, dict[str, Any]]:
-        draft = Draft.of(submission, submission.track.distribution)
+        draft = Draft.from_submission(submission, submission.track.distribution)
         options = dict[str, dict[str, Any]]()
         for width in half_widths:
-            goal = target_variance(submission, width)
+            goal = target_variance_of_submission(submission, width)
             new = draft.questions(draft.thresholds(goal))
             most = draft.questions(draft.thresholds(PRICED_AIM * goal), spread=SPREAD)
             option = make_option(submission, width, new, new, most)
@@ -85,11 +85,12 @@ class Poisson(Design):
         self, submission: Submission, half_widths: Sequence[str]
     ) -> dict[str, dict[str, Any]]:
         state = State(submission)
-        return {width: self._option(submission, state, width) for width in half_widths}
+        return {width: self._option_for_width(submission, state, width) for width in half_widths}
 
-    def _option(self, submission: Submission, state: State, width: str) -> dict[str, Any]:
+    def _option_for_width(self, submission: Submission, state: State, width: str) -> dict[str, Any]:
         goal = state.variance_to_plan(
-            target_variance(submission, width), Realised.of(last_batch(submission))
+            target_variance_of_submission(submission, width),
+            Realised.from_batch(last_batch(submission)),
         )
         likely, most = (
             state.targets_below(state.thresholds_for(goal)),
@@ -105,18 +106,24 @@ class Poisson(Design):
         """Sample all pending submissions with one joint plan, so that a question that serves
         several of them is asked once.
         """
-        plans = [Plan.of(submission) for submission in submissions]
+        plans = [Plan.plan_single_stage(submission) for submission in submissions]
         if len(plans) == 1:
             return plans[0].store()
         if census := [plan for plan in plans if plan.why == CENSUS]:
             rest = [plan.submission for plan in plans if plan.why != CENSUS]
             drawn = sum(plan.store() for plan in census)
             return drawn + (self.sample_together(rest) if rest else 0)
-        fill_together(plans)
-        alone = [plan.submission for plan in plans if not (plan.has_enough_reserved and plan.adds)]
+        plan_thresholds_together(plans)
+        alone = [
+            plan.submission
+            for plan in plans
+            if not (plan.has_enough_reserved and plan.adds_targets)
+        ]
         if not alone:
             return sum(plan.store() for plan in plans)
-        others = [plan.submission for plan in plans if plan.has_enough_reserved and plan.adds]
+        others = [
+            plan.submission for plan in plans if plan.has_enough_reserved and plan.adds_targets
+        ]
         asked = self.sample_together(others) if others else 0
         return asked + sum(self.sample(submission) for submission in alone)
 
@@ -129,7 +136,7 @@ class Poisson(Design):
         return realised.anticipated
 
     def reason_to_stop(self, submission: Submission, realised: Realised | None) -> str:
-        target = target_variance(submission, submission.plan["chosen"])
+        target = target_variance_of_submission(submission, submission.plan["chosen"])
         if realised is not None and self.variance_to_compare(realised) <= CLOSE * target:
             return "target"
         return self._end_reason(submission)
@@ -138,16 +145,16 @@ class Poisson(Design):
         """Return why sampling ends for a submission that has not reached the ordered half-width;
         empty if it goes on.
         """
-        _, target, p = support(submission, submission.track.distribution)
-        last, done = last_batch(submission), _stages(submission)
+        _, target, p = submission_support(submission, submission.track.distribution)
+        last, done = last_batch(submission), _count_stages(submission)
         left = set(target[p > 0].tolist()) - _drawn_targets(submission)
         if last is None:
             return ""
-        if not left and _is_certain(submission):
+        if not left and _were_all_draws_certain(submission):
             return "all"
         if not done:
             return ""  # more was ordered meanwhile
-        is_to_be_paid = bool(left) and left <= to_be_paid(submission, left)
+        is_to_be_paid = bool(left) and left <= targets_to_pay(submission, left)
         if is_to_be_paid and not _questions_paid_for(submission):
             return "budget"
         if last.settings.get("why") == "budget":
@@ -161,20 +168,20 @@ class Poisson(Design):
         return "exhausted" if left else "all"
 
 
-def _goal(submission: Submission, state: State) -> float:
+def _next_stage_goal(submission: Submission, state: State) -> float:
     """Return the variance that the next stage plans for: a coarse one at first; later the last
     planned variance, reduced by the ratio of the target to the expected variance. An order of more
     judgments begins where the order before it ended.
     """
-    target = target_variance(submission, submission.plan["chosen"])
-    last, done = last_batch(submission), _stages(submission)
-    realised = Realised.of(last)
+    target = target_variance_of_submission(submission, submission.plan["chosen"])
+    last, done = last_batch(submission), _count_stages(submission)
+    realised = Realised.from_batch(last)
     if not submission.orders and not done:
         return target if state.planned <= target else FIRST * target
     return state.variance_to_plan(target, realised, most=FIRST if done else BOLD)
 
 
-def _stages(submission: Submission) -> int:
+def _count_stages(submission: Submission) -> int:
     """Return the number of stages of the order that is being judged."""
     batches = submission.batches.filter(design="poisson")
     return (
@@ -188,10 +195,10 @@ def _drawn_targets(submission: Submission) -> set[int]:
     return set(samples.values_list("target_id", flat=True))
 
 
-def _is_certain(submission: Submission) -> bool:
+def _were_all_draws_certain(submission: Submission) -> bool:
     """Return whether all targets that the submission drew had probability 1."""
     drawn = np.array(sorted(_drawn_targets(submission)), dtype=np.int64)
-    return bool((thresholds(submission.track, drawn) > 1 - CERTAIN).all())
+    return bool((highest_thresholds(submission.track, drawn) > 1 - CERTAIN).all())
 
 
 @dataclass
@@ -214,23 +221,29 @@ class Plan:
     """Number of submissions that were planned together"""
 
     @classmethod
-    def of(cls, submission: Submission) -> Plan:
+    def plan_single_stage(cls, submission: Submission) -> Plan:
         """Return the next stage of a submission alone, as far as the money suffices."""
         state = State(submission)
         if _is_imported(submission, state.target_id.tolist()):
-            goal = _goal(submission, state)
+            goal = _next_stage_goal(submission, state)
             everything = np.ones_like(state.chance)
             return cls(submission, state, goal, state.multiplier(goal), everything, set(), CENSUS)
-        pi, goal, why = _affordable_thresholds(submission, state, _goal(submission, state))
-        if why == "target" and _stands_still(submission, state, pi) and _is_short(submission):
-            pi, goal, why = _lower_until_something_is_added(submission, state, goal)
+        pi, goal, why = _affordable_thresholds(
+            submission, state, _next_stage_goal(submission, state)
+        )
+        if (
+            why == "target"
+            and _has_sampling_stalled(submission, state, pi)
+            and _has_fewer_judgments_than_ordered(submission)
+        ):
+            pi, goal, why = _goal_that_adds_a_target(submission, state, goal)
         pays = state.unpaid_targets(state.targets_below(pi))
         return cls(submission, state, goal, state.multiplier(goal), pi, pays, why)
 
     @property
-    def adds(self) -> bool:
+    def adds_targets(self) -> bool:
         """Return whether the plan adds a target to the submission's sample."""
-        return _adds(self.submission, self.state, self.pi)
+        return _do_thresholds_add_targets(self.submission, self.state, self.pi)
 
     @property
     def has_enough_reserved(self) -> bool:
@@ -240,7 +253,7 @@ class Plan:
     def store(self) -> int:
         """Store the batch of the plan, and return how many targets the sample gained."""
         submission, state = self.submission, self.state
-        target = target_variance(submission, submission.plan["chosen"])
+        target = target_variance_of_submission(submission, submission.plan["chosen"])
         batch = SampleBatch.objects.create(
             submission=submission,
             distribution=SamplingDistribution.objects.get(
@@ -267,7 +280,7 @@ class Plan:
         # Also what only open batches raised so far: theirs may never settle, and this one will.
         # Those that are equal but for rounding, which depends on the order of sums, are not higher.
         higher = self.pi > state.settled * (1 + ROUNDING)
-        copy(
+        copy_rows(
             "sampling_threshold",
             ("batch_id", "target_id", "pi"),
             (
@@ -275,12 +288,12 @@ class Plan:
                 for t, x in zip(state.target_id[higher], self.pi[higher], strict=True)
             ),
         )
-        return _store(batch, self)
+        return _store_stage(batch, self)
 
 
-def fill_together(plans: Sequence[Plan]) -> None:
+def plan_thresholds_together(plans: Sequence[Plan]) -> None:
     """Set the thresholds of the plans so that all goals are met with the fewest expected new
-    questions (`multipliers_together`).
+    questions (`joint_multipliers`).
 
     One of the submissions that need a new question pays for it. It is drawn with probability
     proportional to λ² s², its contribution to the raised threshold.
@@ -294,19 +307,19 @@ def fill_together(plans: Sequence[Plan]) -> None:
     for row, (plan, place) in enumerate(zip(plans, places, strict=True)):
         squares[row, place], chance[row, place] = plan.state.size**2, plan.state.chance
 
-    def raised(multipliers: Floats) -> Floats:
+    def raised_thresholds(multipliers: Floats) -> Floats:
         return np.minimum(1.0, np.sqrt(multipliers**2 @ squares))
 
-    def variances(multipliers: Floats) -> Floats:
-        pi = np.maximum(chance, raised(multipliers))
+    def planned_variances(multipliers: Floats) -> Floats:
+        pi = np.maximum(chance, raised_thresholds(multipliers))
         odds = np.divide(1 - pi, pi, out=np.zeros_like(pi), where=pi > 0)
         return np.asarray((squares * odds).sum(axis=1))
 
-    goals = [_goal(plan.submission, plan.state) for plan in plans]
+    goals = [_next_stage_goal(plan.submission, plan.state) for plan in plans]
     left = [plan.state.variance_to_control(goal) for plan, goal in zip(plans, goals, strict=True)]
     alone = [plan.state.multiplier(goal) for plan, goal in zip(plans, goals, strict=True)]
-    jointly = multipliers_together(variances, left, alone, squares.sum(axis=1))
-    wanted, highest = raised(jointly), np.zeros(target_ids.size)
+    jointly = joint_multipliers(planned_variances, left, alone, squares.sum(axis=1))
+    wanted, highest = raised_thresholds(jointly), np.zeros(target_ids.size)
     for plan, place in zip(plans, places, strict=True):
         own = np.maximum(plan.state.chance, wanted[place])
         highest[place] = np.maximum(highest[place], own)
@@ -318,7 +331,7 @@ def fill_together(plans: Sequence[Plan]) -> None:
         needs[row, np.searchsorted(target_ids, sorted(new))] = 1.0
     weight = jointly[:, None] ** 2 * squares
     stage = plans[0].submission.batches.test_part().count() + 1
-    rng = np.random.Generator(np.random.PCG64(seed_of(plans[0].submission, "who pays", stage)))
+    rng = np.random.Generator(np.random.PCG64(batch_seed(plans[0].submission, "who pays", stage)))
     share = np.cumsum(needs * (weight + 1e-300), axis=0)
     point = rng.random(needs.shape[1]) * share[-1]
     payer = np.where(needs.any(axis=0), (share <= point).sum(axis=0), -1)
@@ -354,43 +367,43 @@ def _affordable_thresholds(
     """
     can = _questions_paid_for(submission)
 
-    def reaches(pi: Floats) -> bool:
+    def is_affordable(pi: Floats) -> bool:
         return len(state.unpaid_targets(state.targets_below(pi))) <= can
 
     pi = state.thresholds_for(goal)
-    if reaches(pi):
+    if is_affordable(pi):
         return pi, goal, "target"
     low, high = goal, max(goal * 1e4, 1.0)
     for _ in range(24):
         middle = float(np.sqrt(low * high))
-        low, high = (low, middle) if reaches(state.thresholds_for(middle)) else (middle, high)
+        low, high = (low, middle) if is_affordable(state.thresholds_for(middle)) else (middle, high)
     return state.thresholds_for(high), high, "budget"
 
 
-def _adds(submission: Submission, state: State, pi: Floats) -> bool:
+def _do_thresholds_add_targets(submission: Submission, state: State, pi: Floats) -> bool:
     """Return whether thresholds add a target to the submission's sample."""
     return bool(set(state.targets_below(pi).tolist()) - _drawn_targets(submission))
 
 
-def _stands_still(submission: Submission, state: State, pi: Floats) -> bool:
+def _has_sampling_stalled(submission: Submission, state: State, pi: Floats) -> bool:
     """Return whether sampling has stalled: the thresholds add no target, and either none of them
     rose or the two stages before added no target either.
     """
-    if _adds(submission, state, pi):
+    if _do_thresholds_add_targets(submission, state, pi):
         return False
     drawn = submission.batches.filter(design="poisson").order_by("-stage")
     latest = [batch.samples.exists() for batch in drawn[:2]]
     return latest == [False, False] or not (pi > state.chance).any()
 
 
-def _is_short(submission: Submission) -> bool:
+def _has_fewer_judgments_than_ordered(submission: Submission) -> bool:
     """Return whether the precision reached so far is less than ordered."""
-    realised = Realised.of(last_batch(submission))
-    target = target_variance(submission, submission.plan["chosen"])
+    realised = Realised.from_batch(last_batch(submission))
+    target = target_variance_of_submission(submission, submission.plan["chosen"])
     return realised is None or realised.anticipated > CLOSE * target
 
 
-def _lower_until_something_is_added(
+def _goal_that_adds_a_target(
     submission: Submission, state: State, goal: float
 ) -> tuple[Floats, float, str]:
     """Return the result of `_affordable_thresholds` for a goal that is lowered until at least one
@@ -410,12 +423,16 @@ def _lower_until_something_is_added(
             added = (state.thresholds_for(middle)[left] - before) / (1 - before)
             low, high = (middle, high) if added.sum() >= wanted else (low, middle)
         pi, reached, why = _affordable_thresholds(submission, state, low)
-        if why == "budget" or wanted >= left.sum() or _adds(submission, state, pi):
+        if (
+            why == "budget"
+            or wanted >= left.sum()
+            or _do_thresholds_add_targets(submission, state, pi)
+        ):
             return pi, reached, "further" if why == "target" else why
         wanted *= 2
 
 
-def _store(batch: SampleBatch, plan: Plan) -> int:
+def _store_stage(batch: SampleBatch, plan: Plan) -> int:
     """Store the batch of a plan, and return how many targets the submission's sample gained."""
     earlier, state = _drawn_targets(batch.submission), plan.state
     probability_of = dict(zip(state.target_id.tolist(), plan.pi.tolist(), strict=True))

@@ -10,20 +10,25 @@ import numpy as np
 from django.db.models import Q
 
 from estimators.model import expected_error
-from estimators.poisson import multiplier, next_goal, planned_variance, water_fill
-from kbpo.corpus.sql import fetch
+from estimators.poisson import (
+    next_planned_variance,
+    planned_variance,
+    water_fill,
+    water_fill_multiplier,
+)
+from kbpo.corpus.sql import fetch_rows
 from kbpo.inclusion.read import Thresholds, read_inclusion
 from kbpo.pool.pool import read_pool
 from kbpo.sampling.designs.base import Realised
 from kbpo.sampling.draft import LEAST_LEFT
-from kbpo.sampling.guess import Lesson, guess_of, mean_verdict
+from kbpo.sampling.guess import Lesson, guess_under_criterion, mean_verdict_over_systems
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from scoring.arrays import Floats, Ids
 from scoring.data import LIKE
-from scoring.inputs import remaining_variance
+from scoring.inputs import variance_once_all_judged
 from scoring.pool import Pool
 
 BOLD = 1e9
@@ -48,12 +53,12 @@ class State:
         pool = read_pool(self.track, systems)
         mine = np.flatnonzero(np.asarray(pool.member[:, [me]].toarray()).ravel())
         kind, criterion = kind_of(self.track), self.track.criterion
-        judgeable = _can_be_judged(self.track, pool)
+        judgeable = _judgeable_rows(self.track, pool)
         verdicts = kind.judge(pool.instance[judgeable], pool.systems)[criterion]
         label = np.full(pool.instance.size, np.nan)
-        label[judgeable] = mean_verdict(type(kind), verdicts, pool.member[judgeable])
+        label[judgeable] = mean_verdict_over_systems(type(kind), verdicts, pool.member[judgeable])
         lesson = Lesson(pool, self.track.corpus.hash_key)
-        self.guess = guess_of(type(kind), criterion, lesson, label)
+        self.guess = guess_under_criterion(type(kind), criterion, lesson, label)
         own, self.row = np.unique(pool.target[mine], return_inverse=True)
         self.target_id: Ids = pool.target_id[own]
         self.u: Floats = pool.u[own]
@@ -72,7 +77,7 @@ class State:
         has_inputs = kind.measures.population == LIKE
         # What is left once everything is judged, due to the choice of inputs and to disagreement
         # between people: no threshold reduces it.
-        self.noise = remaining_variance(self.p, g, self.v) if has_inputs else 0.0
+        self.noise = variance_once_all_judged(self.p, g, self.v) if has_inputs else 0.0
         self.submission = submission
         self._is_new: dict[int, bool] = {}
 
@@ -109,7 +114,7 @@ class State:
         probability is raised to min(1, λ s), s² = Σ p² v. 0 if none is raised.
         """
         left = self.variance_to_control(goal)
-        return multiplier(
+        return water_fill_multiplier(
             self.p, self.chance[self.row], self.v, target_variance=left, target=self.row
         )
 
@@ -127,7 +132,9 @@ class State:
         planned = self.planned
         if realised is None or not 0 < planned < np.inf:
             return target
-        return next_goal(planned, realised.anticipated, target_variance=target, most=most)
+        return next_planned_variance(
+            planned, realised.anticipated, target_variance=target, most=most
+        )
 
     def targets_below(self, pi: Floats) -> Ids:
         """Return the targets whose random numbers lie below their thresholds."""
@@ -139,12 +146,12 @@ class State:
         """
         wanted = targets.tolist()
         if missing := [target for target in wanted if target not in self._is_new]:
-            unanswered = to_be_paid(self.submission, missing)
+            unanswered = targets_to_pay(self.submission, missing)
             self._is_new.update({target: target in unanswered for target in missing})
         return {target for target in wanted if self._is_new[target]}
 
 
-def to_be_paid(submission: Submission, targets: Collection[int]) -> set[int]:
+def targets_to_pay(submission: Submission, targets: Collection[int]) -> set[int]:
     """Return the targets without an answer that no submission is paying for already."""
     mine = submission.pk
     open_ones = kind_of(submission.track).find_unanswered({mine: list(targets)})[mine]
@@ -154,12 +161,12 @@ def to_be_paid(submission: Submission, targets: Collection[int]) -> set[int]:
     return open_ones - set(ordered.values_list("target_id", flat=True))
 
 
-def _can_be_judged(track: Track, pool: Pool) -> Ids:
+def _judgeable_rows(track: Track, pool: Pool) -> Ids:
     """Return the rows of a pool that a label can affect: a label of their target, of their
     document, or of another target in the document.
     """
     own_kind = kind_of(track).target_kind
-    labelled = fetch(
+    labelled = fetch_rows(
         "SELECT DISTINCT t.id, CASE WHEN t.kind <> %s THEN t.document_id END"
         " FROM instances_label l JOIN instances_target t ON t.id = l.target_id"
         " WHERE t.corpus_id = %s",

@@ -23,11 +23,11 @@ import numpy as np
 from django.db import transaction
 
 from kbpo import clock
-from kbpo.accounts.audit import COMMAND, note
+from kbpo.accounts.audit import COMMAND, write_audit_entry
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Document, Part
 from kbpo.instances.models import Label
-from kbpo.queue import nudge
+from kbpo.queue import wake_step
 from kbpo.sampling.models import DocumentBatch, DocumentSample
 from kbpo.tracks.models import Track
 from scoring.documents import Annotated
@@ -76,7 +76,7 @@ def named_documents(track: Track, keys: Iterable[str]) -> list[int]:
     if missing := [key for key in wanted if key not in number_of]:
         raise CannotDraw(
             f"The test part of the corpus has no document {missing[0]}"
-            f"{_and_more(len(missing) - 1)}."
+            f"{_and_more_text(len(missing) - 1)}."
         )
     if not wanted:
         raise CannotDraw("No document is named.")
@@ -112,13 +112,13 @@ def order_documents(
 
     Raises CannotDraw.
     """
-    _lock(track)
+    _lock_document_draws(track)
     drawn = set(DocumentSample.objects.filter(track=track).values_list("document_id", flat=True))
-    _refuse(track, size, design, len(drawn))
+    _check_order(track, size, design, len(drawn))
     now, seed = clock.now(), secrets.randbelow(2**31) if seed is None else seed
     number, settings = size, dict[str, float]()
     if design == TWO_STAGE:
-        number = max(0, first_stage(size) - len(drawn))
+        number = max(0, first_stage_size(size) - len(drawn))
         if not LEAST_UNIFORM <= uniform_share <= 1:
             raise CannotDraw(
                 f"The uniform share of the second stage must be from {LEAST_UNIFORM} to 1; got"
@@ -135,7 +135,7 @@ def order_documents(
         user=user,
         drawn_at=now,
     )
-    chosen = uniform_draw(batch)
+    chosen = documents_of_uniform_draw(batch)
     DocumentSample.objects.bulk_create(
         DocumentSample(
             track=track,
@@ -149,8 +149,8 @@ def order_documents(
         )
         for position, pk in enumerate(chosen)
     )
-    _tell_uniform(track)
-    note(
+    _store_uniform_probabilities(track)
+    write_audit_entry(
         "draw documents",
         f"track:{track.slug}",
         who=user,
@@ -158,7 +158,7 @@ def order_documents(
         track=track.slug,
         after=f"{len(chosen)} documents, {design}, seed {seed}",
     )
-    nudge("documents")
+    wake_step("documents")
     return batch
 
 
@@ -178,12 +178,12 @@ def describe_draw(batch: DocumentBatch) -> str:
     )
 
 
-def first_stage(size: int) -> int:
+def first_stage_size(size: int) -> int:
     """Return how many documents of a two-stage draw the first stage draws."""
     return max(LEAST, math.ceil(FIRST_SHARE * size - 1e-9))
 
 
-def uniform_draw(batch: DocumentBatch) -> list[int]:
+def documents_of_uniform_draw(batch: DocumentBatch) -> list[int]:
     """Return the documents of a uniform draw in their random order, recomputed from its seed."""
     before = DocumentSample.objects.filter(track=batch.track_id, drawn_at__lt=batch.drawn_at)
     left = Document.objects.filter(corpus=batch.track.corpus_id, part=Part.TEST).exclude(
@@ -194,14 +194,14 @@ def uniform_draw(batch: DocumentBatch) -> list[int]:
     return [keys[place] for place in order[: batch.size].tolist()]
 
 
-def _refuse(track: Track, size: int, design: str, drawn: int) -> None:
+def _check_order(track: Track, size: int, design: str, drawn: int) -> None:
     """Raise CannotDraw if such an order cannot be drawn."""
     total = track.corpus.n_test
     if design not in DocumentBatch.Design.values:
         raise CannotDraw(
             f"There is no design {design}; there are {', '.join(DocumentBatch.Design.values)}."
         )
-    if split_stages(track):
+    if has_two_stages(track):
         raise CannotDraw(
             f"The documents of {track.name} are drawn in two stages: what is added later would have"
             " no probability."
@@ -216,14 +216,14 @@ def _refuse(track: Track, size: int, design: str, drawn: int) -> None:
             f"Two stages draw between {2 * LEAST} and {total:,} documents; {size:,}"
             " cannot be drawn."
         )
-    if design == TWO_STAGE and size - max(first_stage(size), drawn) < LEAST:
+    if design == TWO_STAGE and size - max(first_stage_size(size), drawn) < LEAST:
         raise CannotDraw(
             f"{drawn:,} documents are drawn already: of {size:,} in both stages together fewer"
             f" than {LEAST} are left for the second."
         )
 
 
-def split_stages(track: Track) -> bool:
+def has_two_stages(track: Track) -> bool:
     """Return whether the track's documents are drawn in two stages."""
     return DocumentBatch.objects.filter(track=track, design=TWO_STAGE).exists()
 
@@ -237,11 +237,11 @@ def settle_documents(track: Track, documents: Sequence[int], *, seed: int | None
     n/D, with n the number of all uniform ones. Raises CannotDraw for others if documents are drawn
     in two stages.
     """
-    _lock(track)  # the probability depends on all of them
+    _lock_document_draws(track)  # the probability depends on all of them
     now = clock.now()
     drawn = set(DocumentSample.objects.filter(track=track).values_list("document_id", flat=True))
     new = [pk for pk in documents if pk not in drawn]
-    if new and split_stages(track):
+    if new and has_two_stages(track):
         raise CannotDraw(
             f"The documents of {track.name} are drawn in two stages; {len(new):,} of these were not"
             " drawn, and so have no probability."
@@ -262,22 +262,22 @@ def settle_documents(track: Track, documents: Sequence[int], *, seed: int | None
     )
     mine = DocumentSample.objects.filter(track=track)
     mine.filter(document__in=documents, settled_at__isnull=True).update(settled_at=now)
-    _tell_uniform(track)
-    nudge("documents")
+    _store_uniform_probabilities(track)
+    wake_step("documents")
     return mine.filter(settled_at__isnull=False).count()
 
 
-def _lock(track: Track) -> None:
+def _lock_document_draws(track: Track) -> None:
     Track.objects.select_for_update().only("pk").get(pk=track.pk)
 
 
-def _tell_uniform(track: Track) -> None:
+def _store_uniform_probabilities(track: Track) -> None:
     """Store the probability n/D of every uniformly drawn document."""
     mine = DocumentSample.objects.filter(track=track, design=UNIFORM)
     mine.update(probability=mine.count() / track.corpus.n_test if mine.exists() else 1.0)
 
 
-def _and_more(number: int) -> str:
+def _and_more_text(number: int) -> str:
     return f", nor {number:,} others" if number else ""
 
 
@@ -299,7 +299,7 @@ def annotated_documents(track: Track) -> Annotated:
     if not second_stage or any(
         row.settled_at is None and row.document_id not in gone for row in second_stage
     ):
-        counted = sorted(_without_gaps(first_stage, gone))
+        counted = sorted(_annotated_before_first_gap(first_stage, gone))
         return Annotated(counted, counted)
     chance = {row.document_id: _response_rate(first_stage) for row in first_stage if row.settled_at}
     chance |= {
@@ -320,7 +320,9 @@ def abandoned_documents(documents: Iterable[int]) -> set[int]:
     return set(labels.values_list("target__document", flat=True))
 
 
-def _without_gaps(document_samples: list[DocumentSample], gone: set[int]) -> list[int]:
+def _annotated_before_first_gap(
+    document_samples: list[DocumentSample], gone: set[int]
+) -> list[int]:
     """Return the annotated documents of each batch before its first unannotated one."""
     before_gaps: list[int] = []
     waits: dict[int | None, bool] = defaultdict(bool)

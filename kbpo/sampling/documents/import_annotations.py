@@ -74,16 +74,16 @@ def import_annotations(
     everybody may see it; later runs carry a mark.
     """
     corpus = track.corpus
-    origin = f"import:{_digest(gold, mentions)}"
+    origin = f"import:{_content_digest(gold, mentions)}"
     marks = kind_with_recall(track).read_marks(gold, mentions, documents)
     marked: set[int] = set()
     labels = {
-        what: _label(corpus, origin, _note_documents(marked, values), is_public)
+        what: _record_labels(corpus, origin, _collect_documents(marked, values), is_public)
         for what, values in marks.values.items()
     }
     whole = {"scope": "document", "closed": closed}
     of_documents = ((Place("document", pk), whole) for pk in documents)
-    _label(corpus, f"{origin}:{'closed' if closed else 'open'}", of_documents, is_public)
+    _record_labels(corpus, f"{origin}:{'closed' if closed else 'open'}", of_documents, is_public)
     return ImportCounts(
         labels,
         documents=len(set(documents)),
@@ -94,14 +94,14 @@ def import_annotations(
     )
 
 
-def _note_documents(marked: set[int], values: Values) -> Values:
+def _collect_documents(marked: set[int], values: Values) -> Values:
     """Yield the values unchanged, and add their documents to `marked`."""
     for place, value in values:
         marked.add(place.document)
         yield place, value
 
 
-def _label(corpus: Corpus, origin: str, values: Values, is_public: bool) -> int:
+def _record_labels(corpus: Corpus, origin: str, values: Values, is_public: bool) -> int:
     """Record values as labels, some thousands at a time, and return their number."""
     total = 0
     while chunk := list(islice(values, CHUNK)):
@@ -115,7 +115,7 @@ def _label(corpus: Corpus, origin: str, values: Values, is_public: bool) -> int:
     return total
 
 
-def _digest(*paths: Path) -> str:
+def _content_digest(*paths: Path) -> str:
     """Return a short digest of the files' contents."""
     digest = hashlib.sha256()
     for path in paths:
@@ -126,10 +126,10 @@ def _digest(*paths: Path) -> str:
 
 def tick() -> int:
     """Try or load uploads; return how many."""
-    return process_uploads(AnnotationUpload, _load)
+    return process_uploads(AnnotationUpload, _load_upload)
 
 
-def _load(row: AnnotationUpload) -> Found:
+def _load_upload(row: AnnotationUpload) -> Found:
     """Load one upload and return its counts. Raises CannotLoad, or OwnersFault if the file matches
     no sampled document.
     """

@@ -19,11 +19,15 @@ from typing import Any
 import numpy as np
 from django.db import transaction
 
-from estimators.second_stage import proportional, systematic, tf_idf
+from estimators.second_stage import (
+    proportional_inclusion_probabilities,
+    summed_tf_idf,
+    systematic_sample,
+)
 from kbpo import clock
-from kbpo.corpus.lookup import occurrences
+from kbpo.corpus.lookup import name_occurrences
 from kbpo.corpus.models import Corpus, Document, Part
-from kbpo.queue import nudge
+from kbpo.queue import wake_step
 from kbpo.sampling.documents.draw import LEAST, TWO_STAGE, UNIFORM_SHARE, abandoned_documents
 from kbpo.sampling.models import DocumentBatch, DocumentSample
 from kbpo.tracks.models import Track
@@ -39,12 +43,12 @@ def tick() -> int:
         track__in=DocumentBatch.objects.filter(stage=2).values("track")
     )
     return sum(
-        _drawn_for(document_batch.track)
+        _draw_second_stage_or_log(document_batch.track)
         for document_batch in waiting.select_related("track__corpus").order_by("pk")
     )
 
 
-def _drawn_for(track: Track) -> bool:
+def _draw_second_stage_or_log(track: Track) -> bool:
     try:
         return draw_second_stage(track) is not None
     except (
@@ -58,7 +62,7 @@ def draw_second_stage(track: Track, *, seed: int | None = None) -> DocumentBatch
     """Draw the second stage and return it; None while the first is not annotated, or if it was
     drawn already.
     """
-    if not _is_due(track):
+    if not _is_second_stage_due(track):
         return None
     when, seed = clock.now(), secrets.randbelow(2**31) if seed is None else seed
     document_batch = DocumentBatch.objects.get(track=track, design=TWO_STAGE, stage=1)
@@ -67,12 +71,12 @@ def draw_second_stage(track: Track, *, seed: int | None = None) -> DocumentBatch
     if size < LEAST:
         log.warning("The second stage of %s has nothing left to draw.", track.name)
         return None
-    documents, pi, settings = _probabilities(
+    documents, pi, settings = _document_probabilities(
         track, before, size, when, document_batch.settings.get("uniform_share", UNIFORM_SHARE)
     )  # reads all texts: not while the track is locked
     with transaction.atomic():
         Track.objects.select_for_update().only("pk").get(pk=track.pk)
-        if not _is_due(track) or _drawn_documents(track) != before:
+        if not _is_second_stage_due(track) or _drawn_documents(track) != before:
             return None
         batch = DocumentBatch.objects.create(
             track=track,
@@ -97,13 +101,13 @@ def draw_second_stage(track: Track, *, seed: int | None = None) -> DocumentBatch
                 seed=seed,
                 drawn_at=when,
             )
-            for place, index in enumerate(systematic(pi, rng).tolist())
+            for place, index in enumerate(systematic_sample(pi, rng).tolist())
         )
-        nudge("documents")
+        wake_step("documents")
     return batch
 
 
-def weights(corpus: Corpus, names: dict[str, int], documents: Sequence[int]) -> Floats:
+def document_tf_idf(corpus: Corpus, names: dict[str, int], documents: Sequence[int]) -> Floats:
     """Return the summed TF-IDF of entities in some documents; frequencies are those of the whole
     corpus.
     """
@@ -111,20 +115,20 @@ def weights(corpus: Corpus, names: dict[str, int], documents: Sequence[int]) -> 
     place: dict[int, int] = {}
     triples = [
         (place.setdefault(document, len(place)), code, number)
-        for document, code, number in occurrences(corpus, names)
+        for document, code, number in name_occurrences(corpus, names)
     ]
     if not triples:
         return np.zeros(len(documents))
     document, entity, count = (
         np.array(column, dtype=np.int64) for column in zip(*triples, strict=True)
     )
-    weight = tf_idf(document, entity, count, max(total, len(place)))
+    weight = summed_tf_idf(document, entity, count, max(total, len(place)))
     return np.array(
         [weight[place[document]] if document in place else 0.0 for document in documents]
     )
 
 
-def _probabilities(
+def _document_probabilities(
     track: Track, before: set[int], size: int, when: datetime, uniform: float
 ) -> tuple[list[int], Floats, dict[str, Any]]:
     """Return the documents that are not drawn yet, the probability of each, and the intermediate
@@ -134,17 +138,17 @@ def _probabilities(
     left = test.exclude(pk__in=before).order_by("key")
     documents = list(left.values_list("pk", flat=True))
     names = kind_with_recall(track).read_entities(sorted(before), when)
-    weight = weights(track.corpus, names, documents)
+    weight = document_tf_idf(track.corpus, names, documents)
     settings = {
         "entities": len(set(names.values())),
         "naming_some": int((weight > 0).sum()),
         "uniform_share": uniform,
         "first_stage": len(before),
     }
-    return documents, proportional(weight, size, uniform=uniform), settings
+    return documents, proportional_inclusion_probabilities(weight, size, uniform=uniform), settings
 
 
-def _is_due(track: Track) -> bool:
+def _is_second_stage_due(track: Track) -> bool:
     """Return whether the first stage is annotated as far as possible and the second is not
     drawn.
     """

@@ -20,13 +20,13 @@ MOST_CHARACTERS = 60  # between two names; beyond that, words say little
 LITTLE = {"a", "an", "and", "at", "by", "for", "from", "in", "is", "of", "or", "the", "to", "was"}
 
 
-def stems(text: str) -> set[str]:
+def word_stems(text: str) -> set[str]:
     """Return the content words of a text without their endings: "founded" -> "found"."""
     words = re.findall(r"[a-z]+", re.sub(r"\{\w+\}", " ", text.lower()))
     return {re.sub(r"(?:ed|s|er|ing|ment)$", "", word)[:6] for word in words} - LITTLE
 
 
-def names_of(document: Record, typed: list[Any]) -> list[tuple[Any, ...]]:
+def name_spans(document: Record, typed: list[Any]) -> list[tuple[Any, ...]]:
     """Return (begin, end, type) of each name: the given mentions, otherwise runs of capitalised
     words.
     """
@@ -36,9 +36,9 @@ def names_of(document: Record, typed: list[Any]) -> list[tuple[Any, ...]]:
     return [(run.start(), run.end(), None) for run in runs]
 
 
-def predict(document: Record, predicates: list[Any], typed: list[Any]) -> Iterator[Record]:
+def predict_claims(document: Record, predicates: list[Any], typed: list[Any]) -> Iterator[Record]:
     """Yield one claim for each pair of names with words of a predicate between them."""
-    names = names_of(document, typed)
+    names = name_spans(document, typed)
     kinds = {name[:2]: name[2] for name in names}  # where it is not known, the first that is taken
     claimed = set()
     for begin, end in document["sentences"]:
@@ -47,11 +47,11 @@ def predict(document: Record, predicates: list[Any], typed: list[Any]) -> Iterat
             first, second = sorted((subject, object_))
             if not 0 <= second[0] - first[1] <= MOST_CHARACTERS:
                 continue
-            between = stems(document["text"][first[1] : second[0]])
+            between = word_stems(document["text"][first[1] : second[0]])
             known = (kinds[subject[:2]], kinds[object_[:2]])
             best, ends, share = "", known, 0.0
             for predicate, words, types in predicates:
-                fitting = fit(known, types)
+                fitting = allowed_types(known, types)
                 found = len(words & between) / len(words) if words and fitting else 0.0
                 if fitting and found > share:
                     best, ends, share = predicate, fitting, found
@@ -65,7 +65,7 @@ def predict(document: Record, predicates: list[Any], typed: list[Any]) -> Iterat
                 yield claim
 
 
-def fit(known: tuple[Any, Any], types: list[Any]) -> tuple[Any, Any] | None:
+def allowed_types(known: tuple[Any, Any], types: list[Any]) -> tuple[Any, Any] | None:
     """Return the first types that a predicate allows and that the two names may have; None if there
     are none.
     """
@@ -77,10 +77,10 @@ def fit(known: tuple[Any, Any], types: list[Any]) -> tuple[Any, Any] | None:
     return None
 
 
-def keywords(schema: Record) -> list[tuple[str, set[str], list[Any]]]:
+def predicate_keywords(schema: Record) -> list[tuple[str, set[str], list[Any]]]:
     """Return (name, words, allowed types) of each predicate."""
     return [
-        (one["name"], stems(one.get("template") or one["name"]), one.get("types") or [])
+        (one["name"], word_stems(one.get("template") or one["name"]), one.get("types") or [])
         for one in schema["predicates"]
     ]
 
@@ -88,14 +88,14 @@ def keywords(schema: Record) -> list[tuple[str, set[str], list[Any]]]:
 def main(documents: str, schema: str, mentions: str = "") -> None:
     """Print the claims, one on each line."""
     with open(schema, encoding="utf-8") as file:
-        predicates = keywords(json.load(file))
+        predicates = predicate_keywords(json.load(file))
     typed: dict[str, list[Any]] = {}
     if mentions:
         with gzip.open(mentions, "rt", encoding="utf-8") as lines:
             typed = {one["id"]: one["mentions"] for one in map(json.loads, lines)}
     with gzip.open(documents, "rt", encoding="utf-8") as lines:
         for document in map(json.loads, lines):
-            for claim in predict(document, predicates, typed.get(document["id"], [])):
+            for claim in predict_claims(document, predicates, typed.get(document["id"], [])):
                 print(json.dumps(claim))
 
 

@@ -167,7 +167,7 @@ FACETS = (
 FOUND_COLUMNS = ("document", "subject", "predicate", "object", "claim")
 
 
-def in_catalogue(predicate: Mapping[str, Any], name: str) -> dict[str, Any]:
+def catalogue_entry(predicate: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return a predicate of a schema with its name on pages, as the table of relations shows it."""
     template = predicate.get("template") or "{subject} – {object}"
     sentence = []

@@ -12,15 +12,22 @@ from typing import Any
 import numpy as np
 
 from kbpo.corpus.models import Corpus, Document, Mention
-from kbpo.corpus.sql import fetch, fetch_arrays, prefer_indexes
+from kbpo.corpus.sql import fetch_arrays, fetch_rows, prefer_indexes
 from kbpo.instances.merge import PUBLIC, RANK
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks import base
 from kbpo.tracks.base import Verdicts
 from kbpo.tracks.kbp.definition import FACETS
-from kbpo.tracks.kbp.judge import Clusters, JudgedRow, Span, directed_name, holds, judge
-from kbpo.tracks.kbp.judgments import rows_of, rows_of_read
+from kbpo.tracks.kbp.judge import (
+    Clusters,
+    JudgedRow,
+    Span,
+    directed_name,
+    predicate_verdict,
+    verdicts_of_rows,
+)
+from kbpo.tracks.kbp.judgments import judged_rows, judged_rows_of_predictions
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import Found, name_matcher
 
@@ -77,15 +84,15 @@ class Judged(base.Judged):
     def places(self) -> list[Span]:
         return [self.row.subject, self.row.object]
 
-    def explained(self) -> Explained:
+    def extra_page_values(self) -> Explained:
         """Return the claim, people's answers, and the text with marked names."""
         document = self.document
-        first = max(0, document.sentence_of(self.window[0]) - 1)
-        last = min(len(document.sentences) - 1, document.sentence_of(self.window[1] - 1) + 1)
+        first = max(0, document.sentence_index_at(self.window[0]) - 1)
+        last = min(len(document.sentences) - 1, document.sentence_index_at(self.window[1] - 1) + 1)
         taken = {self.row.subject, self.row.object}
         rows = Mention.objects.filter(document=self.document).values_list("begin", "end")
         return Explained(
-            ends=self.judged_mentions(),
+            ends=self.judged_ends(),
             holds=[claim for _, claim in self.holding_relations()],
             asked=len(self.row.value.get("shown", ())),
             around=(document.sentences[first][0], document.sentences[last][1]),
@@ -124,7 +131,7 @@ class Judged(base.Judged):
             "object_right": self.object,
             "votes": self.votes,
             "source": self.source,
-            "people": self._people(),
+            "people": self._answers_as_json(),
         }
         if self.ends_included:
             as_json["in_file"] = {
@@ -132,7 +139,7 @@ class Judged(base.Judged):
             }
         return as_json
 
-    def _people(self) -> dict[str, Any] | None:
+    def _answers_as_json(self) -> dict[str, Any] | None:
         """Return people's answers as JSON; None if unknown."""
         if not self.source:
             return None
@@ -144,7 +151,7 @@ class Judged(base.Judged):
                 "link": end.people_link,
                 "votes": end.votes,
             }
-            for end in self.judged_mentions()
+            for end in self.judged_ends()
         }
         holds = [
             {**held, "claim": "".join(text for _, text in claim)}
@@ -159,15 +166,17 @@ class Judged(base.Judged):
         """
         return f"{span[0]}-{span[1] - 1}" if self.ends_included else f"{span[0]}–{span[1]}"
 
-    def judged_mentions(self) -> list[End]:
+    def judged_ends(self) -> list[End]:
         """Return the two mentions of the relation, each with its judgments."""
         row, prediction = self.row, self.prediction
         return [
-            self._end("subject", row.subject, row.subject_canonical, prediction.subject_link),
-            self._end("object", row.object, row.object_canonical, prediction.object_link),
+            self._mention_end(
+                "subject", row.subject, row.subject_canonical, prediction.subject_link
+            ),
+            self._mention_end("object", row.object, row.object_canonical, prediction.object_link),
         ]
 
-    def _end(self, role: str, span: Span, canonical: Span, link: str) -> End:
+    def _mention_end(self, role: str, span: Span, canonical: Span, link: str) -> End:
         clusters, gloss = self.row.clusters, self.document.gloss
         value = clusters.values.get(span, {}) if self.source else {}
         elsewhere = span in clusters.elsewhere
@@ -200,7 +209,7 @@ class Judged(base.Judged):
         for part in self.row.value.get("holds", ()):
             subject, object_ = (first, second) if part.endswith(">") else (second, first)
             name = part[:-1]
-            claim = _claim(self.document, name, self.schema.get(name, {}), subject, object_)
+            claim = _claim_pieces(self.document, name, self.schema.get(name, {}), subject, object_)
             held = {"subject": list(subject), "predicate": name, "object": list(object_)}
             found.setdefault("".join(text for _, text in claim), (held, claim))
         return list(found.values())
@@ -231,7 +240,7 @@ class End:
     votes: str
 
 
-def verdicts(submission: int, *, public: bool) -> Verdicts:
+def submission_verdicts(submission: int, *, public: bool) -> Verdicts:
     """Return the verdict on each judged prediction of a submission: on the whole and on its
     relation, subject and object (NaN if one is missing), and whether the annotators disagreed.
 
@@ -239,7 +248,7 @@ def verdicts(submission: int, *, public: bool) -> Verdicts:
     of the same target that are not public, they do not change the verdict.
     """
     which = PUBLIC if public else ""
-    judged = fetch(
+    judged = fetch_rows(
         "SELECT p.id, p.instance_id, l.n FROM (SELECT l.target_id, max(l.n) AS n FROM"
         f" instances_label l WHERE l.value <> '{{}}'::jsonb{which} GROUP BY 1) l JOIN"
         " instances_instance i ON i.target_id = l.target_id JOIN submissions_prediction p ON"
@@ -247,36 +256,38 @@ def verdicts(submission: int, *, public: bool) -> Verdicts:
         " i.document_id, i.subject_begin, p.id",
         [submission],
     )
-    rows = rows_of([instance for _, instance, _ in judged], submission, public=public)
-    right = judge(rows)
+    rows = judged_rows([instance for _, instance, _ in judged], submission, public=public)
+    right = verdicts_of_rows(rows)
     split = []
     for row, (_, _, n) in zip(rows, judged, strict=True):
-        yes, asked = _vote(row, n)
+        yes, asked = _count_votes(row, n)
         split.append(0 < yes < asked)
     parts = {
         "relation": right["relation"],
-        "subject": np.array([_subject(row) for row in rows]),
-        "object": np.array([_object(row) for row in rows]),
+        "subject": np.array([_subject_verdict(row) for row in rows]),
+        "object": np.array([_object_verdict(row) for row in rows]),
     }
     predictions = [prediction for prediction, _, _ in judged]
     return Verdicts(predictions, right["correct"], np.array(split, dtype=np.bool_), parts)
 
 
-def _subject(row: JudgedRow) -> float:
-    return row.clusters.refers(row.subject, row.subject_canonical)
+def _subject_verdict(row: JudgedRow) -> float:
+    return row.clusters.reference_verdict(row.subject, row.subject_canonical)
 
 
-def _object(row: JudgedRow) -> float:
-    return row.clusters.refers(row.object, row.object_canonical)
+def _object_verdict(row: JudgedRow) -> float:
+    return row.clusters.reference_verdict(row.object, row.object_canonical)
 
 
-def _predicates(corpus: Corpus) -> dict[str, Mapping[str, Any]]:
+def _predicates_by_name(corpus: Corpus) -> dict[str, Mapping[str, Any]]:
     """Return the schema's description of each predicate, by its name."""
     predicates = corpus.schema.get("predicates", ())
     return {predicate["name"]: predicate for predicate in predicates}
 
 
-def search(corpus: Corpus, submission: int, words: str, most: int) -> tuple[list[int], bool]:
+def search_predictions(
+    corpus: Corpus, submission: int, words: str, most: int
+) -> tuple[list[int], bool]:
     """Return the predictions of a submission in at most `most` documents with these words, and
     whether there are no more such documents.
     """
@@ -284,13 +295,13 @@ def search(corpus: Corpus, submission: int, words: str, most: int) -> tuple[list
         matching = Document.objects.filter(corpus=corpus).with_words(words)
         documents = list(matching.values_list("pk", flat=True)[: most + 1])
     with prefer_indexes():
-        return _predictions_in(submission, documents[:most]), len(documents) <= most
+        return _predictions_in_documents(submission, documents[:most]), len(documents) <= most
 
 
 def predictions_in_document(corpus: Corpus, submission: int, key: str) -> list[int]:
     """Return the predictions of a submission in the document with that key."""
     documents = Document.objects.filter(corpus=corpus, key=key).values_list("pk", flat=True)
-    return _predictions_in(submission, list(documents))
+    return _predictions_in_documents(submission, list(documents))
 
 
 def find_by_name(
@@ -328,8 +339,8 @@ def find_by_name(
     return predictions, len(texts) <= most
 
 
-def _predictions_in(submission: int, documents: Sequence[int]) -> list[int]:
-    rows = fetch(
+def _predictions_in_documents(submission: int, documents: Sequence[int]) -> list[int]:
+    rows = fetch_rows(
         "SELECT p.id FROM instances_instance i JOIN submissions_prediction p ON p.instance_id ="
         " i.id AND p.submission_id = %s WHERE i.document_id = ANY(%s)",
         [submission, list(documents)],
@@ -337,7 +348,7 @@ def _predictions_in(submission: int, documents: Sequence[int]) -> list[int]:
     return [pk for (pk,) in rows]
 
 
-def describe(
+def describe_predictions(
     track: Track,
     submission: int,
     predictions: Sequence[int],
@@ -351,10 +362,10 @@ def describe(
     stored = Prediction.objects.select_related("instance__document", "instance__predicate")
     by_key = stored.in_bulk(predictions)
     chosen = [by_key[pk] for pk in predictions]
-    rows = rows_of_read(chosen, public=public)
+    rows = judged_rows_of_predictions(chosen, public=public)
     judged = [row.instance.target_id for row in chosen if row.pk not in unjudged]
     labels = _deciding_labels(judged, public=public)
-    schema, names = _predicates(track.corpus), track.corpus.relation_names()
+    schema, names = _predicates_by_name(track.corpus), track.corpus.relation_names()
     ends_included = Submission.objects.filter(pk=submission, door=ENDS_INCLUDED).exists()
     described: list[base.Judged] = []
     for prediction, row in zip(chosen, rows, strict=True):
@@ -363,7 +374,9 @@ def describe(
         label = labels.get(prediction.instance.target_id)
         called = names.get(row.predicate, row.predicate)
         described.append(
-            _describe(prediction, row, label, schema, called, ends_included=ends_included)
+            _describe_prediction(
+                prediction, row, label, schema, called, ends_included=ends_included
+            )
         )
     return described
 
@@ -380,7 +393,7 @@ def _deciding_labels(targets: Collection[int], *, public: bool) -> dict[int, Lab
     return deciding
 
 
-def _describe(
+def _describe_prediction(
     prediction: Prediction,
     row: JudgedRow,
     label: Label | None,
@@ -391,15 +404,19 @@ def _describe(
 ) -> Judged:
     document = prediction.instance.document
     assert document is not None, prediction
-    parts = (_truth(holds(row)), _truth(_subject(row)), _truth(_object(row)))
-    begin = document.sentences[document.sentence_of(min(row.subject[0], row.object[0]))][0]
-    end = document.sentences[document.sentence_of(max(row.subject[0], row.object[0]))][1]
+    parts = (
+        _as_bool(predicate_verdict(row)),
+        _as_bool(_subject_verdict(row)),
+        _as_bool(_object_verdict(row)),
+    )
+    begin = document.sentences[document.sentence_index_at(min(row.subject[0], row.object[0]))][0]
+    end = document.sentences[document.sentence_index_at(max(row.subject[0], row.object[0]))][1]
     return Judged(
         prediction=prediction,
         document=document,
         predicate=row.predicate,
         label=called,
-        claim=_claim(
+        claim=_claim_pieces(
             document, row.predicate, schema.get(row.predicate, {}), row.subject, row.object
         ),
         window=(begin, end),
@@ -415,12 +432,12 @@ def _describe(
         schema=schema,
         ends_included=ends_included,
         right=None if None in parts else all(parts),
-        votes=_votes(row, label),
+        votes=_votes_text(row, label),
         source=label.source if label is not None else "",
     )
 
 
-def _claim(
+def _claim_pieces(
     document: Document, name: str, predicate: Mapping[str, Any], subject: Span, object_: Span
 ) -> list[tuple[str, str]]:
     """Return the claim that a predicate holds of two mentions: the pieces of its template in order,
@@ -437,22 +454,22 @@ def _claim(
     return claim
 
 
-def _truth(value: float) -> bool | None:
+def _as_bool(value: float) -> bool | None:
     return None if np.isnan(value) else bool(value)
 
 
-def _votes(row: JudgedRow, label: Label | None) -> str:
+def _votes_text(row: JudgedRow, label: Label | None) -> str:
     """Return “3 of 3”: the votes for the winning answer about the prediction's relation."""
     if label is None or not label.n or label.source != "crowd":
         return {"import": "from the gold standard", "expert": "by an expert"}.get(
             label.source if label else "", ""
         )
-    yes, n = _vote(row, label.n)
+    yes, n = _count_votes(row, label.n)
     is_right = directed_name(row.predicate, row.forward) in row.value.get("holds", ())
     return f"{yes if is_right else n - yes} of {n}"
 
 
-def _vote(row: JudgedRow, n: int) -> tuple[int, int]:
+def _count_votes(row: JudgedRow, n: int) -> tuple[int, int]:
     """Return how many annotators affirmed the prediction's relation, and how many were asked."""
     part = directed_name(row.predicate, row.forward)
     return row.value.get("votes", {}).get(part, 0), row.value.get("asked", {}).get(part, n)
@@ -477,10 +494,10 @@ class Explained:
 def found_relations(corpus: Corpus, marks: Sequence[tuple[int, str, Span, Span]]) -> list[Found]:
     """Return relations that readers marked, as sentences."""
     documents = Document.objects.in_bulk({mark[0] for mark in marks})
-    schema, found = _predicates(corpus), []
+    schema, found = _predicates_by_name(corpus), []
     for pk, predicate, subject, object_ in marks:
         document = documents[pk]
-        claim = _claim(document, predicate, schema.get(predicate, {}), subject, object_)
+        claim = _claim_pieces(document, predicate, schema.get(predicate, {}), subject, object_)
         record = {
             "document": document.key,
             "subject": list(subject),

@@ -20,15 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from estimators.sums import code_pairs
+from estimators.sums import encode_pairs
 from kbpo.corpus.cache import Arrays, cached_arrays
 from kbpo.corpus.models import Document, Predicate
-from kbpo.corpus.sql import fetch, fetch_arrays
-from kbpo.instances.merge import IN_PLACE, PUBLIC, values_inside, values_of
+from kbpo.corpus.sql import fetch_arrays, fetch_rows
+from kbpo.instances.merge import IN_PLACE, PUBLIC, merged_values, merged_values_in_documents
 from kbpo.instances.models import Label, Target
-from kbpo.submissions.models import state_of
+from kbpo.submissions.models import predictions_state
 from kbpo.tracks.kbp.judge import Clusters, Span
-from kbpo.tracks.kbp.judgments import clusters_of
+from kbpo.tracks.kbp.judgments import settled_clusters
 from kbpo.tracks.kbp.merge import merge_labels
 from kbpo.tracks.models import Track
 from scoring.arrays import Bools, Ids
@@ -50,7 +50,7 @@ COLUMNS = {
     "subject_canonical": "p.subject_canonical_begin::bigint << 32 | p.subject_canonical_end",
     "object_canonical": "p.object_canonical_begin::bigint << 32 | p.object_canonical_end",
 }
-"""Columns of a prediction that are read; a span is one number (`_span`)"""
+"""Columns of a prediction that are read; a span is one number (`_decode_span`)"""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class _Predicted:
     object_canonical: Ids
 
     @classmethod
-    def read(cls, systems: list[int], documents: list[int] | None = None) -> _Predicted:
+    def read_predictions(cls, systems: list[int], documents: list[int] | None = None) -> _Predicted:
         """Return the predictions of some submissions, read from the database; only those in
         `documents`, if given.
         """
@@ -115,14 +115,14 @@ class _Mentioned:
         """
         spans = np.append(predicted.subject, predicted.object)
         claims = np.append(predicted.subject_canonical, predicted.object_canonical)
-        mention = code_pairs(np.tile(predicted.document, 2), spans)
+        mention = encode_pairs(np.tile(predicted.document, 2), spans)
         if from_entered is not None and not from_entered.all():
             counts = np.tile(from_entered, 2)
             counts |= ~np.isin(mention, mention[counts])
             said_of, claims = mention[counts], claims[counts]
         else:
             said_of = mention
-        claimed, n = _most_claimed(said_of, claims)[mention], predicted.document.size
+        claimed, n = _most_predicted_canonical(said_of, claims)[mention], predicted.document.size
         return cls(
             predicted.document,
             predicted.predicate,
@@ -138,18 +138,18 @@ class _Mentioned:
 
     def fact_codes(self) -> Ids:
         """Return (n,) a code of the fact that each row predicts, given its links."""
-        entity = code_pairs(
+        entity = encode_pairs(
             np.tile(self.document, 2), np.append(self.subject_claimed, self.object_claimed)
         )
         n = self.document.size
-        return code_pairs(code_pairs(entity[:n], entity[n:]), self.predicate)
+        return encode_pairs(encode_pairs(entity[:n], entity[n:]), self.predicate)
 
 
-def _span(number: int) -> Span:
+def _decode_span(number: int) -> Span:
     return number >> 32, number & 0xFFFFFFFF
 
 
-def _number(span: Span) -> int:
+def _encode_span(span: Span) -> int:
     return span[0] << 32 | span[1]
 
 
@@ -164,19 +164,20 @@ def read_facts(
     full, and which systems predict them. Only facts of the systems that have `entered` are counted
     (by default all systems).
     """
-    state = state_of(systems)
+    state = predictions_state(systems)
     has_entered = np.isin(systems, systems if entered is None else entered)
     predicted = cached_arrays(
         f"facts-{track.pk}",
         None if state is None else (*state, *COLUMNS.items(), track.scope, *has_entered.tolist()),
-        lambda: _of_each_instance(systems, REACH[track.scope], has_entered),
+        lambda: _instance_fact_arrays(systems, REACH[track.scope], has_entered),
     )
     each = _Mentioned(**{field.name: predicted[field.name] for field in fields(_Mentioned)})
     document, in_scope, read = each.document, predicted["near"], np.array(annotated, dtype=np.int64)
     counted = predicted["counted"]
     sentences = _Sentences(annotated, REACH[track.scope])
     names = _Names(
-        _labelled_documents(corpus=track.corpus_id) & {*annotated, *predicted["documents"].tolist()}
+        _documents_with_mention_labels(corpus=track.corpus_id)
+        & {*annotated, *predicted["documents"].tolist()}
     )
     # In other documents there are no judgments of names, so the systems' claims are used.
     touched = np.flatnonzero(np.isin(document, [*names.clusters, *annotated]))
@@ -196,13 +197,13 @@ def read_facts(
             predicted["begin"],
         )
         part = sparse.csr_array(entries, shape=shape)[touched]
-        predicting[touched] = _predicting(settled, in_scope[touched], part)
+        predicting[touched] = _systems_predicting_fact(settled, in_scope[touched], part)
     number = dict(Predicate.objects.filter(corpus=track.corpus_id).values_list("name", "pk"))
     marks = set(_true_marks(annotated, sentences))
     true = sorted({names.fact(*mark) for mark in marks})
     rows_inside = np.flatnonzero(np.isin(document, read))
     inside, entered_inside = each.of(rows_inside), np.flatnonzero(predicted["entered"][rows_inside])
-    code_of = _codes(inside, fact[rows_inside], names, number)
+    code_of = _fact_codes_in_documents(inside, fact[rows_inside], names, number)
     code = np.array([code_of.get(one, -1) for one in true], dtype=np.int64)
     last = int(max(document.max(initial=0), read.max(initial=0)))
     place = np.full(last + 1, -1, dtype=np.int64)
@@ -227,12 +228,12 @@ def read_facts(
         inside=place[document],
         marked=np.isin(fact, code[code >= 0]),
         code=code,
-        links=_links(true, names, annotated),
+        links=_majority_titles(true, names, annotated),
         missed=_count_missed_facts(marks, inside.of(entered_inside), number, place, len(annotated)),
     )
 
 
-def _of_each_instance(systems: list[int], reach: int, has_entered: Bools) -> Arrays:
+def _instance_fact_arrays(systems: list[int], reach: int, has_entered: Bools) -> Arrays:
     """Return the parts of `Facts` that depend only on predictions and on which submissions have
     entered. There is a row per instance, with the links of its subject and its object that most
     submissions predict, and a code of the resulting fact; `begin` and `column` list the systems
@@ -240,7 +241,7 @@ def _of_each_instance(systems: list[int], reach: int, has_entered: Bools) -> Arr
     it is also in scope, `size` the number of counted instances of its fact, and `predicting` (u, m)
     which systems predict the fact.
     """
-    predicted = _Predicted.read(systems)
+    predicted = _Predicted.read_predictions(systems)
     instance, first, row = np.unique(predicted.instance, return_index=True, return_inverse=True)
     order = np.lexsort((predicted.column, row))
     from_entered = has_entered[predicted.column]
@@ -248,7 +249,7 @@ def _of_each_instance(systems: list[int], reach: int, has_entered: Bools) -> Arr
     entered = np.zeros(instance.size, dtype=np.bool_)
     entered[row[from_entered]] = True
     documents, fact = np.unique(each.document), each.fact_codes()
-    near = _Sentences(documents.tolist(), reach).all_near(each)
+    near = _Sentences(documents.tolist(), reach).are_rows_within_scope(each)
     counted = near & entered
     begin = np.searchsorted(row[order], np.arange(instance.size + 1)).astype(np.int32)
     column = predicted.column[order].astype(np.int32)
@@ -264,13 +265,15 @@ def _of_each_instance(systems: list[int], reach: int, has_entered: Bools) -> Arr
         "entered": entered,
         "counted": counted,
         "size": np.bincount(fact[counted], minlength=int(fact.max(initial=-1)) + 1)[fact],
-        "predicting": _predicting(fact, near, entries),
+        "predicting": _systems_predicting_fact(fact, near, entries),
         "begin": begin,
         "column": column,
     }
 
 
-def _predicting(fact: Ids, near: NDArray[np.bool_], entries: sparse.csr_array) -> NDArray[np.bool_]:
+def _systems_predicting_fact(
+    fact: Ids, near: NDArray[np.bool_], entries: sparse.csr_array
+) -> NDArray[np.bool_]:
     """Return (n, m) whether each submission predicts the fact of each row, by this row or by
     another row in scope. Entries of rows out of scope are False. `fact` (n,) is the code of the
     fact, `near` (n,) whether the row is in scope, and `entries` (n, m) which submission predicts
@@ -283,13 +286,18 @@ def _predicting(fact: Ids, near: NDArray[np.bool_], entries: sparse.csr_array) -
     return np.asarray(found[fact] & near[:, None])
 
 
-def _codes(inside: _Mentioned, fact: Ids, names: _Names, number: dict[str, int]) -> dict[Fact, int]:
+def _fact_codes_in_documents(
+    inside: _Mentioned, fact: Ids, names: _Names, number: dict[str, int]
+) -> dict[Fact, int]:
     """Return the code of each fact that is predicted in annotated documents."""
     name_of = {pk: name for name, pk in number.items()}
     codes: dict[Fact, int] = {}
     _, first = np.unique(fact, return_index=True)
     for at in first.tolist():
-        subject, object_ = _span(int(inside.subject[at])), _span(int(inside.object[at]))
+        subject, object_ = (
+            _decode_span(int(inside.subject[at])),
+            _decode_span(int(inside.object[at])),
+        )
         predicate = name_of[int(inside.predicate[at])]
         predicted = names.fact(int(inside.document[at]), predicate, subject, object_)
         codes[predicted] = int(fact[at])
@@ -303,13 +311,13 @@ def facts_with_systems(
     predict the fact. With `public`, only public labels are used.
     """
     sentences = _Sentences(documents, REACH[track.scope])
-    names = _Names(_labelled_documents(document__in=documents), public=public)
-    predicted = _Predicted.read(systems, documents)
+    names = _Names(_documents_with_mention_labels(document__in=documents), public=public)
+    predicted = _Predicted.read_predictions(systems, documents)
     rows = _Mentioned.from_predictions(predicted)
     code = names.settle_fact_codes(rows)
     number = dict(Predicate.objects.filter(corpus=track.corpus_id).values_list("name", "pk"))
     by_fact: dict[Fact, set[int]] = {}
-    for fact, wanted in _codes(rows, code, names, number).items():
+    for fact, wanted in _fact_codes_in_documents(rows, code, names, number).items():
         columns = np.unique(predicted.column[code == wanted])
         by_fact[fact] = {systems[column] for column in columns.tolist()}
     marks: dict[Fact, Mark] = {}
@@ -318,12 +326,16 @@ def facts_with_systems(
     return {mark: by_fact.get(fact, set()) for fact, mark in marks.items()}
 
 
-def _links(facts: Sequence[Fact], names: _Names, documents: Sequence[int]) -> NDArray[np.str_]:
+def _majority_titles(
+    facts: Sequence[Fact], names: _Names, documents: Sequence[int]
+) -> NDArray[np.str_]:
     """Return (t, 2) the titles to which people linked most mentions of the subject's and of the
     object's cluster.
     """
     votes: dict[tuple[int, Span], Counter[str]] = defaultdict(Counter)
-    for _, document, span, value in values_inside(documents, merge_labels, Target.Kind.MENTION):
+    for _, document, span, value in merged_values_in_documents(
+        documents, merge_labels, Target.Kind.MENTION
+    ):
         if value.get("link"):
             votes[document, names.of(document, span)][value["link"]] += 1
     titles = {end: max(some, key=lambda one: (some[one], one)) for end, some in votes.items()}
@@ -339,7 +351,7 @@ def targets_in_scope(track: Track, targets: Sequence[int]) -> set[int]:
     return {
         pk
         for pk, document, *ends in places
-        if sentences.is_near(document, (ends[0], ends[1]), (ends[2], ends[3]))
+        if sentences.are_within_scope(document, (ends[0], ends[1]), (ends[2], ends[3]))
     }
 
 
@@ -354,7 +366,8 @@ def _count_missed_facts(
     left = [
         mark[0]
         for mark in marks
-        if (mark[0], number.get(mark[1], 0), _number(mark[2]), _number(mark[3])) not in predicted
+        if (mark[0], number.get(mark[1], 0), _encode_span(mark[2]), _encode_span(mark[3]))
+        not in predicted
     ]
     return np.bincount(place[left] if left else [], minlength=n).astype(np.int64)
 
@@ -367,12 +380,12 @@ class _Sentences:
         rows = Document.objects.filter(pk__in=documents).values_list("pk", "sentence_begin")
         self.begins = {pk: np.array(begins, dtype=np.int64) for pk, begins in rows}
 
-    def is_near(self, document: int, a: Span, b: Span) -> bool:
+    def are_within_scope(self, document: int, a: Span, b: Span) -> bool:
         begins = self.begins[document]
         first, second = np.searchsorted(begins, [a[0], b[0]], side="right")
         return bool(abs(int(first) - int(second)) <= self.reach)
 
-    def all_near(self, predicted: _Mentioned) -> NDArray[np.bool_]:
+    def are_rows_within_scope(self, predicted: _Mentioned) -> NDArray[np.bool_]:
         """Return (n,) whether the mentions of each row lie within the scope. Uses one ascending
         list of the sentences of all documents.
         """
@@ -390,7 +403,7 @@ class _Sentences:
         return np.asarray(np.abs(first - second) <= self.reach)
 
 
-def _labelled_documents(**where: Any) -> set[int]:
+def _documents_with_mention_labels(**where: Any) -> set[int]:
     """Return the documents in which a mention has a label."""
     targets = Target.objects.filter(kind=Target.Kind.MENTION, labels__isnull=False, **where)
     return set(targets.values_list("document", flat=True).distinct())
@@ -402,7 +415,7 @@ class _Names:
     """
 
     def __init__(self, labelled: set[int], *, public: bool = False) -> None:
-        self.clusters: dict[int, Clusters] = clusters_of(labelled, public=public)
+        self.clusters: dict[int, Clusters] = settled_clusters(labelled, public=public)
         self.overlapping = {document: _Overlapping(one) for document, one in self.clusters.items()}
         self.claimed: dict[tuple[int, Span], Span] = {}
         """Canonical mentions that most submissions claim, in documents with labels"""
@@ -411,24 +424,24 @@ class _Names:
         """Return (n,) a code of the fact that each row predicts, and use its links from now on."""
         document, spans = np.tile(rows.document, 2), np.append(rows.subject, rows.object)
         claims = np.append(rows.subject_claimed, rows.object_claimed)
-        mention = code_pairs(document, spans)
+        mention = encode_pairs(document, spans)
         _, first = np.unique(mention, return_index=True)
         canonical = claims[first]
         for at, place in enumerate(first.tolist()):
-            key = int(document[place]), _span(int(spans[place]))
-            self.claimed[key] = _span(int(canonical[at]))
-            canonical[at] = _number(self.of(*key))
+            key = int(document[place]), _decode_span(int(spans[place]))
+            self.claimed[key] = _decode_span(int(canonical[at]))
+            canonical[at] = _encode_span(self.of(*key))
         subject, object_ = np.split(canonical[mention], 2)
         return replace(rows, subject_claimed=subject, object_claimed=object_).fact_codes()
 
     def of(self, document: int, span: Span) -> Span:
-        settled = self._settled(document, span)
+        settled = self._settled_root(document, span)
         if settled is not None:
             return settled
         claimed = self.claimed.get((document, span), span)
-        return self._settled(document, claimed) or claimed
+        return self._settled_root(document, claimed) or claimed
 
-    def _settled(self, document: int, span: Span) -> Span | None:
+    def _settled_root(self, document: int, span: Span) -> Span | None:
         """Return the root of the span's settled cluster, or of the cluster of the mention that it
         overlaps; None if there is neither.
         """
@@ -445,11 +458,11 @@ class _Names:
         return document, predicate, self.of(document, subject), self.of(document, object_)
 
 
-def _most_claimed(mention: Ids, claims: Ids) -> Ids:
+def _most_predicted_canonical(mention: Ids, claims: Ids) -> Ids:
     """Return the canonical mention that most submissions predict for each mention (codes 0, 1 …);
     the first span in a tie.
     """
-    pair = code_pairs(mention, claims)
+    pair = encode_pairs(mention, claims)
     _, at, votes = np.unique(pair, return_index=True, return_counts=True)
     order = np.lexsort((claims[at], -votes, mention[at]))
     _, best = np.unique(mention[at][order], return_index=True)
@@ -483,7 +496,7 @@ def _true_marks(
     """Yield the relations in scope that (public) annotations of whole documents mark, unless a
     stronger judgment contradicts them.
     """
-    rows = fetch(
+    rows = fetch_rows(
         "SELECT t.id, t.document_id, t.a_begin, t.a_end, t.b_begin, t.b_end, l.value -> 'holds'"
         " FROM instances_target t JOIN instances_label l ON l.target_id = t.id WHERE t.document_id"
         f" = ANY(%s) AND t.kind = 'pair' AND l.source = ANY(%s) AND {IN_PLACE}"
@@ -494,9 +507,9 @@ def _true_marks(
     marked: dict[int, set[str]] = defaultdict(set)
     for row in rows:
         marked[row[0]].update(json.loads(row[6] or "[]"))
-    for target, value, _ in values_of(marked, merge_labels, public=public):
+    for target, value, _ in merged_values(marked, merge_labels, public=public):
         document, a, b = places[target]
-        if sentences.is_near(document, a, b):
+        if sentences.are_within_scope(document, a, b):
             for part in marked[target] & set(value.get("holds", ())):
                 subject, object_ = (a, b) if part.endswith(">") else (b, a)
                 yield document, part[:-1], subject, object_

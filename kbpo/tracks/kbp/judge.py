@@ -12,7 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbpo.instances.models import Target
-from kbpo.tracks.kbp.merge import CLUSTER, ELSEWHERE, OFFERED, is_named, is_open
+from kbpo.tracks.kbp.merge import (
+    CLUSTER,
+    ELSEWHERE,
+    OFFERED,
+    has_majority_reference,
+    may_refer_to_unseen_name,
+)
 
 Span = tuple[int, int]
 MOST = 8
@@ -45,7 +51,7 @@ class Clusters:
         self.offered: dict[Span, list[Span]] = {
             span: [(begin, end) for begin, end in value[OFFERED]]
             for span, value in values.items()
-            if is_open(value)
+            if may_refer_to_unseen_name(value)
         }
 
     def root(self, span: Span) -> Span | None:
@@ -53,15 +59,15 @@ class Clusters:
         span itself if it refers to none of the names that annotators saw; None if it has no label,
         or annotators disagreed.
         """
-        return _end_of(self.canonical, span)
+        return _end_of_chain(self.canonical, span)
 
     def cluster_of(self, span: Span) -> Span | None:
         """Return the canonical mention of a span's cluster, also if readers disagreed on its
         reference; None if it has no label.
         """
-        return _end_of(self.cluster | self.canonical, span)
+        return _end_of_chain(self.cluster | self.canonical, span)
 
-    def refers(self, span: Span, claimed: Span) -> float:
+    def reference_verdict(self, span: Span, claimed: Span) -> float:
         """Return 1.0 if `span` and `claimed` have the same referent, 0.0 if not. NaN if `span` has
         no label, if annotators did not see `claimed` and disagreed, found no name right or saw only
         its own, or if readers disagreed on the reference of `claimed`.
@@ -69,35 +75,37 @@ class Clusters:
         As in Chaganty 2018, section 3.6.2, a link must be confirmed. The settled canonical mention
         is right, and so is any mention with the same wording, since pages offer each wording once.
         Another mention of the same settled cluster is right too if it is as informative as the
-        canonical one (`name_class`). A mention is its own canonical one only if people say so.
+        canonical one (`nameness_rank`). A mention is its own canonical one only if people say so.
         """
         settled = self.root(span)
         if settled is None:
             return nan
         nowhere = span in self.elsewhere
-        if self._reads_like(claimed, settled) and not nowhere:
+        if self._has_same_wording(claimed, settled) and not nowhere:
             return 1.0
         if claimed == span:
             return 0.0
-        if span in self.offered and was_not_offered(self.text, claimed, self.offered[span]):
+        if span in self.offered and was_name_not_offered(self.text, claimed, self.offered[span]):
             return nan
         if nowhere:
             return 0.0
-        if self._class_of(claimed) < self._class_of(settled):
+        if self._name_class_of(claimed) < self._name_class_of(settled):
             return 0.0
         root = self.cluster_of(claimed)
-        if root is not None and self._reads_like(root, settled):
+        if root is not None and self._has_same_wording(root, settled):
             return 1.0
         return nan if claimed in self.cluster else 0.0
 
-    def _reads_like(self, span: Span, other: Span) -> bool:
-        return span == other or wording(self.text, span) == wording(self.text, other)
+    def _has_same_wording(self, span: Span, other: Span) -> bool:
+        return span == other or normalized_wording(self.text, span) == normalized_wording(
+            self.text, other
+        )
 
-    def _class_of(self, span: Span) -> int:
-        return name_class(unicodedata.normalize("NFC", self.text[span[0] : span[1]]))
+    def _name_class_of(self, span: Span) -> int:
+        return nameness_rank(unicodedata.normalize("NFC", self.text[span[0] : span[1]]))
 
 
-def _end_of(leads: Mapping[Span, Span], span: Span) -> Span | None:
+def _end_of_chain(leads: Mapping[Span, Span], span: Span) -> Span | None:
     """Return the end of a chain of spans, or the first span of a cycle; None for an empty chain."""
     seen: set[Span] = set()
     at = span
@@ -122,7 +130,7 @@ DETERMINERS = {
 }  # fmt: skip
 
 
-def wording(text: str, span: Span) -> str:
+def normalized_wording(text: str, span: Span) -> str:
     """Return the normalised words of a span, without differences in spacing and capitals.
 
     Headings write names in capitals. Pronouns are not normalised: "us" is not "US".
@@ -132,16 +140,16 @@ def wording(text: str, span: Span) -> str:
     return words if folded in PRONOUNS else folded
 
 
-def was_not_offered(text: str, claimed: Span, offered: Sequence[Span]) -> bool:
+def was_name_not_offered(text: str, claimed: Span, offered: Sequence[Span]) -> bool:
     """Return whether a name was not among the names that people saw, but would be offered in a new
     question.
     """
-    words = wording(text, claimed)
-    seen = {wording(text, span) for span in offered}
+    words = normalized_wording(text, claimed)
+    seen = {normalized_wording(text, span) for span in offered}
     return bool(words) and words not in seen and len(seen) < MOST
 
 
-def name_class(gloss: str) -> int:
+def nameness_rank(gloss: str) -> int:
     """Return how informative a mention is: 2 for a name, 1 for a nominal, 0 for a pronoun.
 
     Decided by the words, since files and pages do not state it: an English pronoun; else a name if
@@ -178,19 +186,21 @@ class JudgedRow:
     closed: bool = False
 
 
-def judge(rows: Sequence[JudgedRow]) -> dict[str, NDArray[np.float64]]:
+def verdicts_of_rows(rows: Sequence[JudgedRow]) -> dict[str, NDArray[np.float64]]:
     """Return right (1.0), wrong (0.0) or missing (NaN) under `relation`, `linking` and `correct`,
     one entry a row.
 
     `correct` is missing if either part is. If a wrong relation alone decided it, missingness would
     depend on the verdict, and the mean of the others would be too low.
     """
-    relation = np.fromiter((holds(row) for row in rows), dtype=np.float64, count=len(rows))
-    linking = np.fromiter((links(row) for row in rows), dtype=np.float64, count=len(rows))
+    relation = np.fromiter(
+        (predicate_verdict(row) for row in rows), dtype=np.float64, count=len(rows)
+    )
+    linking = np.fromiter((linking_verdict(row) for row in rows), dtype=np.float64, count=len(rows))
     return {"relation": relation, "linking": linking, "correct": relation * linking}
 
 
-def holds(row: JudgedRow) -> float:
+def predicate_verdict(row: JudgedRow) -> float:
     """Return 1.0 if the predicate holds in the prediction's direction, 0.0 if not, NaN if people
     were not asked about it.
     """
@@ -200,12 +210,12 @@ def holds(row: JudgedRow) -> float:
     return 0.0 if row.closed else nan
 
 
-def links(row: JudgedRow) -> float:
+def linking_verdict(row: JudgedRow) -> float:
     """Return 1.0 if both links of the prediction are right, 0.0 if one is wrong, NaN if a mention
     has no label.
     """
-    subject = row.clusters.refers(row.subject, row.subject_canonical)
-    return subject * row.clusters.refers(row.object, row.object_canonical)
+    subject = row.clusters.reference_verdict(row.subject, row.subject_canonical)
+    return subject * row.clusters.reference_verdict(row.object, row.object_canonical)
 
 
 def directed_name(predicate: str, forward: bool) -> str:
@@ -226,7 +236,7 @@ NEW = "none of those that were offered"
 """Referent of a mention that is none of the offered names"""
 
 
-def agrees(
+def agrees_with_expert(
     target: Target, says: Mapping[str, Any], now: Mapping[str, Any], *, marked: bool = False
 ) -> bool:
     """Return whether an expert's answer about a pair or a mention agrees with the current label. An
@@ -238,12 +248,12 @@ def agrees(
     both = set(says.get("shown", ())) & set(now.get("shown", ()))
     if set(says.get("holds", ())) & both != set(now.get("holds", ())) & both:
         return False
-    if not (is_named(says) and is_named(now)):
+    if not (has_majority_reference(says) and has_majority_reference(now)):
         return True
-    return same_name(target.its_document.text, says, now)
+    return has_same_reference(target.document_or_error.text, says, now)
 
 
-def same_name(text: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def has_same_reference(text: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Return whether two values of a mention have the same canonical mention, or canonical mentions
     with the same words ignoring case (each wording is offered once), or both have none of the
     names.
@@ -251,7 +261,9 @@ def same_name(text: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bo
     if ELSEWHERE in one or ELSEWHERE in other:
         return ELSEWHERE in one and ELSEWHERE in other
     (a, b), (c, d) = one["canonical"], other["canonical"]
-    return bool((a, b) == (c, d) or wording(text, (a, b)) == wording(text, (c, d)))
+    return bool(
+        (a, b) == (c, d) or normalized_wording(text, (a, b)) == normalized_wording(text, (c, d))
+    )
 
 
 def compare_references(
@@ -260,9 +272,9 @@ def compare_references(
     """Return the reference of a mention by the current label and by the expert, and whether they
     are the same; None if one of them is missing.
     """
-    if not (is_named(now) and is_named(says)):
+    if not (has_majority_reference(now) and has_majority_reference(says)):
         return None
-    text = target.its_document.text
+    text = target.document_or_error.text
     spans = now.get("canonical"), says.get("canonical")
     ours, theirs = (text[span[0] : span[1]] if span else NEW for span in spans)
-    return ours, theirs, same_name(text, now, says)
+    return ours, theirs, has_same_reference(text, now, says)

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from kbpo.corpus.cache import Arrays, cached_arrays, read_cached
 from kbpo.corpus.models import Corpus, Document, Predicate
-from kbpo.corpus.sql import fetch, fetch_arrays
-from kbpo.instances.merge import values_inside, values_of
+from kbpo.corpus.sql import fetch_arrays, fetch_rows
+from kbpo.instances.merge import merged_values, merged_values_in_documents
 from kbpo.instances.models import Instance, Target
-from kbpo.submissions.models import Prediction, state_of
+from kbpo.submissions.models import Prediction, predictions_state
 from kbpo.tracks.base import Answers, Trait
 from kbpo.tracks.kbp import judge as verdicts
 from kbpo.tracks.kbp.judge import Clusters, JudgedRow, Span
@@ -22,7 +22,7 @@ from kbpo.tracks.kbp.merge import merge_labels
 from scoring.arrays import Floats, Ids
 
 
-def judge(
+def verdicts_by_criterion(
     instances: Ids,
     submissions: Sequence[int],
     *,
@@ -39,7 +39,7 @@ def judge(
     canonical ones: its probability is 0, and only whether the draw has a label matters.
     """
     unique, position = np.unique(instances, return_inverse=True)
-    facts = _facts(unique.tolist())
+    facts = _cached_facts(unique.tolist())
     world = _World(
         {fact[1] for fact in facts.values()},
         {fact[2] for fact in facts.values()},
@@ -50,7 +50,9 @@ def judge(
     place: dict[Any, int] = {}
     cell = np.empty((unique.size, len(submissions)), dtype=np.int64)
 
-    def row_of(instance: int, subject_canonical: Span | None, object_canonical: Span | None) -> int:
+    def judged_row(
+        instance: int, subject_canonical: Span | None, object_canonical: Span | None
+    ) -> int:
         key = (instance, subject_canonical, object_canonical)
         if key not in place:
             place[key] = len(judged_rows)
@@ -58,11 +60,11 @@ def judge(
         return place[key]
 
     for at, instance in enumerate(unique.tolist()):
-        cell[at, :] = row_of(instance, None, None)
-    for instance, submission, *ends in _canonicals(unique.tolist(), list(submissions)):
+        cell[at, :] = judged_row(instance, None, None)
+    for instance, submission, *ends in _predicted_canonicals(unique.tolist(), list(submissions)):
         at = int(np.searchsorted(unique, instance))
-        cell[at, column[submission]] = row_of(instance, (ends[0], ends[1]), (ends[2], ends[3]))
-    found = verdicts.judge(judged_rows)
+        cell[at, column[submission]] = judged_row(instance, (ends[0], ends[1]), (ends[2], ends[3]))
+    found = verdicts.verdicts_of_rows(judged_rows)
     empty = np.zeros((0, len(submissions)))
     return {
         criterion: verdict[cell][position] if judged_rows else empty
@@ -70,15 +72,17 @@ def judge(
     }
 
 
-def rows_of(instances: Sequence[int], submission: int, *, public: bool = False) -> list[JudgedRow]:
+def judged_rows(
+    instances: Sequence[int], submission: int, *, public: bool = False
+) -> list[JudgedRow]:
     """Return one row with the judgments of each instance, in the order of `instances`. Its
     canonical mentions are those that the submission predicts. With `public`, only public judgments
     are used.
     """
-    facts = _facts(list(instances))
+    facts = _cached_facts(list(instances))
     targets, documents = {fact[1] for fact in facts.values()}, {fact[2] for fact in facts.values()}
     world = _World(targets, documents, public=public)
-    ends = {row[0]: row[2:] for row in _canonicals(list(instances), [submission])}
+    ends = {row[0]: row[2:] for row in _predicted_canonicals(list(instances), [submission])}
     return [
         (
             world.row(
@@ -93,11 +97,13 @@ def rows_of(instances: Sequence[int], submission: int, *, public: bool = False) 
     ]
 
 
-def rows_of_read(predictions: Sequence[Prediction], *, public: bool = False) -> list[JudgedRow]:
+def judged_rows_of_predictions(
+    predictions: Sequence[Prediction], *, public: bool = False
+) -> list[JudgedRow]:
     """Return the judgments of predictions that were read with their instances, documents and
     predicates.
     """
-    facts = [_fact_of(prediction.instance) for prediction in predictions]
+    facts = [_fact_row(prediction.instance) for prediction in predictions]
     documents = [prediction.instance.document for prediction in predictions]
     world = _World(
         {fact[1] for fact in facts},
@@ -109,8 +115,8 @@ def rows_of_read(predictions: Sequence[Prediction], *, public: bool = False) -> 
     return [
         world.row(
             fact,
-            _span(one.subject_canonical_begin, one.subject_canonical_end),
-            _span(one.object_canonical_begin, one.object_canonical_end),
+            _span_or_none(one.subject_canonical_begin, one.subject_canonical_end),
+            _span_or_none(one.object_canonical_begin, one.object_canonical_end),
         )
         for fact, one in zip(facts, predictions, strict=True)
     ]
@@ -131,12 +137,12 @@ class _World:
         texts: dict[int, str] | None = None,
         keeps: bool = False,
     ) -> None:
-        pairs = values_of(targets, merge_labels, public=public)
+        pairs = merged_values(targets, merge_labels, public=public)
         self.values = {target: value for target, value, _ in pairs}
         self.closed = set[int]()
         spans: dict[int, dict[Span, dict[str, Any]]] = defaultdict(dict)
         kinds = (Target.Kind.DOCUMENT, Target.Kind.MENTION)
-        for kind, document, span, value in values_inside(
+        for kind, document, span, value in merged_values_in_documents(
             documents, merge_labels, *kinds, public=public
         ):
             if kind == Target.Kind.MENTION:
@@ -144,7 +150,7 @@ class _World:
             elif value.get("closed"):
                 self.closed.add(document)
         if texts is None:
-            texts = read_cached("texts", documents, texts_of)
+            texts = read_cached("texts", documents, document_texts)
         self.clusters = {
             document: Clusters(texts[document], spans[document], keeps=keeps)
             for document in documents
@@ -162,13 +168,13 @@ class _World:
         rows = {row.pk: row for row in Target.objects.filter(pk__in={*self.answers, *asked})}
         by_target = {}
         for target, answer in self.answers.items():
-            pair, known = rows[target], dict(spans[rows[target].lies_in])
+            pair, known = rows[target], dict(spans[rows[target].document_id_or_error])
             for span in ((pair.a_begin, pair.a_end), (pair.b_begin, pair.b_end)):
                 known.pop(span, None)
             for one, value in answer.items():
                 if rows[one].kind == Target.Kind.MENTION:
                     known[rows[one].a_begin, rows[one].a_end] = dict(value)
-            by_target[target] = Clusters(texts[pair.lies_in], known)
+            by_target[target] = Clusters(texts[pair.document_id_or_error], known)
         return by_target
 
     def row(
@@ -189,17 +195,17 @@ class _World:
         )
 
 
-def clusters_of(documents: set[int], *, public: bool = False) -> dict[int, Clusters]:
+def settled_clusters(documents: set[int], *, public: bool = False) -> dict[int, Clusters]:
     """Return the settled clusters of documents, from the (public) labels of their mentions."""
     return _World(set(), documents, public=public).clusters
 
 
-def texts_of(documents: list[int]) -> dict[int, str]:
+def document_texts(documents: list[int]) -> dict[int, str]:
     """Return document -> its text."""
     return dict(Document.objects.filter(pk__in=documents).values_list("pk", "text"))
 
 
-def _facts(instances: list[int]) -> dict[int, tuple[Any, ...]]:
+def _cached_facts(instances: list[int]) -> dict[int, tuple[Any, ...]]:
     return read_cached("facts", instances, _read_facts)
 
 
@@ -220,19 +226,19 @@ def _read_facts(instances: list[int]) -> dict[int, tuple[Any, ...]]:
     }
 
 
-def _fact_of(one: Instance) -> tuple[Any, ...]:
+def _fact_row(one: Instance) -> tuple[Any, ...]:
     subject, object_ = (one.subject_begin, one.subject_end), (one.object_begin, one.object_end)
     name = None if one.predicate is None else one.predicate.name
     return one.pk, one.target_id, one.document_id, subject, name, object_
 
 
-def _span(begin: int | None, end: int | None) -> Span | None:
+def _span_or_none(begin: int | None, end: int | None) -> Span | None:
     return None if begin is None or end is None else (begin, end)
 
 
-def _canonicals(instances: list[int], submissions: list[int]) -> list[tuple[Any, ...]]:
-    def read(missing: list[int]) -> dict[int, list[tuple[Any, ...]]]:
-        rows = fetch(
+def _predicted_canonicals(instances: list[int], submissions: list[int]) -> list[tuple[Any, ...]]:
+    def read_canonicals(missing: list[int]) -> dict[int, list[tuple[Any, ...]]]:
+        rows = fetch_rows(
             "SELECT instance_id, submission_id, subject_canonical_begin, subject_canonical_end,"
             " object_canonical_begin, object_canonical_end FROM submissions_prediction WHERE"
             " instance_id = ANY(%s) AND submission_id = ANY(%s)",
@@ -243,7 +249,7 @@ def _canonicals(instances: list[int], submissions: list[int]) -> list[tuple[Any,
             found.setdefault(row[0], []).append(row)
         return found
 
-    of_each = read_cached(("canonicals", *submissions), instances, read)
+    of_each = read_cached(("canonicals", *submissions), instances, read_canonicals)
     return [row for rows in of_each.values() for row in rows]
 
 
@@ -266,7 +272,7 @@ def read_traits(corpus: Corpus, submissions: Sequence[int]) -> dict[str, Trait]:
     """Return the traits of all predictions of some submissions, by ascending instance: `predicate`,
     `subject_type` and `sentence` (same or across).
     """
-    state = state_of(submissions)
+    state = predictions_state(submissions)
     arrays = cached_arrays(
         f"traits-{corpus.pk}",
         None if state is None else (*state, *COLUMNS.items(), corpus.loaded_at.isoformat()),
@@ -285,11 +291,13 @@ def _traits_of_instances(corpus: Corpus, submissions: Sequence[int]) -> Arrays:
     )
     sentence_begins = [begins[pk] for pk in documents.tolist()]
     first, last = (
-        _sentences(sentence_begins, document, rows[end]) for end in ("subject", "object")
+        _sentence_of_mentions(sentence_begins, document, rows[end]) for end in ("subject", "object")
     )
     coded = {
-        "predicate": _named(rows["predicate"], predicates),
-        "subject_type": _named(rows["subject_type"], dict(fetch(TYPES, [list(submissions)]))),
+        "predicate": _names_and_codes(rows["predicate"], predicates),
+        "subject_type": _names_and_codes(
+            rows["subject_type"], dict(fetch_rows(TYPES, [list(submissions)]))
+        ),
         "sentence": (np.array(["across", "same"]), (first == last).astype(np.int64)),
     }
     arrays: dict[str, NDArray[Any]] = {}
@@ -317,13 +325,15 @@ def _first_predictions(submissions: Sequence[int]) -> dict[str, Ids]:
     return {name: values[first] for name, values in rows.items()}
 
 
-def _named(codes: Ids, name_of: Mapping[int, str]) -> tuple[NDArray[np.str_], Ids]:
+def _names_and_codes(codes: Ids, name_of: Mapping[int, str]) -> tuple[NDArray[np.str_], Ids]:
     """Return the distinct names of some codes, and (n,) the index of each row's name."""
     known, place = np.unique(codes, return_inverse=True)
     return np.array([name_of[code] for code in known.tolist()], dtype=np.str_), place
 
 
-def _sentences(sentence_begins: Sequence[Sequence[int]], document: Ids, begin: Ids) -> Ids:
+def _sentence_of_mentions(
+    sentence_begins: Sequence[Sequence[int]], document: Ids, begin: Ids
+) -> Ids:
     """Return (n,) the sentence in which each mention begins, numbered over all documents."""
     ahead = np.repeat(np.arange(len(sentence_begins)), [len(row) for row in sentence_begins]) << 32
     begins = np.array([one for row in sentence_begins for one in row], dtype=np.int64)

@@ -1,9 +1,9 @@
 """Merges labels of pairs and of mentions.
 
-The crowd's votes are added up over all questions about a target (`aggregate`), together with those
-of readers who left a mention undecided. Of each other source the newest label decides. The parts of
-a pair are the directed predicates that were shown, each decided by the source with the highest
-precedence that has it; every other value is replaced as a whole.
+The crowd's votes are added up over all questions about a target (`aggregate_statements`), together
+with those of readers who left a mention undecided. Of each other source the newest label decides.
+The parts of a pair are the directed predicates that were shown, each decided by the source with the
+highest precedence that has it; every other value is replaced as a whole.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def merge_labels(said: Sequence[Statement]) -> Value:
         value = dict(said[0].value)
     else:
         value = _merge_sources(said)
-    if is_named(value):
+    if has_majority_reference(value):
         value.pop(UNDECIDED, None)  # a weaker source tells what people were divided about
     return value
 
@@ -63,7 +63,9 @@ def _merge_sources(said: Sequence[Statement]) -> Value:
         if RANK[label.source] > RANK[Label.Source.CROWD] and label not in crowd
     ]
     in_order = (
-        [label.value for label in weaker] + [aggregate(crowd)] + [label.value for label in stronger]
+        [label.value for label in weaker]
+        + [aggregate_statements(crowd)]
+        + [label.value for label in stronger]
     )
     value: Value = {}
     shown: dict[str, bool] = {}
@@ -86,7 +88,7 @@ def add_reader_votes(said: Sequence[Statement]) -> list[Statement]:
     """
     crowd = [label for label in said if label.source == Label.Source.CROWD and label.value]
     is_named_there = any(
-        label.source != Label.Source.CROWD and is_named(label.value) for label in said
+        label.source != Label.Source.CROWD and has_majority_reference(label.value) for label in said
     )
     if not crowd or is_named_there:
         return crowd
@@ -112,14 +114,14 @@ def _join_sources(weaker: Value, stronger: Value) -> None:
             weaker.pop(part, None)
 
 
-def is_open(value: Mapping[str, Any]) -> bool:
+def may_refer_to_unseen_name(value: Mapping[str, Any]) -> bool:
     """Return whether a mention may refer to a name that its annotators did not see: they saw only
     its own, or found none of them right.
     """
     return len(value.get(OFFERED, ())) == 1 or (OFFERED in value and ELSEWHERE in value)
 
 
-def is_named(value: Mapping[str, Any]) -> bool:
+def has_majority_reference(value: Mapping[str, Any]) -> bool:
     """Return whether a majority agrees on what a mention refers to, or that it refers to none of
     the names.
     """
@@ -131,10 +133,10 @@ def needs_no_question(value: Mapping[str, Any]) -> bool:
     decided, or annotators were asked about this mention alone and disagreed. If only readers of the
     whole document disagreed, a question is needed.
     """
-    return is_named(value) or (UNDECIDED in value and "titles" in value)
+    return has_majority_reference(value) or (UNDECIDED in value and "titles" in value)
 
 
-def aggregate(said: Sequence[Statement]) -> Value:
+def aggregate_statements(said: Sequence[Statement]) -> Value:
     """Return the value of a target from all answers to all questions about it; a later question
     adds to earlier ones and never overrides them.
 
@@ -149,10 +151,10 @@ def aggregate(said: Sequence[Statement]) -> Value:
     value: Value = {}
     for label in labels:
         value |= {part: content for part, content in label.value.items() if part not in AGGREGATED}
-    return value | _predicates(labels) | _mention(labels)
+    return value | _predicate_votes(labels) | _mention_votes(labels)
 
 
-def _predicates(labels: Sequence[Statement]) -> Value:
+def _predicate_votes(labels: Sequence[Statement]) -> Value:
     """Return the predicates of a pair that were shown, those that hold, and the votes for each;
     empty for other targets.
     """
@@ -183,12 +185,14 @@ def _votes_for(part: str, label: Statement) -> int:
     return n if holds else 0
 
 
-def _mention(labels: Sequence[Statement]) -> Value:
+def _mention_votes(labels: Sequence[Statement]) -> Value:
     """Return the canonical mention and the title that most annotators gave, with the votes; empty
     for other targets. Annotators who found none of the names right, or saw only one, have no vote
     once others saw more names.
     """
-    of_mention = [label for label in labels if is_named(label.value) or UNDECIDED in label.value]
+    of_mention = [
+        label for label in labels if has_majority_reference(label.value) or UNDECIDED in label.value
+    ]
     if not of_mention:
         return {}
     titles: Counter[str] = Counter()
@@ -201,14 +205,14 @@ def _mention(labels: Sequence[Statement]) -> Value:
     for label in of_mention:
         titles.update(_votes_by_title(label))
         given = Counter(_votes_by_canonical(label))
-        if OFFERED in label.value and any(_saw_more(other, label) for other in of_mention):
+        if OFFERED in label.value and any(_saw_more_names(other, label) for other in of_mention):
             void = set(given) if len(label.value[OFFERED]) == 1 else {OTHER}
             asked -= sum(given.pop(choice, 0) for choice in void)
         votes.update(given)
     return mention_value(votes, titles, asked, sorted(map(list, offered)), of_title)
 
 
-def _saw_more(label: Statement, other: Statement) -> bool:
+def _saw_more_names(label: Statement, other: Statement) -> bool:
     """Return whether people saw all names of another question in this one, and more."""
     seen, less = ({tuple(span) for span in each.value.get(OFFERED, ())} for each in (label, other))
     return seen > less
@@ -236,10 +240,10 @@ def mention_value(
         value["canonical"] = [int(end) for end in best.split("-")]
     if offered:
         value[OFFERED] = [list(span) for span in offered]
-    return value | _link_of(titles, n if of_title is None else of_title)
+    return value | _majority_title(titles, n if of_title is None else of_title)
 
 
-def _link_of(titles: Counter[str], n: int) -> Value:
+def _majority_title(titles: Counter[str], n: int) -> Value:
     """Return the title that more than half gave; empty if there is none."""
     title, most = max(titles.items(), key=itemgetter(1), default=("", 0))
     return {"link": title} if 2 * most > n else {}

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kbpo.corpus.cache import read_cached
-from kbpo.corpus.sql import fetch
-from kbpo.instances.merge import values_inside, values_of
+from kbpo.corpus.sql import fetch_rows
+from kbpo.instances.merge import merged_values, merged_values_in_documents
 from kbpo.instances.models import Label, Target
 from kbpo.tracks.kbp.judge import Span, directed_name
 from kbpo.tracks.kbp.merge import merge_labels, needs_no_question
@@ -59,12 +59,12 @@ class Pair:
         return not self.linked or (part not in self.shown and not self.closed)
 
 
-def pairs_of(target_ids: Sequence[int]) -> list[Pair]:
+def pairs_with_claims(target_ids: Sequence[int]) -> list[Pair]:
     """Return the pair targets among these, in order, with the claims of all confirmed
     submissions.
     """
     pairs = _pairs_without_claims(target_ids)
-    claims = fetch(
+    claims = fetch_rows(
         "SELECT DISTINCT i.target_id, r.name, (i.subject_begin, i.subject_end) <= (i.object_begin,"
         " i.object_end), p.subject_type, p.object_type, p.subject_canonical_begin,"
         " p.subject_canonical_end, p.object_canonical_begin, p.object_canonical_end FROM"
@@ -95,8 +95,8 @@ def find_unanswered(of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
     wanted = {(submission, target) for submission, targets in of.items() for target in targets}
     submissions = list(of)
 
-    def read(missing: list[int]) -> dict[int, list[tuple[int, str]]]:
-        rows = fetch(
+    def read_claims(missing: list[int]) -> dict[int, list[tuple[int, str]]]:
+        rows = fetch_rows(
             "SELECT p.submission_id, i.target_id, r.name, (i.subject_begin, i.subject_end) <="
             " (i.object_begin, i.object_end) FROM instances_instance i JOIN"
             " submissions_prediction p ON p.instance_id = i.id JOIN corpus_predicate r ON"
@@ -109,14 +109,14 @@ def find_unanswered(of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
         return claimed
 
     found: dict[int, set[int]] = {submission: set() for submission in of}
-    for target, claims in read_cached(("claims", *submissions), pairs, read).items():
+    for target, claims in read_cached(("claims", *submissions), pairs, read_claims).items():
         for submission, part in claims:
             if (submission, target) in wanted and pairs[target].is_undecided(part):
                 found[submission].add(target)
     return found
 
 
-def _places(target_ids: Collection[int]) -> dict[int, tuple[int, ...]]:
+def _pair_positions(target_ids: Collection[int]) -> dict[int, tuple[int, ...]]:
     """Return pair target -> its document and the four ends of its two mentions."""
     rows = Target.objects.filter(pk__in=target_ids, kind="pair").values_list(
         "pk", "document_id", "a_begin", "a_end", "b_begin", "b_end"
@@ -128,12 +128,14 @@ def _pairs_without_claims(target_ids: Sequence[int]) -> dict[int, Pair]:
     """Return the pair targets among these with their mentions, without any claim."""
     pairs = {
         pk: Pair(pk, document, (ab, ae), (bb, be))
-        for pk, document, ab, ae, bb, be in read_cached("pairs", target_ids, _places).values()
+        for pk, document, ab, ae, bb, be in read_cached(
+            "pairs", target_ids, _pair_positions
+        ).values()
     }
     documents = {pair.document for pair in pairs.values()}
-    for target, value, unanswered in values_of(pairs, merge_labels):
+    for target, value, unanswered in merged_values(pairs, merge_labels):
         pairs[target].shown, pairs[target].unanswered = set(value.get("shown", ())), unanswered
-    asked = fetch(
+    asked = fetch_rows(
         f"SELECT DISTINCT target_id FROM instances_label l WHERE target_id = ANY(%s)"
         f" AND NOT {Label.IS_MARK} AND value <> '{{}}'::jsonb",
         [list(pairs)],
@@ -141,7 +143,7 @@ def _pairs_without_claims(target_ids: Sequence[int]) -> dict[int, Pair]:
     for (target,) in asked:
         pairs[target].asked = True
     closed, linked = set[int](), set[tuple[int, Span]]()
-    for kind, document, span, value in values_inside(
+    for kind, document, span, value in merged_values_in_documents(
         documents, merge_labels, "document", "mention"
     ):
         if kind == "document" and value.get("closed"):

@@ -13,25 +13,25 @@ from django.db import transaction
 
 from formats.schema import Schema, load_schema
 from kbpo.corpus.models import Document, Mention
-from kbpo.corpus.sql import fetch
-from kbpo.instances.merge import values_inside
+from kbpo.corpus.sql import fetch_rows
+from kbpo.instances.merge import merged_values_in_documents
 from kbpo.instances.targets import Place, find_targets, make_targets
 from kbpo.tracks.base import QuestionDraft
-from kbpo.tracks.kbp.judge import MOST, Span, directed_name, wording
+from kbpo.tracks.kbp.judge import MOST, Span, directed_name, normalized_wording
 from kbpo.tracks.kbp.merge import CLUSTER, merge_labels, needs_no_question
-from kbpo.tracks.kbp.pairs import Pair, find_unanswered, pairs_of
+from kbpo.tracks.kbp.pairs import Pair, find_unanswered, pairs_with_claims
 from kbpo.tracks.models import Track
 
 Names = dict[Span, set[str]]
 
 
-def names_of(documents: Iterable[int]) -> dict[int, Names]:
+def canonical_names_by_document(documents: Iterable[int]) -> dict[int, Names]:
     """Return, by document, the canonical mentions that any confirmed system or the corpus has in
     it, with their types.
     """
     names: dict[int, Names] = defaultdict(lambda: defaultdict(set))
     wanted = list(documents)
-    rows = fetch(
+    rows = fetch_rows(
         "SELECT DISTINCT i.document_id, c.b, c.e, c.type FROM instances_instance i JOIN"
         " submissions_prediction p ON p.instance_id = i.id JOIN submissions_submission s ON s.id ="
         " p.submission_id AND s.confirmed_at IS NOT NULL CROSS JOIN LATERAL (VALUES"
@@ -47,7 +47,7 @@ def names_of(documents: Iterable[int]) -> dict[int, Names]:
     return names
 
 
-def candidates(
+def candidate_mentions(
     document: Document,
     span: Span,
     types: set[str],
@@ -66,10 +66,10 @@ def candidates(
     if not kinds:
         return []
     others = [name for name, kind in names.items() if kind & kinds]
-    words = wording(document.text, span)
+    words = normalized_wording(document.text, span)
     others.sort(
         key=lambda name: (
-            f" {words} " not in f" {wording(document.text, name)} ",
+            f" {words} " not in f" {normalized_wording(document.text, name)} ",
             abs(name[0] - span[0]),
             name,
         )
@@ -82,7 +82,7 @@ def _span_of_each_wording(document: Document, spans: Iterable[Span]) -> dict[str
     """Return one span of each wording: the first one with the most frequent spelling."""
     alike: dict[str, list[Span]] = defaultdict(list)
     for span in spans:
-        alike[wording(document.text, span)].append(span)
+        alike[normalized_wording(document.text, span)].append(span)
     alike.pop("", None)
     return {words: _most_frequent_span(document, found) for words, found in alike.items()}
 
@@ -114,8 +114,8 @@ def draft_questions(
     not depend on the payer.
     """
     waiting = set().union(*find_unanswered(dict.fromkeys(submissions, target_ids)).values())
-    pairs = [pair for pair in pairs_of(target_ids) if pair.target in waiting]
-    return iter(_drafts(track, pairs, _settled(pairs)))
+    pairs = [pair for pair in pairs_with_claims(target_ids) if pair.target in waiting]
+    return iter(_draft_pair_questions(track, pairs, _settled_types_and_canonicals(pairs)))
 
 
 @transaction.atomic
@@ -125,33 +125,37 @@ def repeat_questions(
     """Yield one question about each of these pairs that covers all claims about it, as if it had no
     answer yet. With `made=False` no target is created for a mention without one.
     """
-    pairs = pairs_of(target_ids)
+    pairs = pairs_with_claims(target_ids)
     for pair in pairs:
         pair.shown, pair.closed = set(), False
-    return iter(_drafts(track, pairs, _settled(pairs), made=made))
+    return iter(
+        _draft_pair_questions(track, pairs, _settled_types_and_canonicals(pairs), made=made)
+    )
 
 
 @transaction.atomic
-def about_mentions(track: Track, document: int, spans: Sequence[Span]) -> Iterator[QuestionDraft]:
+def draft_mention_questions(
+    track: Track, document: int, spans: Sequence[Span]
+) -> Iterator[QuestionDraft]:
     """Yield one question for one person about the referent of each of these mentions of a
     document.
     """
     places = [Place("mention", document, span) for span in spans]
     targets = make_targets(track.corpus, places)
     pairs = [Pair(targets[place], document, place.a, place.a) for place in places]
-    for draft in _drafts(track, pairs, _settled(pairs)):
+    for draft in _draft_pair_questions(track, pairs, _settled_types_and_canonicals(pairs)):
         payload = draft.payload | {"predicates": [], "meanings": {}}
         del payload["b"]
         yield QuestionDraft(draft.target_id, INTERFACE, payload, people=1)
 
 
-def _drafts(
+def _draft_pair_questions(
     track: Track, pairs: list[Pair], settled: Settled, *, made: bool = True
 ) -> list[QuestionDraft]:
     schema = load_schema(track.corpus.schema)
     documents = Document.objects.in_bulk({pair.document for pair in pairs})
-    names = names_of(documents)
-    of_corpus = _types_of_corpus(pairs)
+    names = canonical_names_by_document(documents)
+    of_corpus = _corpus_mention_types(pairs)
     for (document_id, _), meanings in settled.items():
         for kind, canonical in meanings:
             names[document_id].setdefault(canonical, set()).add(kind)
@@ -171,8 +175,8 @@ def _drafts(
             possible |= {kind for kind, _ in settled.get(place, ())}
             types[side] = possible & schema.entity_types.keys()
             canonical_of[span] = {canonical for _, canonical in settled.get(place, ())}
-        visible, shown = what_to_show(pair, types["a"], types["b"], schema)
-        payload = payload_of(
+        visible, shown = shown_and_settled_predicates(pair, types["a"], types["b"], schema)
+        payload = pair_payload(
             pair, document, names[pair.document], types, visible, schema, canonical_of
         )
         for side, span in (("a", pair.a), ("b", pair.b)):
@@ -181,7 +185,7 @@ def _drafts(
     return drafts
 
 
-def what_to_show(
+def shown_and_settled_predicates(
     pair: Pair, a_types: set[str], b_types: set[str], schema: Schema
 ) -> tuple[list[str], list[str]]:
     """Return the directed predicates on the page, and those that its answer settles, both in the
@@ -194,11 +198,11 @@ def what_to_show(
     """
     ahead = {predicate.name for predicate in schema.between(a_types, b_types)}
     back = {predicate.name for predicate in schema.between(b_types, a_types)}
-    allowed = set(_parts(schema, ahead, back))
+    allowed = set(_predicate_parts(schema, ahead, back))
     open_claims = pair.missing - allowed
     asks_for_claims = allowed <= pair.shown
     visible, settles = [], []
-    for part in _parts(schema, schema.predicates, schema.predicates):
+    for part in _predicate_parts(schema, schema.predicates, schema.predicates):
         if part in allowed or (asks_for_claims and part in open_claims):
             visible.append(part)
         if part not in pair.shown and part in allowed | open_claims:
@@ -206,7 +210,9 @@ def what_to_show(
     return visible, settles or visible
 
 
-def _parts(schema: Schema, ahead: Collection[str], back: Collection[str]) -> Iterator[str]:
+def _predicate_parts(
+    schema: Schema, ahead: Collection[str], back: Collection[str]
+) -> Iterator[str]:
     for name in schema.predicates:
         if name in ahead:
             yield directed_name(name, True)
@@ -214,7 +220,7 @@ def _parts(schema: Schema, ahead: Collection[str], back: Collection[str]) -> Ite
             yield directed_name(name, False)
 
 
-def payload_of(
+def pair_payload(
     pair: Pair,
     document: Document,
     names: Names,
@@ -227,15 +233,15 @@ def payload_of(
     are the possible types of the two sides; `canonical_of` maps a mention to its judged canonical
     mentions.
     """
-    first, last = sentences_over(document, pair.a, pair.b)
-    lit = _extent(document, first, last, pair)
+    first, last = sentence_range_over(document, pair.a, pair.b)
+    lit = _text_range(document, first, last, pair)
     shown_first, shown_last = max(0, first - BEFORE), min(len(document.sentences) - 1, last + AFTER)
-    begin, end = _extent(document, shown_first, shown_last, pair)
+    begin, end = _text_range(document, shown_first, shown_last, pair)
     sides = {}
     for side, span in (("a", pair.a), ("b", pair.b)):
         proposed = [getattr(claim, f"{side}_canonical") for claim in pair.claims]
         proposed += canonical_of[span]
-        options = candidates(document, span, types[side], proposed, names, schema)
+        options = candidate_mentions(document, span, types[side], proposed, names, schema)
         sides[side] = {
             "span": list(span),
             "gloss": document.gloss(*span),
@@ -248,7 +254,7 @@ def payload_of(
     for name in sorted(names):
         if begin <= name[0] and name[1] <= end and name not in (pair.a, pair.b):
             others.append(list(name))
-    sentences = sentences_of(visible, types["a"], types["b"], schema)
+    sentences = sentence_payloads(visible, types["a"], types["b"], schema)
     return {
         "document": {"key": document.key, "title": document.title},
         "text": document.text[begin:end],
@@ -259,11 +265,11 @@ def payload_of(
         **sides,
         "others": others,
         "predicates": sentences,
-        "meanings": meanings_of(sentences, schema),
+        "meanings": predicate_meanings(sentences, schema),
     }
 
 
-def sentences_of(
+def sentence_payloads(
     visible: Sequence[str], a_types: set[str], b_types: set[str], schema: Schema
 ) -> list[dict[str, Any]]:
     """Return one sentence for each group of equivalent parts: `also` has inverses and reversed
@@ -289,7 +295,7 @@ def sentences_of(
     return list(sentences.values())
 
 
-def meanings_of(sentences: Iterable[dict[str, Any]], schema: Schema) -> dict[str, Any]:
+def predicate_meanings(sentences: Iterable[dict[str, Any]], schema: Schema) -> dict[str, Any]:
     """Return the schema's explanations of the predicates of some sentences, for annotators, each
     once; empty if the schema has none.
     """
@@ -306,16 +312,16 @@ def meanings_of(sentences: Iterable[dict[str, Any]], schema: Schema) -> dict[str
     return meanings
 
 
-def sentences_over(document: Document, a: Span, b: Span) -> tuple[int, int]:
+def sentence_range_over(document: Document, a: Span, b: Span) -> tuple[int, int]:
     """Return the first and the last sentence of the smallest span of whole sentences over two
     mentions.
     """
-    first = document.sentence_of(min(a[0], b[0]))
+    first = document.sentence_index_at(min(a[0], b[0]))
     last = bisect_left(document.sentence_end, max(a[1], b[1]))
     return first, max(first, min(last, len(document.sentence_end) - 1))
 
 
-def _extent(document: Document, first: int, last: int, pair: Pair) -> Span:
+def _text_range(document: Document, first: int, last: int, pair: Pair) -> Span:
     """Return the begin and end of these sentences, which always include the two mentions."""
     if not document.sentence_begin:
         return 0, len(document.text)
@@ -323,12 +329,14 @@ def _extent(document: Document, first: int, last: int, pair: Pair) -> Span:
     return begin, max(document.sentence_end[last], pair.a[1], pair.b[1])
 
 
-def _settled(pairs: list[Pair]) -> Settled:
+def _settled_types_and_canonicals(pairs: list[Pair]) -> Settled:
     """Return the judged types and canonical mentions of mentions."""
     documents = {pair.document for pair in pairs}
     return {
         (document, span): {(value["type"], name) for name in _judged_canonicals(value)}
-        for _, document, span, value in values_inside(documents, merge_labels, "mention")
+        for _, document, span, value in merged_values_in_documents(
+            documents, merge_labels, "mention"
+        )
         if value.get("type") and _judged_canonicals(value)
     }
 
@@ -345,7 +353,7 @@ def _judged_canonicals(value: Mapping[str, Any]) -> list[Span]:
     return sorted({(int(begin), int(end)) for begin, end in ends})
 
 
-def _types_of_corpus(pairs: list[Pair]) -> Types:
+def _corpus_mention_types(pairs: list[Pair]) -> Types:
     """Return the types of mentions that came with the corpus."""
     mentions = Mention.objects.filter(document__in={pair.document for pair in pairs})
     columns = mentions.values_list("document_id", "begin", "end", "type")

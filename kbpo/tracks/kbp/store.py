@@ -18,16 +18,16 @@ from unicodedata import normalize
 from django.conf import settings
 from django.db import connection
 
-from formats.doors import SNIFFED, read_claims, sniff
+from formats.doors import SNIFFED, detect_format, read_claims
 from formats.mentions import CompactMap
-from formats.messages import Report, printable
+from formats.messages import Report, replace_unprintable
 from formats.opening import MB, Limits, open_text
 from formats.relation import RelationClaim
 from formats.schema import Schema
 from formats.splitting import Span
 from kbpo.corpus.lookup import DatabaseCorpus
 from kbpo.corpus.models import Corpus, Predicate
-from kbpo.corpus.sql import copy_lines, escape_copy
+from kbpo.corpus.sql import copy_lines, escape_for_copy
 from kbpo.instances.targets import KEY_SQL, U_SQL
 
 _LATEST = 20_000
@@ -54,10 +54,10 @@ class Reading:
         self.report = report
         self.documents = DatabaseCorpus(corpus)
         lines = [line for _, line in islice(open_text(path, upload_limits(), Report(0)), SNIFFED)]
-        self.door = sniff(iter(lines)) or ""
+        self.door = detect_format(iter(lines)) or ""
         first = next((line for line in lines if line.strip() and not line.startswith("#")), "")
         is_run_id = self.door == "tac_kb" and "\t" not in first
-        self.run_id = printable(first.strip())[:200] if is_run_id else ""
+        self.run_id = replace_unprintable(first.strip())[:200] if is_run_id else ""
         self.entities = CompactMap()
         """Hash of an entity's identity -> the number of the system's entity."""
         self._latest: dict[str, int] = {}
@@ -83,16 +83,16 @@ class Reading:
             if known == -1:
                 if len(self._latest) >= _LATEST:
                     self._latest.clear()
-                known = self._latest[name] = self._number(hash(name))
+                known = self._latest[name] = self._entity_number(hash(name))
             return known
         if link:
-            return self._number(hash(("link", link)))
+            return self._entity_number(hash(("link", link)))
         view = self.documents.get(claim.document)
         assert view is not None, claim.document
         words = normalize("NFC", view.text[canonical[0] : canonical[1]])
-        return self._number(hash((claim.document, words)))
+        return self._entity_number(hash((claim.document, words)))
 
-    def _number(self, key: int) -> int:
+    def _entity_number(self, key: int) -> int:
         number = len(self.entities)
         known = self.entities.add((key,), number)
         return number if known == -1 else known
@@ -245,7 +245,9 @@ _NULL = r"\N"
 STEPS = (("pairs", _PAIRS), ("targets", _TARGETS), ("found", _FOUND), ("instances", _INSTANCES))
 
 
-def store(submission_id: int, corpus: Corpus, claims: Iterable[RelationClaim]) -> dict[str, int]:
+def store_claims(
+    submission_id: int, corpus: Corpus, claims: Iterable[RelationClaim]
+) -> dict[str, int]:
     """Store claims, and return how many relations, lines, documents and entities were stored. Runs
     inside the caller's transaction.
     """
@@ -259,7 +261,7 @@ def store(submission_id: int, corpus: Corpus, claims: Iterable[RelationClaim]) -
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL work_mem = '128MB'")
         cursor.execute(_STAGE)
-    relations = copy_lines("claims", COLUMNS, _lines(claims, predicates))
+    relations = copy_lines("claims", COLUMNS, _copy_lines(claims, predicates))
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE claims")
         for name, statement in STEPS:
@@ -281,7 +283,7 @@ def store(submission_id: int, corpus: Corpus, claims: Iterable[RelationClaim]) -
     }
 
 
-def _lines(claims: Reading, predicates: dict[str, int]) -> Iterator[str]:
+def _copy_lines(claims: Reading, predicates: dict[str, int]) -> Iterator[str]:
     """Yield the claims as lines for COPY, with their columns in the order of `COLUMNS`."""
     entity, document_of = claims.entity, claims.documents.pk
     dev = claims.documents.dev
@@ -297,10 +299,10 @@ def _lines(claims: Reading, predicates: dict[str, int]) -> Iterator[str]:
             f"\t{subject[0]}\t{subject[1]}\t{object_[0]}\t{object_[1]}"
             f"\t{a_begin}\t{a_end}\t{b_begin}\t{b_end}"
             f"\t{_NULL if claim.confidence is None else claim.confidence}"
-            f"\t{escape_copy(claim.subject_type)}\t{escape_copy(claim.object_type)}"
+            f"\t{escape_for_copy(claim.subject_type)}\t{escape_for_copy(claim.object_type)}"
             f"\t{canonical[0]}\t{canonical[1]}\t{other[0]}\t{other[1]}"
-            f"\t{escape_copy(link) if link else ''}"
-            f"\t{escape_copy(other_link) if other_link else ''}"
+            f"\t{escape_for_copy(link) if link else ''}"
+            f"\t{escape_for_copy(other_link) if other_link else ''}"
             f"\t{{{provenance}}}"
             f"\t{entity(claim, claim.subject_entity, link, canonical)}"
             f"\t{entity(claim, claim.object_entity, other_link, other)}"

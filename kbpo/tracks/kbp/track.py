@@ -17,7 +17,7 @@ from formats.checks import EXPECTED
 from formats.messages import FATAL, Report, explain_wrong_format
 from formats.schema import Schema, load_schema
 from kbpo.corpus.models import Corpus, Document
-from kbpo.corpus.sql import fetch
+from kbpo.corpus.sql import fetch_rows
 from kbpo.instances.merge import Statement, Value
 from kbpo.instances.models import Instance, Target
 from kbpo.tracks.base import Answers, Judged, QuestionDraft, Trait, Unusable, Verdicts
@@ -39,12 +39,12 @@ from kbpo.tracks.kbp.definition import (
     POOL,
     WITH_RECALL,
     WORDS,
-    in_catalogue,
+    catalogue_entry,
 )
 from kbpo.tracks.kbp.facts import facts_with_systems, read_facts, targets_in_scope
 from kbpo.tracks.kbp.judgments import read_traits
 from kbpo.tracks.kbp.merge import merge_labels
-from kbpo.tracks.kbp.store import Reading, store
+from kbpo.tracks.kbp.store import Reading, store_claims
 from kbpo.tracks.kbp.whole import read_marks
 from kbpo.tracks.recall import Found, Marks, TrackWithRecall
 from scoring.arrays import Ids
@@ -54,7 +54,7 @@ BEFORE, AFTER = 2, 1
 """Number of sentences that are shown before and after those of the names"""
 
 
-def to_judge(corpus: Corpus, instances: Sequence[int]) -> dict[int, dict[str, Any]]:
+def judge_inputs(corpus: Corpus, instances: Sequence[int]) -> dict[int, dict[str, Any]]:
     """Return, for each relation, its document, a text with both names marked, and the claim as a
     sentence.
     """
@@ -72,24 +72,24 @@ def _claim_context(
 ) -> dict[str, Any]:
     subject = (row.subject_begin or 0, row.subject_end or 0)
     object_ = (row.object_begin or 0, row.object_end or 0)
-    begin, end = _window(document, min(subject, object_)[0], max(subject, object_)[1])
+    begin, end = _shown_text_range(document, min(subject, object_)[0], max(subject, object_)[1])
     names = {"subject": document.gloss(*subject), "object": document.gloss(*object_)}
     return {
         "document": document.key,
         "text": document.text[begin:end],
-        "subject": _name(names["subject"], subject, begin),
-        "object": _name(names["object"], object_, begin),
+        "subject": _name_and_span(names["subject"], subject, begin),
+        "object": _name_and_span(names["object"], object_, begin),
         "relation": predicate,
         "claim": schema.predicates[predicate].sentence(names["subject"], names["object"]),
     }
 
 
-def _name(text: str, span: tuple[int, int], begin: int) -> dict[str, Any]:
+def _name_and_span(text: str, span: tuple[int, int], begin: int) -> dict[str, Any]:
     """Return a name and its half-open span in the shown text."""
     return {"text": text, "begin": span[0] - begin, "end": span[1] - begin}
 
 
-def _window(document: Document, first: int, last: int) -> tuple[int, int]:
+def _shown_text_range(document: Document, first: int, last: int) -> tuple[int, int]:
     """Return the begin and end of the shown text: whole sentences around both names."""
     sentences = list(document.sentences)
     inside = [place for place, (begin, end) in enumerate(sentences) if begin < last and end > first]
@@ -110,11 +110,13 @@ def example_lines(corpus: Corpus) -> Iterator[str]:
     predicate = corpus.schema["predicates"][0]
     types = (predicate.get("types") or [[None, None]])[0]
     for document in Document.objects.filter(corpus=corpus).order_by("pk")[:MOST]:
-        if (pair := _two_names(document)) is not None:
-            yield json.dumps(_claim(document, pair, predicate["name"], types), ensure_ascii=False)
+        if (pair := _two_name_spans(document)) is not None:
+            yield json.dumps(
+                _example_claim(document, pair, predicate["name"], types), ensure_ascii=False
+            )
 
 
-def _claim(
+def _example_claim(
     document: Document, pair: list[tuple[int, int]], predicate: str, types: list[str | None]
 ) -> dict[str, Any]:
     claim: dict[str, Any] = {
@@ -128,7 +130,7 @@ def _claim(
     return claim | {"confidence": 0.5}
 
 
-def _two_names(document: Document) -> list[tuple[int, int]] | None:
+def _two_name_spans(document: Document) -> list[tuple[int, int]] | None:
     """Return the spans of two different capitalised words, in the first sentence that has them."""
     tokens = list(zip(document.token_begin, document.token_end, strict=True))
     for begin, end in document.sentences:
@@ -142,9 +144,9 @@ def _two_names(document: Document) -> list[tuple[int, int]] | None:
     return None
 
 
-def relations_of(instances: Sequence[int]) -> dict[int, dict[str, Any]]:
+def relations_by_instance(instances: Sequence[int]) -> dict[int, dict[str, Any]]:
     """Return instance -> its predicate and two spans."""
-    rows = fetch(
+    rows = fetch_rows(
         "SELECT i.id, p.name, ARRAY[i.subject_begin, i.subject_end],"
         " ARRAY[i.object_begin, i.object_end] FROM instances_instance i"
         " JOIN corpus_predicate p ON p.id = i.predicate_id WHERE i.id = ANY(%s)",
@@ -156,9 +158,9 @@ def relations_of(instances: Sequence[int]) -> dict[int, dict[str, Any]]:
     }
 
 
-def mentions_of(pairs: Collection[int]) -> list[int]:
+def mention_targets(pairs: Collection[int]) -> list[int]:
     """Return the targets that are mentions of one of these pairs."""
-    rows = fetch(
+    rows = fetch_rows(
         "SELECT DISTINCT m.id FROM instances_target d"
         " JOIN instances_target m ON m.document_id = d.document_id AND m.kind = 'mention'"
         " AND (m.a_begin, m.a_end) IN ((d.a_begin, d.a_end), (d.b_begin, d.b_end))"
@@ -185,14 +187,14 @@ class KbpTrack(TrackWithRecall):
     found_facets: ClassVar[tuple[str, ...]] = (FACETS[0].name,)
     found_columns: ClassVar[tuple[str, ...]] = FOUND_COLUMNS
 
-    def ingest(
+    def ingest_file(
         self, submission_id: int, path: str, report: Report, progress: Callable[[float], None]
     ) -> dict[str, Any]:
         schema = load_schema(self.corpus.schema)
         claims = Reading(Path(path), self.corpus, schema, report, progress)
-        counts = store(submission_id, self.corpus, claims)
+        counts = store_claims(submission_id, self.corpus, claims)
         if report.fatal or not counts["relations"]:
-            raise Unusable(why_unusable(report))
+            raise Unusable(unusable_reason(report))
         return {
             "relations": counts["relations"],
             "relation_lines": report.relation_lines,
@@ -206,7 +208,9 @@ class KbpTrack(TrackWithRecall):
 
     def guide(self) -> Mapping[str, Any]:
         predicates, names = self.corpus.schema.get("predicates", ()), self.corpus.relation_names()
-        catalogue = [in_catalogue(predicate, names[predicate["name"]]) for predicate in predicates]
+        catalogue = [
+            catalogue_entry(predicate, names[predicate["name"]]) for predicate in predicates
+        ]
         return {**whole.types_to_mark(load_schema(self.corpus.schema)), "catalogue": catalogue}
 
     def baseline(self) -> Path:
@@ -223,7 +227,7 @@ class KbpTrack(TrackWithRecall):
         return pairs.find_unanswered(of)
 
     @staticmethod
-    def merge(said: Sequence[Statement]) -> Value:
+    def merge_statements(said: Sequence[Statement]) -> Value:
         return merge_labels(said)
 
     def judge(
@@ -233,10 +237,10 @@ class KbpTrack(TrackWithRecall):
         *,
         answers: Answers | None = None,
     ) -> dict[str, NDArray[np.float64]]:
-        return judgments.judge(instances, submissions, answers=answers)
+        return judgments.verdicts_by_criterion(instances, submissions, answers=answers)
 
-    def to_judge(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
-        return to_judge(self.corpus, instances)
+    def judge_inputs(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
+        return judge_inputs(self.corpus, instances)
 
     def traits(self, instances: Ids, submissions: Sequence[int]) -> Mapping[str, Trait]:
         return read_traits(self.corpus, submissions)
@@ -245,7 +249,7 @@ class KbpTrack(TrackWithRecall):
         return example_lines(self.corpus)
 
     def verdicts(self, submission_id: int, *, public: bool) -> Verdicts:
-        return explore.verdicts(submission_id, public=public)
+        return explore.submission_verdicts(submission_id, public=public)
 
     def describe(
         self,
@@ -255,7 +259,7 @@ class KbpTrack(TrackWithRecall):
         public: bool,
         unjudged: Collection[int] = (),
     ) -> list[Judged]:
-        return explore.describe(
+        return explore.describe_predictions(
             self.track, submission_id, predictions, public=public, unjudged=unjudged
         )
 
@@ -264,7 +268,7 @@ class KbpTrack(TrackWithRecall):
     ) -> tuple[list[int], bool]:
         found, are_all = [], True
         if words:
-            ids, are_all = explore.search(self.corpus, submission_id, words, most)
+            ids, are_all = explore.search_predictions(self.corpus, submission_id, words, most)
             found.append(ids)
         if entity:
             ids, are_all_about = explore.find_by_name(self.corpus, submission_id, entity, most, key)
@@ -298,22 +302,22 @@ class KbpTrack(TrackWithRecall):
         return targets_in_scope(self.track, target_ids)
 
     def mentions_question(self, document: Document) -> QuestionDraft:
-        return whole.mentions_draft(self.track, document)
+        return whole.draft_mentions_question(self.track, document)
 
     def relations_question(self, document: Document, question: int) -> QuestionDraft | None:
-        return whole.relations_draft(self.track, document, question)
+        return whole.draft_relations_question(self.track, document, question)
 
     def tiebreak_questions(self, document: Document, question: int) -> Iterable[QuestionDraft]:
-        return whole.tiebreak_drafts(self.track, document, question)
+        return whole.draft_tiebreak_questions(self.track, document, question)
 
     def read_entities(self, documents: Sequence[int], when: datetime) -> dict[str, int]:
         return whole.read_entities(self.corpus, documents, when)
 
     def release_columns(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
-        return relations_of(instances)
+        return relations_by_instance(instances)
 
     def agrees(self, target: Target, says: Value, now: Value, *, marked: bool = False) -> bool:
-        return judge.agrees(target, says, now, marked=marked)
+        return judge.agrees_with_expert(target, says, now, marked=marked)
 
     def compare_references(
         self, target: Target, now: Value, says: Value
@@ -324,7 +328,7 @@ class KbpTrack(TrackWithRecall):
         return whole.store_facts(self.corpus, question)
 
 
-def why_unusable(report: Report) -> str:
+def unusable_reason(report: Report) -> str:
     """Return why no line of a file can be used: the error that stopped the reader, otherwise the
     first error.
     """

@@ -16,7 +16,7 @@ from formats.messages import Report
 from formats.opening import Limits, open_text
 from formats.schema import Schema, load_schema
 from kbpo.corpus.load import CannotLoad, refuse_errors
-from kbpo.corpus.lookup import DatabaseCorpus, entity_types
+from kbpo.corpus.lookup import DatabaseCorpus, world_entity_types
 from kbpo.corpus.models import Corpus, Document, Predicate
 from kbpo.instances.merge import Value, merged_value, unreplaced_labels
 from kbpo.instances.models import Instance, Label, Target
@@ -25,7 +25,7 @@ from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.kbp.facts import REACH
 from kbpo.tracks.kbp.judge import Clusters, Span, directed_name
 from kbpo.tracks.kbp.merge import CLUSTER, UNDECIDED, merge_labels
-from kbpo.tracks.kbp.questions import about_mentions, meanings_of, sentences_of
+from kbpo.tracks.kbp.questions import draft_mention_questions, predicate_meanings, sentence_payloads
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import Marks
 
@@ -33,7 +33,7 @@ Settled = Mapping[Span, Mapping[str, Any]]
 """Mentions of one document with the values of their labels"""
 
 
-def mentions_draft(track: Track, document: Document) -> QuestionDraft:
+def draft_mentions_question(track: Track, document: Document) -> QuestionDraft:
     """Return the question for all mentions of a document that a relation may be about."""
     place = Place("document", document.pk)
     payload = mentions_payload(document, load_schema(track.corpus.schema))
@@ -43,7 +43,7 @@ def mentions_draft(track: Track, document: Document) -> QuestionDraft:
 def mentions_payload(document: Document, schema: Schema) -> dict[str, Any]:
     """Return the payload of the page for marking mentions."""
     return (
-        _text_of(document)
+        _text_payload(document)
         | {
             "tokens": [
                 list(span) for span in zip(document.token_begin, document.token_end, strict=True)
@@ -58,7 +58,7 @@ def types_to_mark(schema: Schema) -> dict[str, Any]:
     to be marked, because some predicate takes them; under `not_asked` the descriptions of the other
     linkable types, which are not to be marked.
     """
-    counted = schema.counted_types
+    counted = schema.types_in_predicates
     others = [
         entity_type_ for entity_type_ in schema.entity_types.values() if entity_type_ not in counted
     ]
@@ -77,18 +77,24 @@ def types_to_mark(schema: Schema) -> dict[str, Any]:
     }
 
 
-def relations_draft(track: Track, document: Document, question: int) -> QuestionDraft | None:
+def draft_relations_question(
+    track: Track, document: Document, question: int
+) -> QuestionDraft | None:
     """Return the question for the relations between the mentions that a question settled; None if
     no two of them may be related.
     """
     schema = load_schema(track.corpus.schema)
-    payload = relations_payload(document, mentions_of(document.pk, question), schema, track.scope)
+    payload = relations_payload(
+        document, settled_mentions(document.pk, question), schema, track.scope
+    )
     if not payload["pairs"]:
         return None
     spans = [(one["span"][0], one["span"][1]) for one in payload["mentions"]]
     whole = Place("document", document.pk)
     pairs = payload["pairs"]
-    places = [Place.pair(document.pk, spans[one["a"]], spans[one["b"]]) for one in pairs]
+    places = [
+        Place.of_unordered_pair(document.pk, spans[one["a"]], spans[one["b"]]) for one in pairs
+    ]
     targets = make_targets(track.corpus, [whole, *places])
     for pair, place in zip(pairs, places, strict=True):
         pair["target"] = targets[place]
@@ -103,15 +109,17 @@ def relations_payload(
     """
     spans = sorted(values)
     clusters = Clusters(document.text, values)
-    pairs = list(_pairs(document, values, clusters, schema, REACH[scope]))
+    pairs = list(_related_pairs(document, values, clusters, schema, REACH[scope]))
     options: dict[tuple[str, str], int] = {}
     of_types = [(values[a]["type"], values[b]["type"]) for a, b, _ in pairs]
     for types in of_types:
         options.setdefault(types, len(options))
     at = {span: number for number, span in enumerate(spans)}
     numbers: dict[Span, int] = {}
-    lists = [sentences_of(parts_between(schema, a, b), {a}, {b}, schema) for a, b in options]
-    return _text_of(document) | {
+    lists = [
+        sentence_payloads(predicates_between(schema, a, b), {a}, {b}, schema) for a, b in options
+    ]
+    return _text_payload(document) | {
         "scope": scope,
         "mentions": [
             {
@@ -123,7 +131,7 @@ def relations_payload(
             for span in spans
         ],
         "options": lists,
-        "meanings": meanings_of(chain.from_iterable(lists), schema),
+        "meanings": predicate_meanings(chain.from_iterable(lists), schema),
         "pairs": [
             {"a": at[a], "b": at[b], "options": options[types], "sentence": sentence}
             for (a, b, sentence), types in zip(pairs, of_types, strict=True)
@@ -131,7 +139,7 @@ def relations_payload(
     }
 
 
-def parts_between(schema: Schema, a_type: str, b_type: str) -> list[str]:
+def predicates_between(schema: Schema, a_type: str, b_type: str) -> list[str]:
     """Return the directed predicates that may hold between mentions of two types, in schema
     order.
     """
@@ -145,7 +153,7 @@ def parts_between(schema: Schema, a_type: str, b_type: str) -> list[str]:
     ]
 
 
-def _pairs(
+def _related_pairs(
     document: Document, values: Settled, clusters: Clusters, schema: Schema, reach: int
 ) -> Iterator[tuple[Span, Span, int]]:
     """Return pairs of mentions of different entities that may be related, with the sentence of the
@@ -155,7 +163,7 @@ def _pairs(
     mentions of two entities that share no sentence.
     """
     spans = sorted(values)
-    sentence = {span: document.sentence_of(span[0]) for span in spans}
+    sentence = {span: document.sentence_index_at(span[0]) for span in spans}
     kinds = {(a, b) for p in schema.predicates.values() for a, b in p.types}
     related = kinds | {(b, a) for a, b in kinds}
     joined: set[tuple[Span, Span]] = set()
@@ -183,7 +191,7 @@ def _pairs(
     )
 
 
-def mentions_of(document: int, question: int) -> dict[Span, dict[str, Any]]:
+def settled_mentions(document: int, question: int) -> dict[Span, dict[str, Any]]:
     """Return the mentions of a document whose labels came from a question, by their latest
     labels.
     """
@@ -200,18 +208,20 @@ def mentions_of(document: int, question: int) -> dict[Span, dict[str, Any]]:
     return {span: value for span, value in now.items() if value}
 
 
-def tiebreak_drafts(track: Track, document: Document, question: int) -> Iterator[QuestionDraft]:
+def draft_tiebreak_questions(
+    track: Track, document: Document, question: int
+) -> Iterator[QuestionDraft]:
     """Yield a question for each cluster of mentions whose readers disagreed on its reference: about
     its canonical mention, otherwise the first.
     """
-    settled = mentions_of(document.pk, question)
+    settled = settled_mentions(document.pk, question)
     spans = sorted(span for span, value in settled.items() if UNDECIDED in value)
     one_of: dict[Span, Span] = {}
     for span in spans:
         begin, end = settled[span].get(CLUSTER, span)
         one_of.setdefault((begin, end), span)
     chosen = [cluster if cluster in spans else span for cluster, span in one_of.items()]
-    return about_mentions(track, document.pk, sorted(chosen))
+    return draft_mention_questions(track, document.pk, sorted(chosen))
 
 
 def store_facts(corpus: Corpus, question: int) -> int:
@@ -227,7 +237,7 @@ def store_facts(corpus: Corpus, question: int) -> int:
         for part in label.value.get("holds", ()):
             rows.append((label.target, part[:-1], part.endswith(">")))
     made = [
-        _instance(target, numbers[name], forward)
+        _unsaved_instance(target, numbers[name], forward)
         for target, name, forward in rows
         if name in numbers
     ]
@@ -244,7 +254,7 @@ def store_facts(corpus: Corpus, question: int) -> int:
     return len(made)
 
 
-def _instance(target: Target, predicate: int, forward: bool) -> Instance:
+def _unsaved_instance(target: Target, predicate: int, forward: bool) -> Instance:
     a, b = (target.a_begin, target.a_end), (target.b_begin, target.b_end)
     subject, object_ = (a, b) if forward else (b, a)
     return Instance(
@@ -258,7 +268,7 @@ def _instance(target: Target, predicate: int, forward: bool) -> Instance:
     )
 
 
-def _text_of(document: Document) -> dict[str, Any]:
+def _text_payload(document: Document) -> dict[str, Any]:
     return {
         "document": {"key": document.key, "title": document.title, "date": document.date},
         "text": document.text,
@@ -266,31 +276,35 @@ def _text_of(document: Document) -> dict[str, Any]:
     }
 
 
-def mentions_in(path: Path, corpus: Corpus, documents: DatabaseCorpus) -> Iterator[MentionRecord]:
+def read_mentions_of_file(
+    path: Path, corpus: Corpus, documents: DatabaseCorpus
+) -> Iterator[MentionRecord]:
     """Yield the mentions of a file. Raises CannotLoad at its end if it has errors, in which case
     none may be stored.
     """
     report = Report()
-    _readable(path)
+    _check_readable(path)
     yield from read_mentions(
         open_text(path, Limits(), report), documents, load_schema(corpus.schema), report
     )
     refuse_errors(report, path)
 
 
-def gold_in(path: Path, corpus: Corpus, documents: DatabaseCorpus) -> Iterator[GoldRecord]:
+def read_gold_of_file(
+    path: Path, corpus: Corpus, documents: DatabaseCorpus
+) -> Iterator[GoldRecord]:
     """Yield the relations of a file, in canonical direction. Raises CannotLoad at its end if it has
     errors.
     """
     report = Report()
-    _readable(path)
+    _check_readable(path)
     yield from read_gold(
         open_text(path, Limits(), report), documents, load_schema(corpus.schema), report
     )
     refuse_errors(report, path)
 
 
-def _readable(path: Path) -> None:
+def _check_readable(path: Path) -> None:
     try:
         path.open("rb").close()
     except OSError as error:
@@ -310,8 +324,11 @@ def read_marks(corpus: Corpus, gold: Path, mentions: Path, documents: Collection
     """
     lookup, wanted = DatabaseCorpus(corpus), set(documents)
     holds, named = _read_pairs(gold, corpus, lookup, wanted)
-    values_of_mentions = _mentions(mentions, corpus, lookup, wanted)
-    values = {"mentions": _striking(named, values_of_mentions), "pairs": _holding(holds)}
+    values_of_mentions = _mention_values(mentions, corpus, lookup, wanted)
+    values = {
+        "mentions": _remove_listed_mentions(named, values_of_mentions),
+        "pairs": _pair_values(holds),
+    }
     return Marks(values, named)
 
 
@@ -323,19 +340,21 @@ def _read_pairs(
     """
     holds: Holds = defaultdict(set)
     named: Named = {}
-    for fact in gold_in(path, corpus, lookup):
+    for fact in read_gold_of_file(path, corpus, lookup):
         if (document := lookup.pk(fact.document)) in wanted:
             direction = ">" if fact.subject <= fact.object else "<"
-            holds[Place.pair(document, fact.subject, fact.object)].add(fact.predicate + direction)
+            holds[Place.of_unordered_pair(document, fact.subject, fact.object)].add(
+                fact.predicate + direction
+            )
             named.setdefault((document, fact.subject), fact.line)
             named.setdefault((document, fact.object), fact.line)
     return holds, named
 
 
-def _mentions(
+def _mention_values(
     path: Path, corpus: Corpus, lookup: DatabaseCorpus, wanted: set[int]
 ) -> Iterator[tuple[Place, Value]]:
-    for mention in mentions_in(path, corpus, lookup):
+    for mention in read_mentions_of_file(path, corpus, lookup):
         if (document := lookup.pk(mention.document)) in wanted:
             value: Value = {"canonical": list(mention.canonical), "type": mention.type}
             if mention.link:
@@ -343,14 +362,16 @@ def _mentions(
             yield Place("mention", document, mention.span), value
 
 
-def _striking(named: Named, values: Iterator[tuple[Place, Value]]) -> Iterator[tuple[Place, Value]]:
+def _remove_listed_mentions(
+    named: Named, values: Iterator[tuple[Place, Value]]
+) -> Iterator[tuple[Place, Value]]:
     """Yield the values of mentions unchanged, and remove each mention from `named`."""
     for place, value in values:
         named.pop((place.document, place.a), None)
         yield place, value
 
 
-def _holding(holds: Holds) -> Iterator[tuple[Place, Value]]:
+def _pair_values(holds: Holds) -> Iterator[tuple[Place, Value]]:
     for place, parts in holds.items():
         yield place, {"shown": sorted(parts), "holds": sorted(parts)}
 
@@ -372,10 +393,10 @@ def read_entities(corpus: Corpus, documents: Sequence[int], when: datetime) -> d
     ).select_related("target")
     labels: dict[tuple[int, int, int], list[Label]] = defaultdict(list)
     for row in rows.order_by("target__document__key", "target__a_begin", "target__a_end", "pk"):
-        labels[row.target.lies_in, row.target.a_begin, row.target.a_end].append(row)
+        labels[row.target.document_id_or_error, row.target.a_begin, row.target.a_end].append(row)
     values = {place: merged_value(some, merge_labels) for place, some in labels.items()}
     texts = dict(Document.objects.filter(pk__in=documents).values_list("pk", "text"))
-    known = entity_types(corpus)
+    known = world_entity_types(corpus)
     codes: dict[str, int] = {}
     names: dict[str, int] = {}
     for (document, _, _), value in values.items():

@@ -17,21 +17,21 @@ Record = dict[str, Any]
 SENTENCES = 2  # of a text without a question: news tells the most first
 
 
-def sentences(text: str) -> list[str]:
+def split_into_sentences(text: str) -> list[str]:
     """Return the sentences of a text, split at full stops."""
     return [sentence for sentence in re.split(r"(?<=[.!?])\s+", text.strip()) if sentence]
 
 
-def stems(text: str) -> set[str]:
+def word_stems(text: str) -> set[str]:
     """Return the beginnings of the longer words of a text."""
     return {word[:6] for word in re.findall(r"\w+", text.lower()) if len(word) > 3}
 
 
-def predict(asked: Record) -> Record:
+def predict_output(asked: Record) -> Record:
     """Return the output for one input, and the passage that it comes from."""
     passages = asked.get("passages") or []
-    texts = [sentences(text) for text in passages or [asked.get("source", "")]]
-    wanted = stems(asked.get("question", ""))
+    texts = [split_into_sentences(text) for text in passages or [asked.get("source", "")]]
+    wanted = word_stems(asked.get("question", ""))
     if not wanted:
         place = next((number for number, text in enumerate(texts) if text), 0)
         output = " ".join(texts[place][:SENTENCES])
@@ -39,7 +39,7 @@ def predict(asked: Record) -> Record:
         candidates = [(sentence, number) for number, text in enumerate(texts) for sentence in text]
         output, place = max(
             candidates,
-            key=lambda sentence_place: len(stems(sentence_place[0]) & wanted),
+            key=lambda sentence_place: len(word_stems(sentence_place[0]) & wanted),
             default=("", 0),
         )  # of equal ones the first
     record = {"input_id": asked["input_id"], "output": output}
@@ -50,7 +50,7 @@ def main(inputs: str) -> None:
     """Print the outputs, one on each line."""
     with gzip.open(inputs, "rt", encoding="utf-8") as lines:
         for asked in map(json.loads, lines):
-            print(json.dumps(predict(asked)))
+            print(json.dumps(predict_output(asked)))
 
 
 if __name__ == "__main__":

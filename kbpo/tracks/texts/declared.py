@@ -16,20 +16,20 @@ from numpy.typing import NDArray
 from formats.forms import Form, error_sentences, read_form
 from formats.messages import Report
 from kbpo import clock
-from kbpo.corpus.sql import fetch
+from kbpo.corpus.sql import fetch_rows
 from kbpo.instances.models import Target
-from kbpo.queue import nudge
+from kbpo.queue import wake_step
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import NOT_TAKEN
 from kbpo.tracks.base import Answers, Asking, Duels, Judged, Verdicts, Waits
 from kbpo.tracks.measures import UNWEIGHED, Column, Distribution, Quantity
 from kbpo.tracks.registry import FORM
-from kbpo.tracks.texts.forms import BETWEEN, criterion_of, form_in, tutorial_of
+from kbpo.tracks.texts.forms import BETWEEN, criterion_of_question, form_tutorial, parse_form
 from kbpo.tracks.texts.models import DeclaredForm, Input, Written
 from kbpo.tracks.texts.ratings import NOBODY, NOTHING, read_ratings
 from kbpo.tracks.texts.ratings import Judged as JudgedText
-from kbpo.tracks.texts.store import Claim, contents, store
-from kbpo.tracks.texts.track import WORDS, TextTrack, measures_of, unusable
+from kbpo.tracks.texts.store import Claim, store_text_claims, target_contents
+from kbpo.tracks.texts.track import WORDS, TextTrack, rating_measures, unusable_reason
 from scoring.data import Noise
 
 
@@ -41,7 +41,7 @@ class CannotDeclare(Exception):
         self.sentences = sentences
 
 
-def declare(text: str) -> DeclaredForm:
+def store_form(text: str) -> DeclaredForm:
     """Store a form and return it. Raises CannotDeclare with all errors."""
     report = Report(100)
     form = read_form(text, report)
@@ -55,32 +55,32 @@ def declare(text: str) -> DeclaredForm:
     return DeclaredForm.objects.create(name=form.name, title=form.title, text=text)
 
 
-def classes() -> dict[str, type[TextTrack]]:
+def declared_track_classes() -> dict[str, type[TextTrack]]:
     """Return the kinds of track of declared forms, the oldest first."""
     forms = DeclaredForm.objects.order_by("pk").values_list("name", "text")
-    return {FORM + name: _class(text) for name, text in forms}
+    return {FORM + name: _track_class_of_form(text) for name, text in forms}
 
 
-def tutorials() -> dict[str, dict[str, Any] | None]:
+def declared_tutorials() -> dict[str, dict[str, Any] | None]:
     """Return interface -> its tutorial in the format of `tutorial.json`, for all declared forms,
     the oldest first; None if a form has none.
     """
-    return tutorials_in(DeclaredForm.objects.order_by("pk").values_list("name", "text"))
+    return tutorials_of_forms(DeclaredForm.objects.order_by("pk").values_list("name", "text"))
 
 
-def tutorials_in(forms: Iterable[Sequence[str]]) -> dict[str, dict[str, Any] | None]:
+def tutorials_of_forms(forms: Iterable[Sequence[str]]) -> dict[str, dict[str, Any] | None]:
     """Return form -> its tutorial, for forms that were read already, given as name and text."""
-    return {FORM + name: tutorial_of(form_in(text)) for name, text in forms}
+    return {FORM + name: form_tutorial(parse_form(text)) for name, text in forms}
 
 
-def form_of(name: str) -> Form:
+def declared_form(name: str) -> Form:
     """Return the form of that name. Raises KeyError for an unknown name."""
-    return form_in(_read_form_text(name))
+    return parse_form(_read_form_text(name))
 
 
 def class_of_form(name: str) -> type[TextTrack]:
     """Return the kind of track of a form. Raises KeyError for an unknown name."""
-    return _class(_read_form_text(name))
+    return _track_class_of_form(_read_form_text(name))
 
 
 def _read_form_text(name: str) -> str:
@@ -92,9 +92,9 @@ def _read_form_text(name: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _class(text: str) -> type[TextTrack]:
-    form = form_in(text)
-    base = PreferenceTrack if form.compares else TextTrack
+def _track_class_of_form(text: str) -> type[TextTrack]:
+    form = parse_form(text)
+    base = PreferenceTrack if form.is_comparison else TextTrack
     asking = Asking(FORM + form.name, form.price, form.seconds, people=form.people)
     digest = sha256(form.name.encode()).hexdigest()[:8]
     return type(
@@ -105,7 +105,8 @@ def _class(text: str) -> type[TextTrack]:
             "target_kind": f"{base.target_kind}-{digest}",  # judgments of two forms never mix
             "form": form,
             "measures": replace(
-                base.measures, criteria=tuple(criterion_of(question) for question in form.scored)
+                base.measures,
+                criteria=tuple(criterion_of_question(question) for question in form.scored),
             ),
             "asking": (asking,),
             "words": replace(base.words, kind=f"texts that people judge by the form “{form.name}”"),
@@ -133,7 +134,7 @@ class PreferenceTrack(TextTrack):
 
     target_kind: ClassVar[str] = "pair"
     measures: ClassVar = replace(
-        measures_of(),
+        rating_measures(),
         distributions={UNWEIGHED: Distribution("Every pair", "1.0::float8")},
         quantities=(Quantity("mean", "Win rate", "W", "preferred more often"),),
         columns=(Column("mean", "mean", place="first"),),
@@ -157,7 +158,7 @@ class PreferenceTrack(TextTrack):
         share_of="preferred",
     )
 
-    def ingest(
+    def ingest_file(
         self, submission_id: int, path: str, report: Report, progress: Callable[[float], None]
     ) -> dict[str, Any]:
         writtens = [
@@ -170,23 +171,25 @@ class PreferenceTrack(TextTrack):
             for claim in self.read(path, report, progress)
         ]
         if report.fatal or not writtens:
-            raise unusable(report)
+            raise unusable_reason(report)
         Written.objects.filter(
             submission=submission_id
         ).delete()  # a file that waited is read again
         Written.objects.bulk_create(writtens, batch_size=2000)
         submissions = Submission.objects.filter(track=self.track).exclude(pk=submission_id)
-        stored = store(
+        stored = store_text_claims(
             submission_id,
             self.corpus,
             self.target_kind,
-            self._pairs(submission_id, self._opponents(submission_id), with_references=True),
+            self._pair_claims(
+                submission_id, self._opponents_of_upload(submission_id), with_references=True
+            ),
             self.dev_inputs,
         )
         outputs = Written.objects.filter(submission=OuterRef("pk"))
         waiting = submissions.filter(Exists(outputs), status="received")
         if waiting.update(next_try_at=clock.now()):
-            nudge("ingest")
+            wake_step("ingest")
         if not stored:
             raise Waits(WAITS)
         return {
@@ -197,7 +200,7 @@ class PreferenceTrack(TextTrack):
             "lines": report.lines,
         }
 
-    def _opponents(self, submission_id: int) -> list[int]:
+    def _opponents_of_upload(self, submission_id: int) -> list[int]:
         """Return the systems that an upload is paired with: the evaluated ones that are not
         private. If there is none yet, and no human reference either, return the drafts of other
         teams, since the first two systems of a track would wait for each other.
@@ -206,19 +209,19 @@ class PreferenceTrack(TextTrack):
             pk=submission_id
         )
         taking_part = list(submissions.confirmed().order_by("pk").values_list("pk", flat=True))
-        if taking_part or any(self._references(submission_id).values()):
+        if taking_part or any(self._references_by_input(submission_id).values()):
             return taking_part
         team = Submission.objects.values_list("team", flat=True).get(pk=submission_id)
         drafts = submissions.exclude(status__in=NOT_TAKEN).exclude(team=team)
         return list(drafts.order_by("pk").values_list("pk", flat=True))
 
-    def _references(self, submission_id: int) -> dict[str, list[str]]:
+    def _references_by_input(self, submission_id: int) -> dict[str, list[str]]:
         """Return input -> its reference text, for the inputs for which a system has an output."""
         keys = Written.objects.filter(submission=submission_id).values("key")
         inputs = Input.objects.filter(corpus=self.corpus, key__in=keys)
         return {asked.key: asked.references[:1] for asked in inputs}
 
-    def _pairs(
+    def _pair_claims(
         self, submission_id: int, opponents: Sequence[int], *, with_references: bool = False
     ) -> Iterator[Claim]:
         """Yield the pairs of a submission's texts with those of its opponents, and with the
@@ -228,14 +231,14 @@ class PreferenceTrack(TextTrack):
         keys = [written.key for written in own]
         texts: dict[str, list[str]] = {key: [] for key in keys}
         if with_references:
-            for key, references in self._references(submission_id).items():
+            for key, references in self._references_by_input(submission_id).items():
                 texts[key] += references
         writtens = Written.objects.filter(submission__in=opponents, key__in=keys)
         for row in writtens.order_by("submission_id"):
             texts[row.key].append(row.text)
         for written in own:
             for text in texts[written.key]:
-                yield _pair(written.key, written.text, text, written.line)
+                yield _pair_claim(written.key, written.text, text, written.line)
 
     def find_affected_submissions(self, submission_id: int) -> list[int]:
         submissions = (
@@ -251,15 +254,21 @@ class PreferenceTrack(TextTrack):
         return [
             system
             for system, met in sides
-            if store(
-                system, self.corpus, self.target_kind, self._pairs(system, met), self.dev_inputs
+            if store_text_claims(
+                system,
+                self.corpus,
+                self.target_kind,
+                self._pair_claims(system, met),
+                self.dev_inputs,
             )
         ]
 
     def find_unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
         waiting = super().find_unanswered(of)
         pairs = Target.objects.filter(pk__in=set().union(*waiting.values()))
-        tied = {pk for pk, content in pairs.values_list("pk", "content") if _is_tie(content)}
+        tied = {
+            pk for pk, content in pairs.values_list("pk", "content") if _are_texts_equal(content)
+        }
         return {submission: targets - tied for submission, targets in waiting.items()}
 
     def judge(
@@ -270,7 +279,7 @@ class PreferenceTrack(TextTrack):
         answers: Answers | None = None,
     ) -> dict[str, NDArray[np.float64]]:
         verdicts = super().judge(instances, submissions, answers=answers)
-        is_first = self._wrote(0, instances, submissions)
+        is_first = self._did_system_write(0, instances, submissions)
         tied = self._find_ties(instances)
         for name, values in verdicts.items():
             oriented = np.where(is_first, values, 1 - values)
@@ -281,19 +290,19 @@ class PreferenceTrack(TextTrack):
     def noise(
         self, instances: NDArray[np.int64], submissions: Sequence[int] = ()
     ) -> dict[str, Noise]:
-        lowers = self._wrote(1, instances, submissions)
+        lowers = self._did_system_write(1, instances, submissions)
         # A preference raises one system and lowers the other, so judges have no level.
         return {
             criterion: replace(one, single=NOBODY, lowers=lowers)
             for criterion, one in super().noise(instances).items()
         }
 
-    def _wrote(
+    def _did_system_write(
         self, which: int, instances: NDArray[np.int64], submissions: Sequence[int]
     ) -> NDArray[np.bool_]:
         """Return (n, m) whether a system wrote the first (0) or the second (1) text of a pair."""
         unique, place = np.unique(instances, return_inverse=True)
-        writers = fetch(
+        writers = fetch_rows(
             "SELECT i.id, w.submission_id FROM instances_instance i"
             " JOIN instances_target t ON t.id = i.target_id JOIN texts_written w"
             " ON w.key = t.content->>'input' AND w.text = t.content->'texts'->>%s"
@@ -309,15 +318,15 @@ class PreferenceTrack(TextTrack):
     def _find_ties(self, instances: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return (n,) whether the two texts of a pair are the same."""
         unique, place = np.unique(instances, return_inverse=True)
-        texts = contents(unique.tolist())
-        tied = np.array([_is_tie(texts.get(pk)) for pk in unique.tolist()], dtype=np.bool_)
+        texts = target_contents(unique.tolist())
+        tied = np.array([_are_texts_equal(texts.get(pk)) for pk in unique.tolist()], dtype=np.bool_)
         return tied[place]
 
     def duels(self, submissions: Sequence[int]) -> dict[str, Duels]:
         """Return criterion -> every judgment that compares two systems' outputs. A judgment of
         texts that several systems wrote counts once for each pair of systems.
         """
-        pairs = fetch(
+        pairs = fetch_rows(
             "SELECT t.id, a.submission_id, b.submission_id, t.content->>'input'"
             " FROM instances_target t"
             " JOIN texts_written a ON a.key = t.content->>'input'"
@@ -359,13 +368,13 @@ class PreferenceTrack(TextTrack):
         they are about the system's own text.
         """
         instance_of = dict(
-            fetch(
+            fetch_rows(
                 "SELECT p.id, p.instance_id FROM submissions_prediction p WHERE p.id = ANY(%s)",
                 [list(predictions)],
             )
         )
         instances = np.array([instance_of[pk] for pk in predictions], dtype=np.int64)
-        is_first = self._wrote(0, instances, [submission])[:, 0]
+        is_first = self._did_system_write(0, instances, [submission])[:, 0]
         return np.where(is_first, values, 1 - values)
 
     def describe(
@@ -379,31 +388,31 @@ class PreferenceTrack(TextTrack):
         described = super().describe(submission_id, predictions, public=public, unjudged=unjudged)
         is_first = self._own_verdicts(submission_id, predictions, np.ones(len(predictions)))
         return [
-            _seen_from(judged, bool(own_is_first))
+            _pair_from_system_side(judged, bool(own_is_first))
             for judged, own_is_first in zip(described, is_first.tolist(), strict=True)
         ]
 
-    def to_judge(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
+    def judge_inputs(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
         return {}
 
 
-def _pair(key: str, own_text: str, other_text: str, line: int) -> Claim:
-    earlier, later = sorted((own_text, other_text), key=lambda text: _order(key, text))
+def _pair_claim(key: str, own_text: str, other_text: str, line: int) -> Claim:
+    earlier, later = sorted((own_text, other_text), key=lambda text: _pair_order_key(key, text))
     content = {"input": key, "text": BETWEEN.join((earlier, later)), "texts": [earlier, later]}
     return Claim(json.dumps([key, earlier, later]), line, content)
 
 
-def _order(key: str, text: str) -> bytes:
+def _pair_order_key(key: str, text: str) -> bytes:
     """Return the sort key of a text within its pair: effectively random, and always the same."""
     return sha256(f"{key}\n{text}".encode()).digest()
 
 
-def _is_tie(content: Mapping[str, Any] | None) -> bool:
+def _are_texts_equal(content: Mapping[str, Any] | None) -> bool:
     texts = (content or {}).get("texts", ("", "-"))
     return bool(texts[0] == texts[1])
 
 
-def _seen_from(judged: Judged, own_is_first: bool) -> Judged:
+def _pair_from_system_side(judged: Judged, own_is_first: bool) -> Judged:
     """Return a pair from its system's view: its own text first, with its result."""
     if not isinstance(judged, JudgedText):
         return judged

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from rapidfuzz.distance import Levenshtein
 
-from formats.cleaning import clean
+from formats.cleaning import clean_text
 
 
-def edit_share(text: str, post_edit: str, changed: int | None = None) -> float:
+def character_edit_share(text: str, post_edit: str, changed: int | None = None) -> float:
     """Return the number of characters inserted, deleted or replaced, divided by the length of the
     longer text, in [0, 1].
 
@@ -15,32 +15,34 @@ def edit_share(text: str, post_edit: str, changed: int | None = None) -> float:
 
     Examples
     --------
-    >>> edit_share("A dog run.", "A dog ran."), edit_share("as it is", "as it is")
+    >>> (character_edit_share("A dog run.", "A dog ran."),
+    ...  character_edit_share("as it is", "as it is"))
     (0.1, 0.0)
     """
     longest = max(len(text), len(post_edit))
-    changed = characters_changed(text, post_edit) if changed is None else changed
+    changed = count_changed_characters(text, post_edit) if changed is None else changed
     return changed / longest if longest else 0.0
 
 
-def look_alike(text: str, post_edit: str) -> bool:
+def differ_invisibly(text: str, post_edit: str) -> bool:
     """Return whether two texts differ in invisible characters only.
 
     Examples
     --------
-    >>> look_alike("A dog run.", "A dog\\u200b run. "), look_alike("A dog run.", "A dog ran.")
+    >>> (differ_invisibly("A dog run.", "A dog\\u200b run. "),
+    ...  differ_invisibly("A dog run.", "A dog ran."))
     (True, False)
     """
-    return clean(text).text == clean(post_edit).text
+    return clean_text(text).text == clean_text(post_edit).text
 
 
-def characters_changed(text: str, post_edit: str) -> int:
+def count_changed_characters(text: str, post_edit: str) -> int:
     """Return how many characters were inserted, deleted or replaced, as the page shows while people
     edit.
 
     Examples
     --------
-    >>> characters_changed("A dog run.", "The dog ran.")
+    >>> count_changed_characters("A dog run.", "The dog ran.")
     4
     """
     return int(Levenshtein.distance(text, post_edit))

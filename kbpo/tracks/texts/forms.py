@@ -17,7 +17,7 @@ BETWEEN = "\n\n⁂\n\n"
 
 
 @lru_cache(maxsize=256)
-def form_in(text: str) -> Form:
+def parse_form(text: str) -> Form:
     """Return the form in a YAML text that was valid before."""
     form = read_form(text, Report())
     if form is None:
@@ -27,10 +27,10 @@ def form_in(text: str) -> Form:
 
 def shipped_form(name: str) -> Form:
     """Return the form that is stored next to this module."""
-    return form_in(Path(__file__).with_name(f"{name}.yaml").read_text(encoding="utf-8"))
+    return parse_form(Path(__file__).with_name(f"{name}.yaml").read_text(encoding="utf-8"))
 
 
-def criterion_of(question: Question) -> Criterion:
+def criterion_of_question(question: Question) -> Criterion:
     """Return the criterion for the answers to a question."""
     is_share = question.kind != "rating" and (question.low, question.high) == (0.0, 1.0)
     return Criterion(
@@ -44,7 +44,7 @@ def criterion_of(question: Question) -> Criterion:
     )
 
 
-def field_of(question: Question) -> dict[str, Any]:
+def field_description(question: Question) -> dict[str, Any]:
     """Return the page's description of a question, and the values of its answers in [0, 1]."""
     options = [
         {"label": answer.label, "value": question.share(answer.value), "cue": answer.cue}
@@ -60,12 +60,12 @@ def field_of(question: Question) -> dict[str, Any]:
     }
 
 
-def payload_of(form: Form, texts: Sequence[str], beside: Mapping[str, str]) -> dict[str, Any]:
+def form_payload(form: Form, texts: Sequence[str], beside: Mapping[str, str]) -> dict[str, Any]:
     """Return the payload of a question with the interface `form`."""
     payload: dict[str, Any] = {
         "title": form.title,
         "text": BETWEEN.join(texts),
-        "fields": [field_of(question) for question in form.questions],
+        "fields": [field_description(question) for question in form.questions],
         "guide": list(form.guide),
     }
     if len(texts) > 1:
@@ -78,7 +78,7 @@ def payload_of(form: Form, texts: Sequence[str], beside: Mapping[str, str]) -> d
     return payload | ({"beside": shown} if shown else {})
 
 
-def tutorial_of(form: Form) -> dict[str, Any] | None:
+def form_tutorial(form: Form) -> dict[str, Any] | None:
     """Return the tutorial of a declared form, in the format of `tutorial.json`; None if it has
     none.
     """
@@ -86,7 +86,7 @@ def tutorial_of(form: Form) -> dict[str, Any] | None:
         return None
     questions = [
         {
-            "payload": payload_of(form, lesson.texts, lesson.beside),
+            "payload": form_payload(form, lesson.texts, lesson.beside),
             "right": _raw_answer(form, lesson),
             "tests": lesson.tests,
             "why": lesson.why,

@@ -18,13 +18,13 @@ from django.db import transaction
 from formats.judgments import JudgmentRecord, read_judgments, write_judgments
 from formats.messages import Report
 from formats.opening import Limits, Source, open_text
-from kbpo.corpus.sql import fetch
+from kbpo.corpus.sql import fetch_rows
 from kbpo.instances.merge import PEOPLE, RATINGS
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record_labels
-from kbpo.queue import nudge
+from kbpo.queue import wake_step
 from kbpo.submissions.models import Submission
-from kbpo.submissions.receive import RunNames, count_unread, run_names
+from kbpo.submissions.receive import RunNames, run_names_in_files, unread_runs_sentence
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.tracks.texts.track import TextTrack
@@ -116,16 +116,16 @@ def import_judgments(
     anything, also if a line is wrong unless `partly`. With `is_public` they were published
     elsewhere, so they are public here; later runs carry a mark.
     """
-    kind = text_kind(track)
+    kind = text_track_kind(track)
     Track.objects.select_for_update(of=("self",), no_key=True).get(pk=track.pk)
-    names = run_names(track)
-    outputs = _outputs(names)
+    names = run_names_in_files(track)
+    outputs = _targets_by_system(names)
     criteria = {criterion.name: criterion for criterion in kind.measures.criteria}
     ends = {name: (criterion.low, criterion.high) for name, criterion in criteria.items()}
     lines = open_text(source, Limits(), report)
     records = list(read_judgments(lines, outputs, ends, report, also=names.read))
     if report.fatal or not records or (report.errors and not partly):
-        waiting = count_unread(track) if report.only_unknown else ""
+        waiting = unread_runs_sentence(track) if report.has_only_unknown_names else ""
         if waiting:  # what the file names is not unknown, but not read yet: nothing else is said
             report.messages.clear()
         raise CannotImport(f"Nothing was imported. {waiting or _first_error(report)}")
@@ -148,9 +148,9 @@ def import_judgments(
         value = (judgment.value - scale.low) / (scale.high - scale.low)
         key = _Key(target, criterion, people[0], submission)
         new.setdefault(key, _Given(value, judgment.seconds))
-    labels = list(_labels(new))
+    labels = list(_new_labels(new))
     record_labels(labels, is_public=is_public)
-    _plan_again(track, {label.target_id for label in labels})
+    _replan_drafts(track, {label.target_id for label in labels})
     return ImportCounts(len(new), len(labels), len(records) - len(new), report.errors)
 
 
@@ -170,10 +170,10 @@ def export_judgments(
     one whose output was rated, or the first if no file named it. The `public` file uses the public
     names of systems on the board.
     """
-    criteria = {criterion.name: criterion for criterion in text_kind(track).measures.criteria}
-    names = run_names(track, public=public)
+    criteria = {criterion.name: criterion for criterion in text_track_kind(track).measures.criteria}
+    names = run_names_in_files(track, public=public)
     predicted: dict[int, dict[str, str]] = defaultdict(dict)
-    for system, texts in _outputs(names).items():
+    for system, texts in _targets_by_system(names).items():
         for key, target in texts.items():
             predicted[target][system] = key
     every = [*singles, *_imported_ratings(predicted)]
@@ -198,11 +198,11 @@ def export_judgments(
 
 def predicted_targets(track: Track) -> list[int]:
     """Return the targets that a track's systems predict."""
-    texts = _outputs(run_names(track)).values()
+    texts = _targets_by_system(run_names_in_files(track)).values()
     return sorted({target for of_system in texts for target in of_system.values()})
 
 
-def text_kind(track: Track) -> TextTrack:
+def text_track_kind(track: Track) -> TextTrack:
     """Return the kind of a track of texts. Raises CannotImport for other kinds."""
     kind = kind_of(track)
     if not isinstance(kind, TextTrack):
@@ -212,10 +212,10 @@ def text_kind(track: Track) -> TextTrack:
     return kind
 
 
-def _outputs(names: RunNames) -> dict[str, dict[str, int]]:
+def _targets_by_system(names: RunNames) -> dict[str, dict[str, int]]:
     """Return a system's name in files -> input -> the target that it predicts for the input."""
     outputs: dict[str, dict[str, int]] = {name: {} for name in names.written.values()}
-    predicted = fetch(
+    predicted = fetch_rows(
         "SELECT p.submission_id, t.content->>'input', t.id FROM submissions_prediction p"
         " JOIN instances_instance i ON i.id = p.instance_id"
         " JOIN instances_target t ON t.id = i.target_id"
@@ -249,7 +249,7 @@ def _imported_ratings(targets: Iterable[int]) -> Iterator[SingleRating]:
                 yield SingleRating(target, person, criterion, rating, seconds, submission)
 
 
-def _labels(given: dict[_Key, _Given]) -> Iterator[NewLabel]:
+def _new_labels(given: dict[_Key, _Given]) -> Iterator[NewLabel]:
     """Yield a label for each target, with every rating, its annotator, the rated system, and its
     duration; the origin is derived from the values.
     """
@@ -278,7 +278,7 @@ def _labels(given: dict[_Key, _Given]) -> Iterator[NewLabel]:
         )
 
 
-def _plan_again(track: Track, targets: set[int]) -> None:
+def _replan_drafts(track: Track, targets: set[int]) -> None:
     """Plan the drafts again that predict newly judged texts, since these need not be paid."""
     drafts = Submission.objects.filter(track=track, status="planned")
     theirs = drafts.filter(predictions__instance__target__in=targets).distinct()
@@ -286,7 +286,7 @@ def _plan_again(track: Track, targets: set[int]) -> None:
         pk__in=list(theirs.values_list("pk", flat=True)), status="planned"
     ):
         draft.move("read")
-    nudge("plan")
+    wake_step("plan")
 
 
 def _hash_worker_name(track: Track, worker: str) -> str:

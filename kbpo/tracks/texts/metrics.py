@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from rapidfuzz.distance import LCSseq
 
-from formats.words import HAN, KANA, words, words_are_known
+from formats.words import HAN, KANA, can_split_words, split_words
 from kbpo.tracks import base
 
 KINDS = ("rouge1", "rouge2", "rougeL")
@@ -41,7 +41,7 @@ class Rouge(NamedTuple):
 
     Examples
     --------
-    >>> rouge("A cat sat.", "The cats sat there.", "rouge1")
+    >>> rouge_score("A cat sat.", "The cats sat there.", "rouge1")
     Rouge(precision=0.6666666666666666, recall=0.5, fmeasure=0.5714285714285715)
     """
 
@@ -50,7 +50,7 @@ class Rouge(NamedTuple):
     fmeasure: float
 
 
-def rouge(text: str, reference: str, kind: str) -> Rouge:
+def rouge_score(text: str, reference: str, kind: str) -> Rouge:
     """Return one ROUGE score of a text; zeros where either side has no n-gram.
 
     Raises ValueError if `kind` is not in `KINDS`.
@@ -86,9 +86,9 @@ def stemmed_words(text: str) -> tuple[str, ...]:
     >>> stemmed_words("Cats_were sitting, dogs RAN.")
     ('cat', 'were', 'sit', 'dog', 'ran')
     """
-    found = words(text.lower().replace("_", " "))
+    found = split_words(text.lower().replace("_", " "))
     return tuple(
-        stem(word) if len(word) >= SHORTEST_STEMMED and _ASCII_WORD.fullmatch(word) else word
+        porter_stem(word) if len(word) >= SHORTEST_STEMMED and _ASCII_WORD.fullmatch(word) else word
         for word in found
     )
 
@@ -118,12 +118,12 @@ _STEP_4 = (
 
 
 @lru_cache(maxsize=1 << 16)
-def stem(word: str) -> str:
+def porter_stem(word: str) -> str:
     """Return the stem of a lowercase word by Porter's algorithm.
 
     Examples
     --------
-    >>> [stem(word) for word in ("caresses", "relational", "happily", "hopping", "news")]
+    >>> [porter_stem(word) for word in ("caresses", "relational", "happily", "hopping", "news")]
     ['caress', 'relat', 'happili', 'hop', 'news']
     """
     if word in _IRREGULAR:
@@ -131,24 +131,24 @@ def stem(word: str) -> str:
     if len(word) <= 2:
         return word
     word = _without_endings(_without_plural(word))
-    if word.endswith("y") and len(word) > 2 and _pattern(word)[-2] == "c":
+    if word.endswith("y") and len(word) > 2 and _consonant_vowel_pattern(word)[-2] == "c":
         word = word[:-1] + "i"
-    word = _step_2(word)
+    word = _replace_double_suffix(word)
     word = _replace_suffix(word, _STEP_3)
     for suffix in _STEP_4:
         if word.endswith(suffix):
             left = word.removesuffix(suffix)
-            if _measure(left) > 1 and (suffix != "ion" or left[-1] in "st"):
+            if _porter_measure(left) > 1 and (suffix != "ion" or left[-1] in "st"):
                 word = left
             break
     if word.endswith("e"):
         left = word[:-1]
-        if _measure(left) > 1 or (_measure(left) == 1 and not _is_short(left)):
+        if _porter_measure(left) > 1 or (_porter_measure(left) == 1 and not _is_short_stem(left)):
             word = left
-    return word[:-1] if word.endswith("ll") and _measure(word[:-1]) > 1 else word
+    return word[:-1] if word.endswith("ll") and _porter_measure(word[:-1]) > 1 else word
 
 
-def _pattern(word: str) -> str:
+def _consonant_vowel_pattern(word: str) -> str:
     """Return the pattern of a word: c for each consonant, v for each vowel; y is a vowel after a
     consonant.
     """
@@ -159,16 +159,16 @@ def _pattern(word: str) -> str:
     return pattern
 
 
-def _measure(word: str) -> int:
+def _porter_measure(word: str) -> int:
     """Return how often a consonant follows a vowel."""
-    return _pattern(word).count("vc")
+    return _consonant_vowel_pattern(word).count("vc")
 
 
-def _is_short(word: str) -> bool:
+def _is_short_stem(word: str) -> bool:
     """Return whether a word ends in consonant, vowel, consonant (not w, x, y), or is a vowel and a
     consonant.
     """
-    pattern = _pattern(word)
+    pattern = _consonant_vowel_pattern(word)
     return (pattern[-3:] == "cvc" and word[-1] not in "wxy") or pattern == "vc"
 
 
@@ -186,25 +186,25 @@ def _without_endings(word: str) -> str:
     if word.endswith("ied"):
         return word[:-1] if len(word) == 4 else word[:-2]
     if word.endswith("eed"):
-        return word[:-1] if _measure(word[:-3]) > 0 else word
+        return word[:-1] if _porter_measure(word[:-3]) > 0 else word
     for suffix in ("ed", "ing"):
         left = word.removesuffix(suffix)
-        if left != word and "v" in _pattern(left):
+        if left != word and "v" in _consonant_vowel_pattern(left):
             break
     else:
         return word
     if left.endswith(("at", "bl", "iz")):
         return left + "e"
-    if len(left) > 1 and left[-1] == left[-2] and _pattern(left)[-1] == "c":
+    if len(left) > 1 and left[-1] == left[-2] and _consonant_vowel_pattern(left)[-1] == "c":
         return left if left[-1] in "lsz" else left[:-1]
-    return left + "e" if _measure(left) == 1 and _is_short(left) else left
+    return left + "e" if _porter_measure(left) == 1 and _is_short_stem(left) else left
 
 
-def _step_2(word: str) -> str:
-    if word.endswith("alli") and _measure(word[:-4]) > 0:
-        return _step_2(word[:-2])
+def _replace_double_suffix(word: str) -> str:
+    if word.endswith("alli") and _porter_measure(word[:-4]) > 0:
+        return _replace_double_suffix(word[:-2])
     if word.endswith("logi"):
-        return word[:-1] if _measure(word[:-3]) > 0 else word
+        return word[:-1] if _porter_measure(word[:-3]) > 0 else word
     return _replace_suffix(word, _STEP_2)
 
 
@@ -213,7 +213,7 @@ def _replace_suffix(word: str, rules: Sequence[tuple[str, str]]) -> str:
     for suffix, replacement in rules:
         if word.endswith(suffix):
             left = word.removesuffix(suffix)
-            return left + replacement if _measure(left) > 0 else word
+            return left + replacement if _porter_measure(left) > 0 else word
     return word
 
 
@@ -241,7 +241,7 @@ class Scored:
     source: str = ""
 
     @classmethod
-    def of(cls, text: str, references: Sequence[str] = (), source: str = "") -> Scored:
+    def from_output(cls, text: str, references: Sequence[str] = (), source: str = "") -> Scored:
         """Return the output, cut to the length that metrics read, without empty references."""
         usable = tuple(part[:LONGEST] for part in references if part.strip())
         return cls(text[:LONGEST], usable, source[:LONGEST])
@@ -267,14 +267,14 @@ class Metric(base.Metric):
 
 
 @cache  # what follows takes seconds to import, and few processes compute metrics
-def _bleu(tokenizer: str) -> BLEU:
+def _bleu_metric(tokenizer: str) -> BLEU:
     from sacrebleu.metrics.bleu import BLEU
 
     return BLEU(effective_order=True, tokenize=tokenizer)
 
 
 @cache
-def _chrf() -> CHRF:
+def _chrf_metric() -> CHRF:
     from sacrebleu.metrics.chrf import CHRF
 
     return CHRF()
@@ -282,7 +282,7 @@ def _chrf() -> CHRF:
 
 def _known_references(scored: Scored) -> list[str]:
     """Return the references that have known words."""
-    return [text for text in scored.references if words_are_known(text)]
+    return [text for text in scored.references if can_split_words(text)]
 
 
 def _sentence_bleu(scored: Scored) -> float:
@@ -292,14 +292,14 @@ def _sentence_bleu(scored: Scored) -> float:
     written = "".join(references)
     # sacrebleu's own tokenizer for Japanese needs MeCab and a dictionary of 50 MB.
     tokenizer = "char" if KANA.search(written) else "zh" if HAN.search(written) else "13a"
-    return float(_bleu(tokenizer).sentence_score(scored.text, references).score) / 100
+    return float(_bleu_metric(tokenizer).sentence_score(scored.text, references).score) / 100
 
 
 def _sentence_chrf(scored: Scored) -> float:
-    return float(_chrf().sentence_score(scored.text, list(scored.references)).score) / 100
+    return float(_chrf_metric().sentence_score(scored.text, list(scored.references)).score) / 100
 
 
-def _rouge_of(kind: str, part: str) -> Callable[[Scored], float]:
+def _best_rouge(kind: str, part: str) -> Callable[[Scored], float]:
     """Return a function that computes the highest ROUGE over the references; NaN if no reference
     has known words.
     """
@@ -307,14 +307,14 @@ def _rouge_of(kind: str, part: str) -> Callable[[Scored], float]:
     def compute(scored: Scored) -> float:
         """Return the highest ROUGE of an output; NaN if no reference has known words."""
         references = [text for text in _known_references(scored) if stemmed_words(text)]
-        scores = (rouge(scored.text, reference, kind) for reference in references)
+        scores = (rouge_score(scored.text, reference, kind) for reference in references)
         return max((float(getattr(score, part)) for score in scores), default=math.nan)
 
     return compute
 
 
 @cache
-def _vectors() -> WordLlama:
+def _word_vectors() -> WordLlama:
     import wordllama
 
     # Its wheel is complete; otherwise it would search elsewhere and on the network.
@@ -322,12 +322,12 @@ def _vectors() -> WordLlama:
     return wordllama.WordLlama.load(cache_dir=directory, disable_download=True)
 
 
-def _similarity(scored: Scored) -> float:
+def _embedding_similarity(scored: Scored) -> float:
     """Return the cosine with the most similar reference, at least 0; NaN if either side has no
     word.
     """
     texts = [scored.text, *scored.references]
-    vectors = np.asarray(_vectors().embed(texts), dtype=np.float64)
+    vectors = np.asarray(_word_vectors().embed(texts), dtype=np.float64)
     length = np.linalg.norm(vectors, axis=1)
     has_word = np.isfinite(length) & (length > 0)
     if not has_word[0] or not has_word[1:].any():
@@ -336,17 +336,17 @@ def _similarity(scored: Scored) -> float:
     return float(np.clip((unit[1:] @ unit[0]).max(), 0.0, 1.0))
 
 
-def _n_words(scored: Scored) -> float:
-    return float(len(words(scored.text))) if words_are_known(scored.text) else math.nan
+def _count_words(scored: Scored) -> float:
+    return float(len(split_words(scored.text))) if can_split_words(scored.text) else math.nan
 
 
-def _copied(scored: Scored) -> float:
+def _copied_bigram_share(scored: Scored) -> float:
     """Return the share of the output's bigrams that also occur in the source; for a single word,
     whether the word occurs.
     """
-    if not (words_are_known(scored.text) and words_are_known(scored.source)):
+    if not (can_split_words(scored.text) and can_split_words(scored.source)):
         return math.nan
-    output, source = (words(text.lower()) for text in (scored.text, scored.source))
+    output, source = (split_words(text.lower()) for text in (scored.text, scored.source))
     if len(output) < 2:
         return float(output[0] in source) if output else math.nan
     pairs_of_source = set(pairwise(source))
@@ -354,32 +354,32 @@ def _copied(scored: Scored) -> float:
     return sum(pair in pairs_of_source for pair in pairs) / len(pairs)
 
 
-def _version(library: str, settings: str) -> str:
+def _metric_version(library: str, settings: str) -> str:
     return f"{library} {version(library)}, {settings}, {TREATMENT}"
 
 
 def _rouge_metric(name: str, label: str, kind: str, part: str) -> Metric:
     settings = f"ROUGE 1, {kind} {part}, words of all scripts, Porter stemmer, best reference"
-    compute = _rouge_of(kind, part)
+    compute = _best_rouge(kind, part)
     return Metric(name, label, f"{settings}, {TREATMENT}", "references", 1.0, compute)
 
 
-def _optional() -> Iterator[Metric]:
+def _optional_metrics() -> Iterator[Metric]:
     """Yield the metrics whose optional libraries are installed."""
     if find_spec("wordllama"):
-        model = _version("wordllama", "l2_supercat 256, cosine, best reference")
+        model = _metric_version("wordllama", "l2_supercat 256, cosine, best reference")
         label = "Similarity of vectors"
-        yield Metric("similarity", label, model, "references", 1.0, _similarity)
+        yield Metric("similarity", label, model, "references", 1.0, _embedding_similarity)
 
 
 METRICS: Mapping[str, Metric] = {
     metric.name: metric
     for metric in (
-        *_optional(),
+        *_optional_metrics(),
         Metric(
             "bleu",
             "BLEU of the output",
-            _version(
+            _metric_version(
                 "sacrebleu", f"sentence BLEU, effective order, exponential smoothing, {TOKENIZERS}"
             ),
             "references",
@@ -389,7 +389,7 @@ METRICS: Mapping[str, Metric] = {
         Metric(
             "chrf",
             "chrF",
-            _version("sacrebleu", "chrF2, 6-grams"),
+            _metric_version("sacrebleu", "chrF2, 6-grams"),
             "references",
             1.0,
             _sentence_chrf,
@@ -398,20 +398,20 @@ METRICS: Mapping[str, Metric] = {
         _rouge_metric("rouge_1_r", "ROUGE-1, recall", "rouge1", "recall"),
         _rouge_metric("rouge_2_f", "ROUGE-2", "rouge2", "fmeasure"),
         _rouge_metric("rouge_l_f", "ROUGE-L", "rougeL", "fmeasure"),
-        Metric("length", "Words", f"words 2, {TREATMENT}", "text", math.inf, _n_words),
+        Metric("length", "Words", f"words 2, {TREATMENT}", "text", math.inf, _count_words),
         Metric(
             "copy_rate",
             "Copied from the source",
             f"pairs of words 3, {TREATMENT}",
             "source",
             1.0,
-            _copied,
+            _copied_bigram_share,
         ),
     )
 }
 
 
-def compute(
+def compute_metrics(
     outputs: Iterable[Scored], names: Sequence[str] = tuple(METRICS)
 ) -> Iterator[dict[str, float]]:
     """Yield the values of the metrics for each output, one output at a time, so that progress can
@@ -427,7 +427,7 @@ def compute(
         yield {metric.name: metric(scored) for metric in chosen}
 
 
-def references_without(references: Sequence[str], text: str) -> tuple[str, ...]:
+def other_references(references: Sequence[str], text: str) -> tuple[str, ...]:
     """Return the references without the text itself, which are used to score a reference.
 
     Only one of several equal references is left out, since another person may have written the same

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.ratings import judgment_variance
-from kbpo.corpus.sql import fetch
-from kbpo.instances.merge import PEOPLE, PUBLIC, RATINGS, merge_by_replacing, values_of
+from kbpo.corpus.sql import fetch_rows
+from kbpo.instances.merge import PEOPLE, PUBLIC, RATINGS, merge_latest_parts, merged_values
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Prediction
 from kbpo.tracks import base
@@ -59,7 +59,7 @@ def read_ratings(targets: Collection[int], *, public: bool = False) -> dict[int,
     """Return the targets that have a (public) label, with their ratings."""
     return {
         target: RatedTarget(value.get(RATINGS, {}), value.get(PEOPLE, {}), unanswered)
-        for target, value, unanswered in values_of(targets, merge_by_replacing, public=public)
+        for target, value, unanswered in merged_values(targets, merge_latest_parts, public=public)
     }
 
 
@@ -78,10 +78,10 @@ def select_second_opinions(known: Mapping[int, RatedTarget]) -> frozenset[int]:
     ]
     if len(several) >= NEARLY_ALL * len(rated_ones):
         return frozenset(rated_ones)
-    return frozenset(target for (target,) in fetch(ASKED_OF_SEVERAL, [rated_ones]))
+    return frozenset(target for (target,) in fetch_rows(ASKED_OF_SEVERAL, [rated_ones]))
 
 
-def noise_of(
+def rating_noise(
     targets: NDArray[np.int64],
     known: Mapping[int, RatedTarget],
     criterion: str,
@@ -111,11 +111,11 @@ def noise_of(
         said if target in random else said[:1]
         for said, target in zip(each, targets.tolist(), strict=True)
     ]
-    single = _single(targets, known, criterion)
+    single = _ratings_with_annotator(targets, known, criterion)
     return Noise(count, variance, single, within=within, opinions=opinions)
 
 
-def _single(
+def _ratings_with_annotator(
     targets: NDArray[np.int64], rated_of: Mapping[int, RatedTarget], criterion: str
 ) -> SingleRatings:
     """Return the ratings under a criterion whose annotator is known."""
@@ -139,11 +139,13 @@ def _single(
     )
 
 
-def targets_of(instances: NDArray[np.int64]) -> NDArray[np.int64]:
+def targets_of_instances(instances: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return (n,) the target of each instance."""
     unique, place = np.unique(instances, return_inverse=True)
     target_of = dict(
-        fetch("SELECT id, target_id FROM instances_instance WHERE id = ANY(%s)", [unique.tolist()])
+        fetch_rows(
+            "SELECT id, target_id FROM instances_instance WHERE id = ANY(%s)", [unique.tolist()]
+        )
     )
     return np.array([target_of[instance] for instance in unique.tolist()], dtype=np.int64)[place]
 
@@ -175,7 +177,7 @@ class Judged(base.Judged):
     sources: Callable[[], list[tuple[str, str]]] = list
     """Function that returns its input as (heading, text)"""
 
-    def explained(self) -> list[tuple[str, str]]:
+    def extra_page_values(self) -> list[tuple[str, str]]:
         return self.sources()
 
     @property
@@ -202,12 +204,12 @@ class Judged(base.Judged):
         return line if len(line) <= SHORT else f"{line[:SHORT]}…"
 
 
-def verdicts(criterion: Criterion, submission: int, *, public: bool) -> Verdicts:
+def submission_verdicts(criterion: Criterion, submission: int, *, public: bool) -> Verdicts:
     """Return the verdict on each judged prediction of a submission under a criterion, and whether
     the annotators disagreed. With `public`, only public judgments are used.
     """
     visible = PUBLIC if public else ""
-    judged = fetch(
+    judged = fetch_rows(
         "SELECT p.id, i.target_id FROM submissions_prediction p JOIN instances_instance i ON i.id ="
         f" p.instance_id WHERE p.submission_id = %s AND EXISTS (SELECT 1 FROM"
         f" instances_label l WHERE l.target_id = i.target_id AND l.value <> '{{}}'::jsonb{visible})"
@@ -225,7 +227,7 @@ def verdicts(criterion: Criterion, submission: int, *, public: bool) -> Verdicts
     )
 
 
-def describe(
+def describe_predictions(
     criteria: Sequence[Criterion],
     sources_of: Callable[[Mapping[str, Any]], list[tuple[str, str]]],
     predictions: Sequence[int],
@@ -239,7 +241,7 @@ def describe(
     rows = Prediction.objects.filter(pk__in=predictions).select_related("instance__target")
     prediction_of = rows.in_bulk()
     targets = [prediction_of[pk].instance.target_id for pk in predictions]
-    rated_of, sources = read_ratings(targets, public=public), _sources(targets, public=public)
+    rated_of, sources = read_ratings(targets, public=public), _label_sources(targets, public=public)
     judged: list[base.Judged] = []
     for pk, target in zip(predictions, targets, strict=True):
         rated_text = NOTHING if pk in unjudged else rated_of.get(target, NOTHING)
@@ -253,13 +255,13 @@ def describe(
                 text=str(content.get("text", "")),
                 input=str(content.get("input", "")),
                 sources=partial(sources_of, content),
-                said=[_rating(rated_text, criterion) for criterion in criteria],
+                said=[_rating_judgment(rated_text, criterion) for criterion in criteria],
             )
         )
     return judged
 
 
-def _rating(rated_text: RatedTarget, criterion: Criterion) -> Judgment:
+def _rating_judgment(rated_text: RatedTarget, criterion: Criterion) -> Judgment:
     value = rated_text.value(criterion)
     ratings = tuple(map(criterion.to_scale, rated_text.ratings.get(criterion.name, ())))
     shown = None if np.isnan(value) else criterion.to_scale(value)
@@ -267,7 +269,7 @@ def _rating(rated_text: RatedTarget, criterion: Criterion) -> Judgment:
     return Judgment(label=criterion.label, value=shown, n=len(ratings), ratings=each)
 
 
-def _sources(targets: Sequence[int], *, public: bool) -> dict[int, str]:
+def _label_sources(targets: Sequence[int], *, public: bool) -> dict[int, str]:
     """Return the source of each target's latest label."""
     sources: dict[int, str] = {}
     for label in Label.objects.filter(target__in=targets).order_by("created_at", "pk"):

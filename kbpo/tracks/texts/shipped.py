@@ -12,10 +12,10 @@ from typing import Any, ClassVar, NamedTuple
 from kbpo.instances.models import Target
 from kbpo.tracks.base import Asking, Words
 from kbpo.tracks.measures import Criterion
-from kbpo.tracks.texts.forms import criterion_of, shipped_form
+from kbpo.tracks.texts.forms import criterion_of_question, shipped_form
 from kbpo.tracks.texts.metrics import METRICS
 from kbpo.tracks.texts.models import Input
-from kbpo.tracks.texts.track import FIELDS, TextTrack, measures_of
+from kbpo.tracks.texts.track import FIELDS, TextTrack, rating_measures
 
 MOST_PASSAGES = 10
 """Greatest number of passages that are shown"""
@@ -31,7 +31,7 @@ class Prior(NamedTuple):
     """Variance between the outputs of one system"""
 
     @classmethod
-    def published(cls, sigma_a2: float, sigma_f2: float, *, steps: int = 1) -> Prior:
+    def from_published_variances(cls, sigma_a2: float, sigma_f2: float, *, steps: int = 1) -> Prior:
         """Return published variances as a prior for a scale with this many steps, at most ¼ in
         total, the largest variance of ratings from 0 to 1.
         """
@@ -42,13 +42,13 @@ class Prior(NamedTuple):
 
 WIDEST = 0.25
 PRIORS = {
-    "fluency": Prior.published(0.323, 0.099, steps=2),
-    "redundancy": Prior.published(0.274, 0.291, steps=2),
-    "overall": Prior.published(0.291, 0.134, steps=2),
-    "edit": Prior.published(0.067, 0.149),
-    "hter": Prior.published(0.067, 0.149),
-    "any_correct": Prior.published(0.139, 0.084),
-    "avg_correct": Prior.published(0.119, 0.078),
+    "fluency": Prior.from_published_variances(0.323, 0.099, steps=2),
+    "redundancy": Prior.from_published_variances(0.274, 0.291, steps=2),
+    "overall": Prior.from_published_variances(0.291, 0.134, steps=2),
+    "edit": Prior.from_published_variances(0.067, 0.149),
+    "hter": Prior.from_published_variances(0.067, 0.149),
+    "any_correct": Prior.from_published_variances(0.139, 0.084),
+    "avg_correct": Prior.from_published_variances(0.119, 0.078),
 }
 """Priors from the judgments of Chaganty, Mussmann and Liang 2018: ratings of summaries from 1 to 3,
 edited words (HTER, also used for characters), and answers. σ_f² in their table is the variance of
@@ -59,7 +59,7 @@ means of two or three judgments, which includes annotator noise again; here it i
 def _rating_criterion(name: str) -> Criterion:
     """Return the criterion for the ratings of one facet of a text."""
     question = next(one for one in LANGUAGE_QUALITY.questions if one.name == name)
-    return replace(criterion_of(question), prior=PRIORS.get(name))
+    return replace(criterion_of_question(question), prior=PRIORS.get(name))
 
 
 def _edit_criterion(name: str, label: str) -> Criterion:
@@ -78,7 +78,7 @@ class GenerationTrack(TextTrack):
 
     kind: ClassVar[str] = "generation"
     form: ClassVar = LANGUAGE_QUALITY
-    measures: ClassVar = measures_of(
+    measures: ClassVar = rating_measures(
         _rating_criterion("overall"),
         _rating_criterion("fluency"),
         _edit_criterion("edit", "Edit (characters)"),
@@ -97,7 +97,7 @@ class AnswersTrack(TextTrack):
     kind: ClassVar[str] = "answers"
     target_kind: ClassVar[str] = "answer"
     form: ClassVar = shipped_form("answer_correctness")
-    measures: ClassVar = measures_of(
+    measures: ClassVar = rating_measures(
         _passage_criterion("any_correct", "Some passage shows it"),
         _passage_criterion("avg_correct", "Share of passages that show it"),
     )
@@ -144,13 +144,15 @@ class AnswersTrack(TextTrack):
 
     def payloads(self, targets: Sequence[Target]) -> Mapping[int, dict[str, Any]]:
         contents = {target.pk: target.content or {} for target in targets}
-        inputs = self._inputs(contents)
+        inputs = self._inputs_of_outputs(contents)
         return {
             pk: {
                 "title": self.form.title,
                 "question": inputs[content["input"]].question,
                 "text": content["text"],
-                "passages": _passages(inputs[content["input"]], content.get("passage")),
+                "passages": _passages_in_shown_order(
+                    inputs[content["input"]], content.get("passage")
+                ),
             }
             for pk, content in contents.items()
         }
@@ -161,7 +163,7 @@ class AnswersTrack(TextTrack):
         return list(made_for.references)
 
 
-def _passages(asked: Input, source_place: int | None) -> list[str]:
+def _passages_in_shown_order(asked: Input, source_place: int | None) -> list[str]:
     """Return the passages in display order: first the source of the answer, then the others."""
     passages = list(asked.passages) or ([asked.source] if asked.source else [])
     if source_place is not None:

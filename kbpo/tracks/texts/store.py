@@ -17,10 +17,10 @@ from django.db import IntegrityError, connection, transaction
 from formats.inputs import InputRecord, read_inputs
 from formats.messages import Report
 from formats.opening import Limits, open_text
-from kbpo.corpus.load import CannotLoad, development_part, refuse_errors, warnings_in
-from kbpo.corpus.models import Corpus, CorpusUpload, Part, slug_of
-from kbpo.corpus.sql import copy, fetch
-from kbpo.corpus.upload import Found, note_corpus, process_uploads
+from kbpo.corpus.load import CannotLoad, draw_development_part, first_warnings, refuse_errors
+from kbpo.corpus.models import Corpus, CorpusUpload, Part, unique_slug
+from kbpo.corpus.sql import copy_rows, fetch_rows
+from kbpo.corpus.upload import Found, process_uploads, store_corpus_of_upload
 from kbpo.instances.targets import CONTENT_KEY_SQL, U_SQL
 from kbpo.tracks.texts.models import Input
 
@@ -30,13 +30,13 @@ DEV_SHARE, MOST_DEV = 0.1, 50
 
 def tick() -> int:
     """Try or load uploads of inputs; return how many."""
-    return process_uploads(CorpusUpload, _load, where={"what": CorpusUpload.What.INPUTS})
+    return process_uploads(CorpusUpload, _load_upload, where={"what": CorpusUpload.What.INPUTS})
 
 
-def _load(row: CorpusUpload) -> Found:
+def _load_upload(row: CorpusUpload) -> Found:
     share = DEV_SHARE if row.dev_share is None else row.dev_share
     corpus = load_inputs(row.name, Path(row.file.path), row.notes, dev_share=share)
-    note_corpus(row, corpus)
+    store_corpus_of_upload(row, corpus)
     inputs = Input.objects.filter(corpus=corpus)
     return {
         "inputs": inputs.count(),
@@ -52,7 +52,7 @@ def load_inputs(
     no input states its part, `dev_share` of them become the development part. Raises CannotLoad
     with the wrong lines, in which case nothing is stored.
     """
-    slug = slug_of(name, Corpus.objects.all(), "corpus")
+    slug = unique_slug(name, Corpus.objects.all(), "corpus")
     if not slug:
         raise CannotLoad("A corpus needs a name with letters or digits.")
     report, limits = Report(), Limits()
@@ -63,7 +63,7 @@ def load_inputs(
         raise CannotLoad(f"{path} cannot be read: {problem.strerror}.") from problem
     refuse_errors(report, path)
     if notes is not None:
-        notes += warnings_in(report, path)
+        notes += first_warnings(report, path)
     if not inputs:
         raise CannotLoad(f"Nothing was loaded: {path.name} has no input.")
     try:
@@ -102,7 +102,7 @@ def _draw_development_keys(inputs: Sequence[InputRecord], key: str, share: float
     for record in inputs:
         shared = record.cluster or record.source or tuple(record.passages) or record.input_id
         group_of.setdefault(shared, []).append(record.input_id)
-    return development_part(list(group_of.values()), key, share=share, least=1, most=MOST_DEV)
+    return draw_development_part(list(group_of.values()), key, share=share, least=1, most=MOST_DEV)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ _PREDICTIONS = """
 """
 
 
-def store(
+def store_text_claims(
     submission_id: int, corpus: Corpus, kind: str, claims: Iterable[Claim], dev: Iterable[str] = ()
 ) -> int:
     """Store the claims of a file and return the number of distinct ones; of equal claims the first
@@ -169,7 +169,7 @@ def store(
     }
     with connection.cursor() as cursor:
         cursor.execute(_STAGE)
-    copy("said", ("line", "text", "content", "confidence"), _rows(claims))
+    copy_rows("said", ("line", "text", "content", "confidence"), _instance_rows(claims))
     with connection.cursor() as cursor:
         for statement in (_KEYS, _TARGETS, _FOUND, _INSTANCES, _PREDICTIONS):
             cursor.execute(statement, parameters)
@@ -178,9 +178,9 @@ def store(
     return stored
 
 
-def contents(instances: Sequence[int]) -> dict[int, dict[str, Any]]:
+def target_contents(instances: Sequence[int]) -> dict[int, dict[str, Any]]:
     """Return instance -> the content of its target, if it has one, in primary-key order."""
-    contents_of = fetch(
+    contents_of = fetch_rows(
         "SELECT i.id, t.content FROM instances_instance i JOIN instances_target t ON"
         " t.id = i.target_id WHERE i.id = ANY(%s) AND t.content IS NOT NULL ORDER BY i.id",
         [list(instances)],
@@ -188,7 +188,7 @@ def contents(instances: Sequence[int]) -> dict[int, dict[str, Any]]:
     return {pk: json.loads(content) for pk, content in contents_of}
 
 
-def _rows(claims: Iterable[Claim]) -> Iterator[tuple[Any, ...]]:
+def _instance_rows(claims: Iterable[Claim]) -> Iterator[tuple[Any, ...]]:
     for claim in claims:
         content = None if claim.content is None else json.dumps(claim.content, ensure_ascii=False)
         yield claim.line, claim.text, content, claim.confidence

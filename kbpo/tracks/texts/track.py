@@ -26,10 +26,10 @@ from formats.forms import Form
 from formats.messages import Report
 from formats.opening import MB, Limits, open_text
 from formats.outputs import read_outputs
-from formats.words import words
+from formats.words import split_words
 from kbpo.corpus.export import iterate_in_pages
 from kbpo.corpus.models import Corpus, Part
-from kbpo.corpus.sql import fetch
+from kbpo.corpus.sql import fetch_rows
 from kbpo.instances.models import Target
 from kbpo.tracks.base import (
     Answers,
@@ -52,18 +52,18 @@ from kbpo.tracks.measures import (
     Quantity,
 )
 from kbpo.tracks.texts import ratings
-from kbpo.tracks.texts.forms import field_of, payload_of
-from kbpo.tracks.texts.metrics import METRICS, Scored, compute, references_without
+from kbpo.tracks.texts.forms import field_description, form_payload
+from kbpo.tracks.texts.metrics import METRICS, Scored, compute_metrics, other_references
 from kbpo.tracks.texts.models import Input
 from kbpo.tracks.texts.ratings import (
     NOTHING,
     RatedTarget,
-    noise_of,
+    rating_noise,
     read_ratings,
     select_second_opinions,
-    targets_of,
+    targets_of_instances,
 )
-from kbpo.tracks.texts.store import Claim, contents, store
+from kbpo.tracks.texts.store import Claim, store_text_claims, target_contents
 from scoring.arrays import Ids
 from scoring.data import LIKE, Noise
 
@@ -82,7 +82,7 @@ def word_weights(texts: Sequence[str]) -> sparse.csr_array:
 
     For `estimators.rating_model.fit_ratings(text=)`; a row of zeros for a text without words.
     """
-    counts = [Counter(words(text[:LONGEST].lower())) for text in texts]
+    counts = [Counter(split_words(text[:LONGEST].lower())) for text in texts]
     column: dict[str, int] = {}
     for count in counts:
         for word in count:
@@ -109,7 +109,7 @@ LINE = 40.0
 """Minimal bytes of a line, to estimate the share of a file that has been read"""
 
 
-def measures_of(*criteria: Criterion) -> Measures:
+def rating_measures(*criteria: Criterion) -> Measures:
     """Return the measures of tracks on which texts are rated under these criteria."""
     return Measures(
         criteria,
@@ -155,7 +155,7 @@ class TextTrack(Track):
     target_kind: ClassVar[str] = "output"
     form: ClassVar[Form]
     """The questions about a text, unless a kind overrides `payloads`"""
-    measures: ClassVar[Measures] = measures_of()
+    measures: ClassVar[Measures] = rating_measures()
     words: ClassVar = WORDS
     rates: ClassVar[bool] = True
     metrics: ClassVar = tuple(METRICS.values())
@@ -196,13 +196,15 @@ class TextTrack(Track):
         dev = Input.objects.filter(corpus=self.corpus, part=Part.DEV)
         return list(dev.values_list("key", flat=True))
 
-    def ingest(
+    def ingest_file(
         self, submission_id: int, path: str, report: Report, progress: Callable[[float], None]
     ) -> dict[str, Any]:
         claims = self.read(path, report, progress)
-        stored = store(submission_id, self.corpus, self.target_kind, claims, self.dev_inputs)
+        stored = store_text_claims(
+            submission_id, self.corpus, self.target_kind, claims, self.dev_inputs
+        )
         if report.fatal or not stored:
-            raise unusable(report)
+            raise unusable_reason(report)
         return {
             self.words.items: stored,
             f"{self.words.item}_lines": report.relation_lines,
@@ -211,13 +213,13 @@ class TextTrack(Track):
         }
 
     def guide(self) -> Mapping[str, Any]:
-        asked = [field_of(question) for question in self.form.questions]
+        asked = [field_description(question) for question in self.form.questions]
         return {"guide": list(self.form.guide), "asked": asked}
 
     def payloads(self, targets: Sequence[Target]) -> Mapping[int, dict[str, Any]]:
         """Return target -> the payload of a question about it, without the name of its system."""
         contents_of = {target.pk: target.content or {} for target in targets}
-        inputs = self._inputs(contents_of)
+        inputs = self._inputs_of_outputs(contents_of)
         payloads = {}
         for pk, content in contents_of.items():
             asked = inputs[content.get("input", "")]
@@ -227,7 +229,7 @@ class TextTrack(Track):
                 "reference": asked.references[0] if asked.references else "",
             }
             texts = content.get("texts", [content["text"]])
-            payloads[pk] = payload_of(self.form, texts, beside)
+            payloads[pk] = form_payload(self.form, texts, beside)
         return payloads
 
     def count_second_opinions(self, new: int, before: int = 0) -> int:
@@ -257,7 +259,7 @@ class TextTrack(Track):
 
     def find_unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
         wanted = sorted(set().union(*of.values()))
-        predicted = fetch(
+        predicted = fetch_rows(
             "SELECT p.submission_id, i.target_id FROM instances_instance i JOIN"
             " submissions_prediction p ON p.instance_id = i.id WHERE i.target_id = ANY(%s) AND"
             " p.submission_id = ANY(%s)",
@@ -282,7 +284,7 @@ class TextTrack(Track):
         *,
         answers: Answers | None = None,
     ) -> dict[str, NDArray[np.float64]]:
-        targets = targets_of(instances)
+        targets = targets_of_instances(instances)
         rated_of = read_ratings(np.unique(targets).tolist())
         for target, answer in (answers or {}).items():
             rated_of[target] = RatedTarget(answer.get(target, {}).get("ratings", {}))
@@ -294,18 +296,18 @@ class TextTrack(Track):
         return verdicts
 
     def noise(self, instances: Ids, submissions: Sequence[int] = ()) -> dict[str, Noise]:
-        targets = targets_of(instances)
+        targets = targets_of_instances(instances)
         rated_of = read_ratings(np.unique(targets).tolist())
         random = select_second_opinions(rated_of)
         return {
-            criterion.name: noise_of(targets, rated_of, criterion.name, random)
+            criterion.name: rating_noise(targets, rated_of, criterion.name, random)
             for criterion in self.measures.criteria
             if criterion.single == "mean"
         }
 
     def verdicts(self, submission_id: int, *, public: bool) -> Verdicts:
         criterion = self.measures.criterion(self.track.criterion)
-        return ratings.verdicts(criterion, submission_id, public=public)
+        return ratings.submission_verdicts(criterion, submission_id, public=public)
 
     def describe(
         self,
@@ -315,7 +317,7 @@ class TextTrack(Track):
         public: bool,
         unjudged: Collection[int] = (),
     ) -> list[Judged]:
-        return ratings.describe(
+        return ratings.describe_predictions(
             self.measures.criteria, self.sources, predictions, public=public, unjudged=unjudged
         )
 
@@ -325,27 +327,32 @@ class TextTrack(Track):
         """Return (n, 1) the logarithm of 1 plus the number of characters of each output, and (n, v)
         the sparse weights of the words in its text.
         """
-        outputs = contents(instances.tolist())
+        outputs = target_contents(instances.tolist())
         texts = [outputs.get(pk, {}).get("text", "") for pk in instances.tolist()]
         lengths = np.array([len(text) for text in texts], dtype=np.float64)
         return np.log1p(lengths)[:, None], word_weights(texts)
 
-    def measure(self, instances: Sequence[int]) -> Iterator[tuple[int, Mapping[str, float]]]:
-        outputs = contents(instances)
-        inputs = self._inputs(outputs)
+    def compute_metrics(
+        self, instances: Sequence[int]
+    ) -> Iterator[tuple[int, Mapping[str, float]]]:
+        outputs = target_contents(instances)
+        inputs = self._inputs_of_outputs(outputs)
         shown = (
-            self._scored(output, inputs[output.get("input", "")]) for output in outputs.values()
+            self._scored_output(output, inputs[output.get("input", "")])
+            for output in outputs.values()
         )
-        yield from zip(outputs, compute(shown), strict=True)
+        yield from zip(outputs, compute_metrics(shown), strict=True)
 
-    def _scored(self, output: Mapping[str, Any], made_for: Input) -> Scored:
+    def _scored_output(self, output: Mapping[str, Any], made_for: Input) -> Scored:
         """Return the inputs of metrics for an output."""
         source = made_for.source or "\n".join(made_for.passages)
-        return Scored.of(output["text"], self.shown_references(made_for, output["text"]), source)
+        return Scored.from_output(
+            output["text"], self.shown_references(made_for, output["text"]), source
+        )
 
-    def to_judge(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
-        outputs = contents(instances)
-        inputs, shown = self._inputs(outputs), {}
+    def judge_inputs(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
+        outputs = target_contents(instances)
+        inputs, shown = self._inputs_of_outputs(outputs), {}
         for pk, output in outputs.items():
             asked = inputs[output.get("input", "")]
             shown[pk] = {
@@ -364,7 +371,7 @@ class TextTrack(Track):
         """Return the references that metrics and judges see for an output: without the output
         itself, which would reveal that people wrote it.
         """
-        return references_without(made_for.references, text)
+        return other_references(made_for.references, text)
 
     def sources(self, content: Mapping[str, Any]) -> list[tuple[str, str]]:
         """Return the input of an output as (heading, text): the question, the source, passages, and
@@ -381,7 +388,7 @@ class TextTrack(Track):
         parts += [("Reference", text) for text in references]
         return [(heading, text) for heading, text in parts if text]
 
-    def _inputs(self, outputs: Mapping[int, dict[str, Any]]) -> defaultdict[str, Input]:
+    def _inputs_of_outputs(self, outputs: Mapping[int, dict[str, Any]]) -> defaultdict[str, Input]:
         """Return id -> input, for the inputs of outputs; an empty input if there is none."""
         keys = {output.get("input", "") for output in outputs.values()}
         rows = Input.objects.filter(corpus=self.corpus, key__in=keys)
@@ -397,7 +404,7 @@ class TextTrack(Track):
             of_input: dict[str, str] = {}
             if 1 < len(inputs.values(name).distinct()[: MOST + 1]) <= MOST:
                 of_input = dict(inputs.values_list("key", name))
-                made_for = made_for or _inputs_of(instances)
+                made_for = made_for or _input_ids_of(instances)
             values = [
                 " ".join(of_input.get(made_for.get(pk, ""), "").split())[:NAME]
                 for pk in instances.tolist()
@@ -432,7 +439,7 @@ class TextTrack(Track):
         return {corpus.pk: counted.get(corpus.pk, 0) for corpus in corpora}
 
 
-def unusable(report: Report) -> Unusable:
+def unusable_reason(report: Report) -> Unusable:
     """Return the reason why no line of a file of outputs can be used; an error of all lines has
     priority.
     """
@@ -442,10 +449,10 @@ def unusable(report: Report) -> Unusable:
     return Unusable(" ".join(["The file has no usable output.", *texts]))
 
 
-def _inputs_of(instances: NDArray[np.int64]) -> dict[int, str]:
+def _input_ids_of(instances: NDArray[np.int64]) -> dict[int, str]:
     """Return instance -> the id of the input that it was written for."""
     return dict(
-        fetch(
+        fetch_rows(
             "SELECT i.id, t.content->>'input' FROM instances_instance i JOIN instances_target t ON"
             " t.id = i.target_id WHERE i.id = ANY(%s)",
             [instances.tolist()],

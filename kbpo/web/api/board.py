@@ -13,7 +13,7 @@ from rest_framework.exceptions import NotFound, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kbpo.evaluation.compare import Difference, differences
+from kbpo.evaluation.compare import Difference, compute_differences
 from kbpo.evaluation.leaderboard import NoBoard, evaluation_to_compare
 from kbpo.evaluation.models import Evaluation
 from kbpo.submissions.models import Submission
@@ -29,7 +29,7 @@ from kbpo.web.api.view import (
     option_in,
     whole_number,
 )
-from kbpo.web.expensive import expensive
+from kbpo.web.expensive import limit_concurrency
 from kbpo.web.http import public_track
 from kbpo.web.public.board_files import board_as_json
 from kbpo.web.public.board_view import NoView, View, board_for_view, parse_view
@@ -45,7 +45,7 @@ def board_view_for(request: Request, track: Track) -> View:
         raise ValidationError({problem.name: [str(problem)]}) from problem
 
 
-@method_decorator(expensive, name="dispatch")
+@method_decorator(limit_concurrency, name="dispatch")
 class BoardDetail(PublicView):
     """The leaderboard of a track, with the figures of its page; by default the guaranteed view.
 
@@ -75,7 +75,7 @@ class BoardDetail(PublicView):
 WHY_HIDDEN = "Differences are shown once the track is closed."
 
 
-@method_decorator(expensive, name="dispatch")
+@method_decorator(limit_concurrency, name="dispatch")
 class Comparison(PublicView):
     """The differences between two systems: of the board's figures, each with its interval; by
     relation, with simultaneous intervals (`by_relation`); and what both or one of them predict,
@@ -119,7 +119,7 @@ class Comparison(PublicView):
                     _difference_as_json(
                         one, kind_of(track).measures.printed(one.quantity, view.criterion).label
                     )
-                    for one in differences(evaluation, first.pk, second.pk, **asked)
+                    for one in compute_differences(evaluation, first.pk, second.pk, **asked)
                 ],
                 "by_relation": _by_relation_as_json(evaluation, first, second),
                 "why": WHY_HIDDEN if track.hides_test else "",
@@ -137,7 +137,7 @@ def _find_system(request: Request, track: Track, name: str) -> Submission:
     if not asked:
         raise ValidationError({name: ["Name a submission by its number."]})
     systems = (
-        Submission.objects.compared_by(request.user).filter(track=track).select_related("team")
+        Submission.objects.comparable_by(request.user).filter(track=track).select_related("team")
     )
     system = systems.filter(pk=asked).first()
     if system is None:
@@ -201,7 +201,7 @@ def _difference_as_json(difference: Difference, label: str) -> dict[str, Any]:
     }
 
 
-@method_decorator(expensive, name="dispatch")
+@method_decorator(limit_concurrency, name="dispatch")
 class Metrics(PublicView):
     """The worth of the metrics and judges of a track: one table of the page, with columns of its
     CSV file. `worth` has each metric (with correlations and PRMSE) and all together; `prompts` each

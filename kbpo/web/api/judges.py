@@ -22,9 +22,9 @@ from kbpo.scores.bring import (
     BadFile,
     Name,
     count_unscored,
+    find_scorer,
+    list_scorers,
     list_unscored,
-    scorer_of,
-    scorers,
     store_score_file,
     store_scores,
 )
@@ -97,7 +97,7 @@ class Judges(APIView):
 
     @extend_schema(operation_id="list_judges", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, slug: str) -> Response:
-        return Response({"judges": scorers(public_track(slug))})
+        return Response({"judges": list_scorers(public_track(slug))})
 
     @extend_schema(
         operation_id="import_scores",
@@ -161,7 +161,7 @@ class Unscored(APIView):
         following = f"{address}?{urlencode(asked)}" if len(waiting) == limit else None
         return Response(
             {
-                "count": count_unscored(track, scorer_of(track, named)),
+                "count": count_unscored(track, find_scorer(track, named)),
                 "next": following,
                 "results": waiting,
             }
@@ -193,7 +193,7 @@ class Scores(APIView):
             _user_of(request),
             not_tuned=form.validated_data["not_tuned"],
         )
-        count = count_unscored(track, scorer_of(track, form.named()))
+        count = count_unscored(track, find_scorer(track, form.named()))
         answer = {"stored": taken.stored, "already": taken.already, "left": count}
         answer["needs_statement"] = taken.needs_statement
         return Response(answer, status=201)

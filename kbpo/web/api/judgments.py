@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from annotation.desk.experts import MOST_NOTE
 from kbpo.accounts.models import User
 from kbpo.tracks.base import ENTITY
-from kbpo.tracks.registry import KINDS, class_of
+from kbpo.tracks.registry import KINDS, track_class
 from kbpo.web.api.answers import page_schema, refusals, whole_number_parameter
 from kbpo.web.api.view import (
     BIGGEST,
@@ -29,7 +29,7 @@ from kbpo.web.api.view import (
     read_body,
     whole_number,
 )
-from kbpo.web.expensive import expensive
+from kbpo.web.expensive import limit_concurrency
 from kbpo.web.public.documents import may_see_readers
 from kbpo.web.research.explore import (
     FINDERS,
@@ -57,7 +57,7 @@ FACET_PARAMETERS = {
         facet.name, str, description=f"{facet.label}, on tracks of kind {kind}"
     )
     for kind in KINDS
-    for facet in class_of(kind).facets
+    for facet in track_class(kind).facets
 }
 TEXT_PARAMETERS = [
     OpenApiParameter("q", str, description="Words of the text"),
@@ -83,7 +83,7 @@ FILTERS = [
 ]
 
 
-@method_decorator(expensive, name="dispatch")
+@method_decorator(limit_concurrency, name="dispatch")
 class Predictions(PublicView):
     """The predictions of a submission with their judgments, in pages: there are more as long as
     `next` is not null. Before the track is closed you see your own runs, with only the judgments
@@ -136,7 +136,7 @@ class Dispute(APIView):
         return Response({"prediction": prediction, "status": row.status}, status=201)
 
 
-@method_decorator(expensive, name="dispatch")
+@method_decorator(limit_concurrency, name="dispatch")
 class Missed(PublicView):
     """True facts of fully read documents that a submission does not predict: those that other
     systems predict (`missed`), or none does (`nobody`). Before the track is closed only admins see
@@ -150,7 +150,7 @@ class Missed(PublicView):
             *(
                 FACET_PARAMETERS[name]
                 for kind in KINDS
-                for name in getattr(class_of(kind), "found_facets", ())
+                for name in getattr(track_class(kind), "found_facets", ())
             ),
             *TEXT_PARAMETERS,
             OpenApiParameter(

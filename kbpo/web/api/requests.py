@@ -33,7 +33,7 @@ class TokenAuthentication(BaseAuthentication):
         word, _, secret = header.partition(" ")
         if word not in ("Token", "Bearer") or not secret.strip():
             raise AuthenticationFailed("The Authorization header must read 'Token kbpo_…'.")
-        token = Token.find(secret.strip())
+        token = Token.find_by_secret(secret.strip())
         if token is None:
             raise AuthenticationFailed("There is no such token. Make one on your account page.")
         if token.refusal:

@@ -16,18 +16,24 @@ from rest_framework.permissions import IsAuthenticatedOrReadOnly
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.quality.agreement import reliability
+from annotation.quality.agreement import reliability_of_track
 from kbpo.accounts.models import Token, User
-from kbpo.evaluation.judges import judges_of
-from kbpo.evaluation.latest import Latest, extent_of
-from kbpo.evaluation.leaderboard import newest_headlines
+from kbpo.evaluation.judges import judge_statistics
+from kbpo.evaluation.latest import Latest, judging_extent
+from kbpo.evaluation.leaderboard import newest_headline_figures
 from kbpo.money.spend import balance
-from kbpo.sampling.confirm import can_order, confirm, offer_of, order_judgments, refusal_of_plan
+from kbpo.sampling.confirm import (
+    can_order,
+    confirm_plan,
+    current_order_offer,
+    order_judgments,
+    refusal_of_plan,
+)
 from kbpo.sampling.development import MOST
 from kbpo.sampling.plan import current_offer
 from kbpo.submissions.models import Submission
-from kbpo.submissions.receive import describe, withdraw
-from kbpo.submissions.withdraw import delete
+from kbpo.submissions.receive import change_description, withdraw_submission
+from kbpo.submissions.withdraw import delete_discarded
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.api.answers import page_schema, refusals
@@ -152,8 +158,8 @@ def summary_as_json(submission: Submission) -> dict[str, Any]:
 
 def own_run_as_json(submission: Submission) -> dict[str, Any]:
     """Return a submission for its own team: the public data with plan, money, file and times."""
-    sums, latest = balance(purpose=submission.purpose), Latest.of(submission)
-    refused, offer = refusal_of_plan(submission), offer_of(submission)
+    sums, latest = balance(purpose=submission.purpose), Latest.read_latest(submission)
+    refused, offer = refusal_of_plan(submission), current_order_offer(submission)
     return {
         **_common_as_json(submission, latest),
         **summary_as_json(submission),
@@ -193,7 +199,7 @@ def own_run_as_json(submission: Submission) -> dict[str, Any]:
 
 def public_run_as_json(submission: Submission) -> dict[str, Any]:
     """Return a submission on the board for everybody, with the figures and names of the board."""
-    record = _common_as_json(submission, Latest.of(submission))
+    record = _common_as_json(submission, Latest.read_latest(submission))
     columns = {(one.quantity, one.method) for one in kind_of(submission.track).measures.columns}
     scores = [one for one in record["scores"] if (one["quantity"], one["method"]) in columns]
     return record | {"scores": scores}
@@ -218,7 +224,7 @@ def _common_as_json(submission: Submission, latest: Latest) -> dict[str, Any]:
         "counts": {kind_of(submission.track).words.items: submission.n_items or 0},
         "stage_reason": submission.stage_reason,
         "orders": submission.orders,
-        "judging": vars(extent_of(submission, latest)),
+        "judging": vars(judging_extent(submission, latest)),
         "judges": _judges_as_json(latest),
         "times": {"received": submission.received_at},
         "scores": [
@@ -242,10 +248,12 @@ def _judges_as_json(latest: Latest) -> dict[str, Any]:
     """
     printed = latest.guaranteed()
     has_number = printed is not None and printed.value is not None
-    judges = judges_of(latest.evaluation if has_number else None, latest.submission)
+    judges = judge_statistics(latest.evaluation if has_number else None, latest.submission)
     corrected = latest.guaranteed("expert")
     checked = corrected.n_checked if corrected is not None else 0
-    return judges_as_json(judges, reliability(latest.submission.track)) | {"checked": checked}
+    return judges_as_json(judges, reliability_of_track(latest.submission.track)) | {
+        "checked": checked
+    }
 
 
 def _sort_key(submission: Submission, key: tuple[str, str, str, str]) -> tuple[Any, ...]:
@@ -288,7 +296,7 @@ class SubmissionList(APIView):
                 status=option_in(request, "status", Submission.Status.values, "")
             )
         pages, page = paginate(submissions, request, self, at_once=200)
-        headlines = newest_headlines(row for row in page if row.has_score)
+        headlines = newest_headline_figures(row for row in page if row.has_score)
         scores = {
             pk: {"quantity": quantity.name, "label": quantity.label, **figure.as_json(HEADLINE)}
             for pk, (quantity, figure) in headlines.items()
@@ -380,7 +388,7 @@ class SubmissionDetail(APIView):
         submission = find_run(request, pk, own=True)
         form = EditForm(data=request.data, partial=True)  # so that missing fields are kept
         form.is_valid(raise_exception=True)
-        submission = describe(submission, cast(User, request.user), **form.validated_data)
+        submission = change_description(submission, cast(User, request.user), **form.validated_data)
         return Response(own_run_as_json(submission))
 
     @extend_schema(operation_id="delete_submission", responses={204: None, **refusals(409)})
@@ -388,7 +396,7 @@ class SubmissionDetail(APIView):
         """Delete a refused upload or a discarded draft, with its file. A run is withdrawn
         instead."""
         row = find_run(request, pk, own=True)
-        if not delete(row, cast(User, request.user)):
+        if not delete_discarded(row, cast(User, request.user)):
             raise Refused(f"{row.name} is a run: it is withdrawn, not deleted.", "cannot_change")
         return Response(status=204)
 
@@ -405,7 +413,7 @@ class Confirm(APIView):
         submission = find_run(request, pk, own=True)
         cleaned = read_body(ConfirmForm, request)
         width = cleaned.get("half_width")
-        submission = confirm(
+        submission = confirm_plan(
             submission,
             cast(User, request.user),
             half_width=None if width is None else f"{width:.3f}",
@@ -452,7 +460,7 @@ class Withdraw(APIView):
         responses={200: OpenApiTypes.OBJECT, **refusals(409)},
     )
     def post(self, request: Request, pk: int) -> Response:
-        submission = withdraw(find_run(request, pk, own=True), cast(User, request.user))
+        submission = withdraw_submission(find_run(request, pk, own=True), cast(User, request.user))
         return Response(own_run_as_json(submission))
 
 
@@ -479,7 +487,9 @@ class Slices(PublicView):
     @extend_schema(operation_id="list_slices", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, pk: int) -> Response:
         submission = find_run(request, pk)
-        scores = visible_slices(Latest.of(submission), own=is_of_team(request.user, submission))
+        scores = visible_slices(
+            Latest.read_latest(submission), own=is_of_team(request.user, submission)
+        )
         names = ("slice", "quantity", "criterion", "distribution", "method")
         return Response(
             {

@@ -13,16 +13,16 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.quality.hourly import pace
+from annotation.quality.hourly import track_pace
 from kbpo.corpus.export import gzip_lines, mention_lines
 from kbpo.corpus.models import Corpus
 from kbpo.tracks.models import Track
-from kbpo.tracks.registry import kind_of, n_inputs
+from kbpo.tracks.registry import count_inputs, kind_of
 from kbpo.tracks.texts.judgments import CannotImport
 from kbpo.web.api.answers import refusals
 from kbpo.web.api.view import PublicView, Refused
 from kbpo.web.desk.judgments import judgment_file
-from kbpo.web.expensive import export
+from kbpo.web.expensive import limit_exports
 from kbpo.web.http import public_track
 from kbpo.web.public.board_files import track_as_json
 from kbpo.web.public.documents import NOT_DOWNLOADABLE
@@ -62,7 +62,7 @@ class TrackDetail(PublicView):
             "runs_in_all",
         )
         terms = {key: getattr(track, key) for key in keys}
-        took = pace(track)
+        took = track_pace(track)
         terms["answer_seconds"] = {"median": took.seconds, "answers": took.answers}
         pages = {"page": "track", "board": "api-board", "releases": "api-releases"}
         pages["guidelines"] = "guidelines"
@@ -87,7 +87,7 @@ def _corpus_as_json(request: Request, track: Track) -> dict[str, Any]:
         "name": corpus.name,
         "description": corpus.description,
         "licence": corpus.licence,
-        "documents": n_inputs(track),
+        "documents": count_inputs(track),
         "digest": corpus.digest,
         "links": {name: request.build_absolute_uri(link) for name, link in links.items()},
     }
@@ -115,7 +115,7 @@ class SchemaDetail(PublicView):
         return Response(public_track(slug).corpus.schema)
 
 
-@method_decorator(export, name="dispatch")
+@method_decorator(limit_exports, name="dispatch")
 class Documents(PublicView):
     """The documents or other inputs that systems are run on: JSON Lines, gzipped, streamed."""
 
@@ -131,11 +131,11 @@ class Documents(PublicView):
             track.corpus,
             documents_file_name(track),
             kind.input_lines(),
-            n_inputs(track),
+            count_inputs(track),
         )
 
 
-@method_decorator(export, name="dispatch")
+@method_decorator(limit_exports, name="dispatch")
 class MentionTypes(PublicView):
     """The types of the mentions that came with a track's corpus: JSON Lines, gzipped, streamed.
 
@@ -179,7 +179,7 @@ def gzipped_file(
     )
 
 
-@method_decorator(export, name="get")
+@method_decorator(limit_exports, name="get")
 class TrackJudgments(PublicView):
     """All judgments of a track's texts: input_id, system, worker, prompt, value, seconds. Once
     the track is closed, everybody sees those of runs on the board; admins see all.

@@ -57,7 +57,7 @@ class Interval:
     high95: float | None = None
 
     @classmethod
-    def of(cls, figure: Any) -> Self:
+    def from_figure(cls, figure: Any) -> Self:
         """Return the interval of anything with a value and its ends (a figure, a difference, a
         share); None gives an empty interval.
         """
@@ -169,10 +169,12 @@ def draw_interval(
     """
     label = interval_label(interval, kind=kind, name=name)
     tone = "quiet" if kind == "few" else tone
-    body = _ticks(axis) + _glyph(interval, axis, kind, tone, (0.0, 1.0))
+    body = _tick_lines(axis) + _interval_glyph(interval, axis, kind, tone, (0.0, 1.0))
     if alone is None or not (is_known(alone.low80) and is_known(alone.high80)):
         return _svg(f"iv iv-{kind} iv-{tone}", label, body)
-    label += f"; people alone {interval_text(_clip(alone.low80), _clip(alone.high80))}"
+    label += (
+        f"; people alone {interval_text(_clip_to_unit(alone.low80), _clip_to_unit(alone.high80))}"
+    )
     return _svg(
         f"iv iv-{kind} iv-{tone}", label, body + _whisker(alone, axis), height=HEIGHT + WHISKER
     )
@@ -180,11 +182,11 @@ def draw_interval(
 
 def interval_label(interval: Interval, *, kind: Kind = "final", name: str = "") -> str:
     """Return an interval in words for screen readers: “30.0, 80 % interval 28.6 to 31.4”."""
-    label = _label(name, interval, lambda value: number_text(_clip(value)))
+    label = _interval_label(name, interval, lambda value: number_text(_clip_to_unit(value)))
     return label + READ_ALOUD[kind]
 
 
-def _label(
+def _interval_label(
     name: str, interval: Interval, write: Callable[[float | None], str], unit: str = ""
 ) -> str:
     """Return an estimate with its 80 % interval in words, after the name."""
@@ -202,9 +204,9 @@ def draw_coefficient(
     """Return a coefficient with its interval as SVG, clipped to its axis; its label
     reads “0.76”.
     """
-    label = _label(name, interval, coefficient_text)
-    drawn = _glyph(interval, axis, "final", tone, (axis.low, axis.high))
-    return _svg(f"iv iv-final iv-{tone}", label, _ticks(axis) + drawn)
+    label = _interval_label(name, interval, coefficient_text)
+    drawn = _interval_glyph(interval, axis, "final", tone, (axis.low, axis.high))
+    return _svg(f"iv iv-final iv-{tone}", label, _tick_lines(axis) + drawn)
 
 
 def draw_difference(interval: Interval, axis: Axis, *, name: str = "") -> SafeString:
@@ -212,13 +214,15 @@ def draw_difference(interval: Interval, axis: Axis, *, name: str = "") -> SafeSt
     interval contains zero.
     """
     tone = difference_tone(interval)
-    label = _label(name, interval, partial(number_text, signed=True), " points")
+    label = _interval_label(name, interval, partial(number_text, signed=True), " points")
     if tone == "quiet":
         label += ", no difference shown"
     zero = axis.position(0.0)
     ground = f'<line class="iv-zero" x1="{zero:g}%" x2="{zero:g}%" y1="1" y2="{HEIGHT - 1}"/>'
     return _svg(
-        f"iv iv-final iv-{tone}", label, ground + _glyph(interval, axis, "final", tone, (-1.0, 1.0))
+        f"iv iv-final iv-{tone}",
+        label,
+        ground + _interval_glyph(interval, axis, "final", tone, (-1.0, 1.0)),
     )
 
 
@@ -235,7 +239,7 @@ def draw_legend(kind: Kind = "final") -> SafeString:
     return _svg(
         f"iv iv-{kind} iv-{tone}",
         LEGENDS[kind],
-        _glyph(sample, Axis(0.0, 1.0, ()), kind, tone, (0.0, 1.0)),
+        _interval_glyph(sample, Axis(0.0, 1.0, ()), kind, tone, (0.0, 1.0)),
     )
 
 
@@ -320,16 +324,20 @@ def interval_figures(
     low, high = (
         (interval.low95, interval.high95) if level == 95 else (interval.low80, interval.high80)
     )
-    return number_text(_clip(interval.estimate), n=n), interval_text(_clip(low), _clip(high), n=n)
+    return number_text(_clip_to_unit(interval.estimate), n=n), interval_text(
+        _clip_to_unit(low), _clip_to_unit(high), n=n
+    )
 
 
-def _clip(value: float | None) -> float | None:
+def _clip_to_unit(value: float | None) -> float | None:
     return min(1.0, max(0.0, value)) if value is not None and math.isfinite(value) else None
 
 
 def _whisker(interval: Interval, axis: Axis, *, middle: float = HEIGHT) -> str:
     """Return an 80 % interval as a thin line with ends."""
-    left, right = (axis.position(_clip(end) or 0.0) for end in (interval.low80, interval.high80))
+    left, right = (
+        axis.position(_clip_to_unit(end) or 0.0) for end in (interval.low80, interval.high80)
+    )
     lines = [(left, right, middle, middle)]
     lines += [(end, end, middle - 4, middle + 4) for end in (left, right)]
     return "".join(
@@ -346,7 +354,7 @@ def _svg(classes: str, label: str, body: str, *, height: int = HEIGHT) -> SafeSt
     )
 
 
-def _ticks(axis: Axis) -> str:
+def _tick_lines(axis: Axis) -> str:
     lines = []
     for tick in axis.ticks:
         x = axis.position(tick)
@@ -354,25 +362,25 @@ def _ticks(axis: Axis) -> str:
     return "".join(lines)
 
 
-def _glyph(
+def _interval_glyph(
     interval: Interval, axis: Axis, kind: Kind, tone: Tone, bounds: tuple[float, float]
 ) -> str:
     if not is_known(interval.estimate):
         return ""
 
-    def place(value: float | None) -> float | None:
+    def x_position(value: float | None) -> float | None:
         if value is None or not math.isfinite(value):
             return None
         return axis.position(min(bounds[1], max(bounds[0], value)))
 
     middle = HEIGHT / 2
     drawn = []
-    left, right = place(interval.low95), place(interval.high95)
+    left, right = x_position(interval.low95), x_position(interval.high95)
     if left is not None and right is not None:
         drawn.append(
             f'<line class="iv-95" x1="{left:g}%" x2="{right:g}%" y1="{middle:g}" y2="{middle:g}"/>'
         )
-    left, right = place(interval.low80), place(interval.high80)
+    left, right = x_position(interval.low80), x_position(interval.high80)
     if left is not None and right is not None:
         # The pattern is an attribute because a style sheet's url(#…) would be looked for in the
         # style sheet.
@@ -381,7 +389,7 @@ def _glyph(
             f'<rect class="iv-80"{fill} x="{left:g}%" y="{middle - BAR / 2:g}"'
             f' width="{max(right - left, 0):g}%" height="{BAR}" rx="1.5"/>'
         )
-    x = place(interval.estimate)
+    x = x_position(interval.estimate)
     drawn.append(
         f'<line class="iv-est" x1="{x:g}%" x2="{x:g}%" y1="{middle - 7:g}" y2="{middle + 7:g}"/>'
     )

@@ -111,22 +111,22 @@ def draw_curves(
         inside = [(x, y) for x, y in curve.points if up.low <= y <= up.high]
         if not inside:
             continue
-        line = _line([(across.position(x), _y(up, y)) for x, y in inside])
+        line = _polyline([(across.position(x), _y_position(up, y)) for x, y in inside])
         paths.append(f'<path class="{curve.kind}" d="{line}"/>')
         if not curve.name:
             continue
         place = inside[round(curve.named_at * (len(inside) - 1))]
-        x, y = across.position(place[0]), _y(up, place[1])
+        x, y = across.position(place[0]), _y_position(up, place[1])
         anchor, dx = ("end", 0) if x > 60 else ("start", 5)
         shown = "" if curve.is_short else ' class="wide"'
         names.append(
             f'<text{shown} x="{x:g}%" y="{y:g}%" dx="{dx}"'
             f' dy="{12 if y < 5 else -5}" text-anchor="{anchor}">{escape(curve.name)}</text>'
         )
-    taken = [box for dot in dots for box in _boxes(dot, across, up, height)]
-    marks = [_mark(dot, across, up, height, taken) for dot in dots]
-    body = _grid(across, up) + _stretched("".join(paths)) + "".join([*names, *marks])
-    return _framed(body, across, up, height, alt, y_name, x_name, x_written, y_written)
+    taken = [box for dot in dots for box in _covered_boxes(dot, across, up, height)]
+    marks = [_draw_dot(dot, across, up, height, taken) for dot in dots]
+    body = _draw_grid(across, up) + _stretched_svg("".join(paths)) + "".join([*names, *marks])
+    return _draw_frame(body, across, up, height, alt, y_name, x_name, x_written, y_written)
 
 
 def draw_precision_recall(points: Sequence[Point], alt: str) -> SafeString:
@@ -138,8 +138,8 @@ def draw_precision_recall(points: Sequence[Point], alt: str) -> SafeString:
         for point in points
         if is_known(point.precision.estimate) and is_known(point.recall.estimate)
     ]
-    across = _from_zero([point.recall for point in drawable], ticks=6)
-    up = _from_zero([point.precision for point in drawable], ticks=5)
+    across = _axis_from_zero([point.recall for point in drawable], ticks=6)
+    up = _axis_from_zero([point.precision for point in drawable], ticks=5)
     extremes = {
         choose(range(len(drawable)), key=lambda at: getattr(drawable[at], which).estimate)
         for which in ("precision", "recall")
@@ -184,7 +184,10 @@ def draw_history(
 ) -> SafeString:
     """Return a plot of an estimate with its 80 % interval over time."""
     days = [moment.timestamp() / DAY for moment, _ in moments]
-    up, across = axis_over([interval for _, interval in moments]), _days(min(days), max(days))
+    up, across = (
+        axis_over([interval for _, interval in moments]),
+        _axis_of_days(min(days), max(days)),
+    )
     form, dots = "%H:%M" if across.high - across.low < 2 else "%d %b %y", []
     for day, (moment, interval) in zip(days, moments, strict=True):
         ends = interval_text(interval.low80, interval.high80)
@@ -221,12 +224,17 @@ def draw_arrival(
     across = counts_axis(max(now.n, plan[0] if plan else 0))
     late = [Interval(m.estimate, m.low, m.high) for m in moments if m.n >= min(20, now.n)]
     up = axis_over(late)
-    dots = [(across.position(m.n), _y(up, m.estimate)) for m in moments]
-    path = _stretched(f'<path class="path" d="{_line(dots)}"/>')
-    body = _grid(across, up) + _band(moments, across, up) + path + _draw_last_look(now, across, up)
-    body += _plan(now, plan, across, up) if plan else ""
+    dots = [(across.position(m.n), _y_position(up, m.estimate)) for m in moments]
+    path = _stretched_svg(f'<path class="path" d="{_polyline(dots)}"/>')
+    body = (
+        _draw_grid(across, up)
+        + _draw_band(moments, across, up)
+        + path
+        + _draw_last_look(now, across, up)
+    )
+    body += _draw_plan(now, plan, across, up) if plan else ""
     x_name = "Judgments of this system"
-    return _framed(body, across, up, ARRIVAL_HEIGHT, alt, name, x_name, count_text, _tick_label)
+    return _draw_frame(body, across, up, ARRIVAL_HEIGHT, alt, name, x_name, count_text, _tick_label)
 
 
 def counts_axis(most: int) -> Axis:
@@ -240,7 +248,7 @@ def counts_axis(most: int) -> Axis:
     return Axis(0.0, ticks[-1], ticks)
 
 
-def _from_zero(intervals: Sequence[Interval], *, ticks: int) -> Axis:
+def _axis_from_zero(intervals: Sequence[Interval], *, ticks: int) -> Axis:
     """Return an axis from 0, which curves of equal F1 need."""
     high = max((max(interval.known) for interval in intervals if interval.known), default=1.0)
     return axis_over([Interval(0.0), Interval(high)], ticks=ticks)
@@ -262,7 +270,7 @@ def _equal_f1(across: Axis, up: Axis) -> list[Curve]:
     return curves
 
 
-def _days(first: float, last: float) -> Axis:
+def _axis_of_days(first: float, last: float) -> Axis:
     """Return an axis of days since 1970 with at most seven ticks, at whole days or hours."""
     step = next(step for step in STEPS if (last - first) / step <= 5)
     low, high = math.floor(first / step) * step, math.ceil(last / step) * step
@@ -274,17 +282,17 @@ def _time_label(day: float, form: str) -> str:
     return datetime.fromtimestamp(round(day * DAY), UTC).strftime(form)
 
 
-def _mark(dot: Dot, across: Axis, up: Axis, height: int, taken: list[Box]) -> str:
+def _draw_dot(dot: Dot, across: Axis, up: Axis, height: int, taken: list[Box]) -> str:
     """Return a dot with its intervals and its name, which is omitted if no place beside the dot is
     free; its place is added to `taken`.
     """
-    x, y = across.position(dot.x), _y(up, dot.y)
+    x, y = across.position(dot.x), _y_position(up, dot.y)
     parts = [f"<title>{escape(dot.label)}</title>"]
     if dot.x_ends is not None:
         left, right = (across.position(end) for end in dot.x_ends)
         parts.append(f'<line x1="{left:g}%" x2="{right:g}%" y1="{y:g}%" y2="{y:g}%"/>')
     if dot.y_ends is not None:
-        bottom, top = (_y(up, end) for end in dot.y_ends)
+        bottom, top = (_y_position(up, end) for end in dot.y_ends)
         parts.append(f'<line x1="{x:g}%" x2="{x:g}%" y1="{top:g}%" y2="{bottom:g}%"/>')
     if dot.has_disc:
         parts.append(f'<circle class="now-dot" cx="{x:g}%" cy="{y:g}%" r="4"/>')
@@ -309,25 +317,25 @@ def _mark(dot: Dot, across: Axis, up: Axis, height: int, taken: list[Box]) -> st
     return f'<g class="cross{" first" if dot.is_first else ""}">{"".join(parts)}</g>'
 
 
-def _boxes(dot: Dot, across: Axis, up: Axis, height: int) -> list[Box]:
+def _covered_boxes(dot: Dot, across: Axis, up: Axis, height: int) -> list[Box]:
     """Return the boxes that a point and its intervals cover."""
-    x, y = across.position(dot.x) / 100 * WIDTH, _y(up, dot.y) / 100 * height
+    x, y = across.position(dot.x) / 100 * WIDTH, _y_position(up, dot.y) / 100 * height
     boxes = [(x - DOT, y - DOT, x + DOT, y + DOT)]
     if dot.x_ends is not None:
         left, right = (across.position(end) / 100 * WIDTH for end in dot.x_ends)
         boxes.append((left, y - 2, right, y + 2))
     if dot.y_ends is not None:
-        bottom, top = (_y(up, end) / 100 * height for end in dot.y_ends)
+        bottom, top = (_y_position(up, end) / 100 * height for end in dot.y_ends)
         boxes.append((x - 2, top, x + 2, bottom))
     return boxes
 
 
-def _band(moments: Sequence[Moment], across: Axis, up: Axis) -> str:
-    upper = [(across.position(m.n), _y(up, m.high)) for m in moments]
-    lower = [(across.position(m.n), _y(up, m.low)) for m in reversed(moments)]
+def _draw_band(moments: Sequence[Moment], across: Axis, up: Axis) -> str:
+    upper = [(across.position(m.n), _y_position(up, m.high)) for m in moments]
+    lower = [(across.position(m.n), _y_position(up, m.low)) for m in reversed(moments)]
     # The hatching must not be stretched with the plot, so the band is a clip of a hatched ground,
     # in shares of its box.
-    shape = _line([(x / 100, y / 100) for x, y in upper + lower]) + "Z"
+    shape = _polyline([(x / 100, y / 100) for x, y in upper + lower]) + "Z"
     name = f"band-{crc32(shape.encode()):08x}"
     return (
         f'<clipPath id="{name}" clipPathUnits="objectBoundingBox"><path d="{shape}"/></clipPath>'
@@ -339,24 +347,24 @@ def _draw_last_look(now: Moment, across: Axis, up: Axis) -> str:
     x = across.position(now.n)
     half = (now.high - now.low) / 2
     return (
-        f'<line class="now" x1="{x:g}%" x2="{x:g}%" y1="{_y(up, now.high):g}%"'
-        f' y2="{_y(up, now.low):g}%"/><circle class="now-dot" cx="{x:g}%"'
-        f' cy="{_y(up, now.estimate):g}%" r="4"/><text class="strong" x="{x:g}%"'
-        f' y="{_y(up, now.high):g}%" dx="5" dy="-6"'
+        f'<line class="now" x1="{x:g}%" x2="{x:g}%" y1="{_y_position(up, now.high):g}%"'
+        f' y2="{_y_position(up, now.low):g}%"/><circle class="now-dot" cx="{x:g}%"'
+        f' cy="{_y_position(up, now.estimate):g}%" r="4"/><text class="strong" x="{x:g}%"'
+        f' y="{_y_position(up, now.high):g}%" dx="5" dy="-6"'
         f' text-anchor="{"end" if x > 80 else "start"}">last look ±{number_text(half)}</text>'
     )
 
 
-def _plan(now: Moment, plan: tuple[int, float], across: Axis, up: Axis) -> str:
+def _draw_plan(now: Moment, plan: tuple[int, float], across: Axis, up: Axis) -> str:
     n, half = plan
     x0, x1 = across.position(now.n), across.position(n)
     lines = []
     for start, end in ((now.high, now.estimate + half), (now.low, now.estimate - half)):
         lines.append(
-            f'<line class="plan" x1="{x0:g}%" x2="{x1:g}%" y1="{_y(up, start):g}%"'
-            f' y2="{_y(up, end):g}%"/>'
+            f'<line class="plan" x1="{x0:g}%" x2="{x1:g}%" y1="{_y_position(up, start):g}%"'
+            f' y2="{_y_position(up, end):g}%"/>'
         )
-    top, foot = _y(up, now.estimate + half), _y(up, now.estimate - half)
+    top, foot = _y_position(up, now.estimate + half), _y_position(up, now.estimate - half)
     return (
         "".join(lines)
         + f'<line class="now" x1="{x1:g}%" x2="{x1:g}%" y1="{top:g}%" y2="{foot:g}%"/><text'
@@ -365,9 +373,10 @@ def _plan(now: Moment, plan: tuple[int, float], across: Axis, up: Axis) -> str:
     )
 
 
-def _grid(across: Axis, up: Axis) -> str:
+def _draw_grid(across: Axis, up: Axis) -> str:
     lines = [
-        f'<line class="grid" x1="0" x2="100%" y1="{_y(up, t):g}%" y2="{_y(up, t):g}%"/>'
+        f'<line class="grid" x1="0" x2="100%" y1="{_y_position(up, t):g}%"'
+        f' y2="{_y_position(up, t):g}%"/>'
         for t in up.ticks
     ]
     lines += [
@@ -378,7 +387,7 @@ def _grid(across: Axis, up: Axis) -> str:
     return "".join(lines)
 
 
-def _framed(
+def _draw_frame(
     body: str,
     across: Axis,
     up: Axis,
@@ -390,7 +399,7 @@ def _framed(
     y_written: Callable[[float], str],
 ) -> SafeString:
     y_labels = "".join(
-        f'<text x="28" y="{_y(up, tick):g}%">{y_written(tick)}</text>' for tick in up.ticks
+        f'<text x="28" y="{_y_position(up, tick):g}%">{y_written(tick)}</text>' for tick in up.ticks
     )
     x_labels = "".join(
         f'<text x="{across.position(tick):g}%" y="14">{x_written(tick)}</text>'
@@ -410,18 +419,18 @@ def _tick_label(share: float) -> str:
     return number_text(share, decimals=0 if round(share * 100, 6).is_integer() else 1)
 
 
-def _stretched(body: str) -> str:
+def _stretched_svg(body: str) -> str:
     return (
         '<svg viewBox="0 0 100 100" preserveAspectRatio="none" width="100%"'
         f' height="100%">{body}</svg>'
     )
 
 
-def _line(dots: Sequence[tuple[float, float]]) -> str:
+def _polyline(dots: Sequence[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{x:.4g} {y:.4g}" for x, y in dots)
 
 
-def _y(axis: Axis, value: float) -> float:
+def _y_position(axis: Axis, value: float) -> float:
     return round(100 - axis.position(value), 3)
 
 

@@ -70,16 +70,16 @@ def _mark_spans(text: str, start: int, end: int, spans: list[Span]) -> str:
     waiting = sorted(spans, key=lambda span: span.order)
     while waiting:
         outer, *rest = waiting
-        within, after = _cut(rest, outer.end)
+        within, after = _cut_spans(rest, outer.end)
         pieces.append(escape(text[position : outer.start]))
-        pieces.append(_mark(outer, _mark_spans(text, outer.start, outer.end, within)))
+        pieces.append(_mark_html(outer, _mark_spans(text, outer.start, outer.end, within)))
         position = outer.end
         waiting = sorted(after, key=lambda span: span.order)
     pieces.append(escape(text[position:end]))
     return "".join(pieces)
 
 
-def _cut(spans: Iterable[Span], position: int) -> tuple[list[Span], list[Span]]:
+def _cut_spans(spans: Iterable[Span], position: int) -> tuple[list[Span], list[Span]]:
     """Return the pieces of spans before a position and after it."""
     before, after = [], []
     for span in spans:
@@ -93,7 +93,7 @@ def _cut(spans: Iterable[Span], position: int) -> tuple[list[Span], list[Span]]:
     return before, after
 
 
-def _mark(span: Span, inner: str) -> str:
+def _mark_html(span: Span, inner: str) -> str:
     if span.role == "provenance":
         return f'<span class="prov">{inner}</span>'
     attributes = f'class="m-{span.role}'

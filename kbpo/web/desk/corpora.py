@@ -16,14 +16,14 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import write_audit_entry
 from kbpo.corpus.models import Corpus, CorpusUpload, Upload
-from kbpo.corpus.upload import discard, order_load, shipped_schemas
-from kbpo.queue import nudge
+from kbpo.corpus.upload import discard_upload, request_load, shipped_schemas
+from kbpo.queue import wake_step
 from kbpo.sampling.documents.draw import waiting_documents
 from kbpo.sampling.models import AnnotationUpload
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import recall_of
+from kbpo.tracks.recall import kind_with_recall_or_none
 from kbpo.web.http import current_admin, for_admins, form_pk
 
 LISTED = 20
@@ -130,8 +130,10 @@ def _store_corpus(cleaned: dict[str, Any], request: HttpRequest) -> None:
         mentions=cleaned["mentions"] or "",
         mentions_name=_original_name(cleaned["mentions"]),
     )
-    note("upload corpus", f"corpus upload:{row.pk}", who=current_admin(request), after=row.name)
-    nudge(row.step)
+    write_audit_entry(
+        "upload corpus", f"corpus upload:{row.pk}", who=current_admin(request), after=row.name
+    )
+    wake_step(row.step)
 
 
 def _original_name(file: Any) -> str:
@@ -148,13 +150,15 @@ def _load_or_drop(
     verb, pk = request.POST.get("verb", ""), form_pk(request)
     if verb not in ("load", "drop"):
         raise SuspiciousOperation("An upload is loaded or dropped.")
-    row = (order_load if verb == "load" else discard)(model, pk)
+    row = (request_load if verb == "load" else discard_upload)(model, pk)
     if row is None:
         messages.error(request, "Nothing was changed: it is loaded, dropped or being checked.")
         return
     action = f"{verb} {what}" if track is None else f"{verb} {what}s"
     slug = "" if track is None else track.slug
-    note(action, f"{what} upload:{pk}", who=current_admin(request), after=str(row), track=slug)
+    write_audit_entry(
+        action, f"{what} upload:{pk}", who=current_admin(request), after=str(row), track=slug
+    )
     messages.success(request, f"{row}: {'loading now' if verb == 'load' else 'dropped'}.")
 
 
@@ -199,7 +203,11 @@ def show_annotations(request: HttpRequest, slug: str) -> HttpResponse:
         "public": track.is_study,
     }
     form = AnnotationForm(request.POST or None, request.FILES or None, initial=initial)
-    refusal = "" if recall_of(track) else "Nobody reads documents in full on this kind of track."
+    refusal = (
+        ""
+        if kind_with_recall_or_none(track)
+        else "Nobody reads documents in full on this kind of track."
+    )
     if request.method == "POST" and not refusal and form.is_valid():
         _store_annotations(track, form.cleaned_data, request)
         messages.success(request, "Uploaded. The files are being checked; nothing is loaded yet.")
@@ -227,10 +235,10 @@ def _store_annotations(track: Track, cleaned: dict[str, Any], request: HttpReque
         is_public=cleaned["public"],
     )
     subject = f"annotation upload:{row.pk}"
-    note(
+    write_audit_entry(
         "upload annotations", subject, who=current_admin(request), after=row.which, track=track.slug
     )
-    nudge(row.step)
+    wake_step(row.step)
 
 
 urlpatterns = [

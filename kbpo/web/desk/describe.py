@@ -18,20 +18,20 @@ from django.urls import path
 
 from annotation.interfaces.registry import interface_of
 from annotation.platforms.registry import fee_rate_of
-from annotation.questions.ask import terms_of
+from annotation.questions.ask import answer_price
 from formats.messages import FormatError
-from formats.schema import WORDS, with_words, words_of
+from formats.schema import WORDS, replace_words, words_as_yaml
 from kbpo import clock
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import write_audit_entry
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Corpus
 from kbpo.money.models import Price
 from kbpo.sampling.designs.base import UNDER_WAY
 from kbpo.sampling.models import DocumentSample
-from kbpo.sampling.plan import reprice
+from kbpo.sampling.plan import set_price
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import TrackWithRecall
-from kbpo.tracks.registry import FORM, class_of
+from kbpo.tracks.registry import FORM, track_class
 from kbpo.web.http import for_admins
 
 MOST_PEOPLE = 15
@@ -108,12 +108,12 @@ class TrackTerms(forms.ModelForm):  # type: ignore[type-arg]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         instance = self.instance
-        kind = class_of(instance.kind)
+        kind = track_class(instance.kind)
         shown = [(name, kind.measures.distributions[name].label) for name in instance.distributions]
         criteria = [(criterion.name, criterion.label) for criterion in kind.measures.criteria]
         self.fields["distribution"] = forms.ChoiceField(choices=shown, label="Equal weight for")
         self.fields["criterion"] = forms.ChoiceField(choices=criteria, label="What is judged")
-        designs = [(name, instance.how_drawn(name)) for name in Track.Design.values]
+        designs = [(name, instance.sampling_description(name)) for name in Track.Design.values]
         self.fields["design"] = forms.ChoiceField(choices=designs, label="How the sample is drawn")
         if not issubclass(kind, TrackWithRecall):
             del self.fields["scope"]
@@ -179,12 +179,12 @@ class SchemaWords(forms.ModelForm):  # type: ignore[type-arg]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.stored = self.instance.schema
-        self.initial = {"schema": words_of(self.stored).strip()}
+        self.initial = {"schema": words_as_yaml(self.stored).strip()}
 
     def clean_schema(self) -> dict[str, Any]:
         shown = self.data.get(self.add_initial_prefix("schema"), "")
         try:
-            return with_words(self.stored, self.cleaned_data["schema"], shown=shown)
+            return replace_words(self.stored, self.cleaned_data["schema"], shown=shown)
         except FormatError as problem:
             raise ValidationError(str(problem)) from problem
 
@@ -253,9 +253,9 @@ def prices_of(track: Track) -> list[Price]:
     """Return the prices of a track, for every kind of question that it asks; defaults are those of
     the kind.
     """
-    asked = [asking.interface for asking in class_of(track.kind).asking]
+    asked = [asking.interface for asking in track_class(track.kind).asking]
     stored = Price.objects.filter(track=track).order_by("pk").values_list("interface", flat=True)
-    prices = [terms_of(track, interface) for interface in dict.fromkeys([*stored, *asked])]
+    prices = [answer_price(track, interface) for interface in dict.fromkeys([*stored, *asked])]
     for price in prices:
         if price.pk is None:
             price.fee_rate = fee_rate_of(track.platform)
@@ -272,7 +272,7 @@ def edit_track(request: HttpRequest, slug: str) -> HttpResponse:
         TrackTerms(sent, instance=track, prefix="terms"),
         CorpusWords(sent, instance=track.corpus, prefix="corpus"),
     ]
-    if class_of(track.kind).words.schema:
+    if track_class(track.kind).words.schema:
         forms_.append(SchemaWords(sent, instance=track.corpus, prefix="words"))
     for price in prices_of(track):
         forms_.append(PriceForm(sent, instance=price, prefix=f"price-{price.interface}"))
@@ -282,7 +282,7 @@ def edit_track(request: HttpRequest, slug: str) -> HttpResponse:
             field.show_hidden_initial = is_sent or not form.is_bound
     valid = [form.is_valid() for form in forms_]  # all, so that all show their errors
     if request.method == "POST" and all(valid):
-        _save(forms_, track, cast(User, request.user))
+        _save_changes(forms_, track, cast(User, request.user))
         seen = "Visible to everybody."
         if track.status == Track.Status.DRAFT:
             seen = "Visible to admins only until the track is open."
@@ -297,7 +297,7 @@ def edit_track(request: HttpRequest, slug: str) -> HttpResponse:
             messages.warning(request, f"{past} {follows}")
         return redirect("track", slug=slug)
     status = 422 if request.method == "POST" else 200
-    of_kind = class_of(track.kind)
+    of_kind = track_class(track.kind)
     context = {
         "track": track,
         "forms": forms_,
@@ -310,12 +310,12 @@ def edit_track(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @transaction.atomic
-def _save(forms_: list[Any], track: Track, who: User) -> None:
+def _save_changes(forms_: list[Any], track: Track, who: User) -> None:
     """Save the changed fields, and log them."""
     changes: list[Change] = []
     for form in forms_:
         if form.changed_data and isinstance(form, PriceForm):
-            reprice(form.price(), who)
+            set_price(form.price(), who)
         elif form.changed_data:
             form.instance.save(update_fields=form.changed_data)
             if isinstance(form, SchemaWords):
@@ -323,10 +323,10 @@ def _save(forms_: list[Any], track: Track, who: User) -> None:
                 continue
             for name in form.changed_data:
                 before, after = form.initial.get(name), form.cleaned_data[name]
-                changes.append((form[name].label, _text(before), _text(after)))
+                changes.append((form[name].label, _field_as_text(before), _field_as_text(after)))
     for name, old, new in changes:
         former = f" It was: {old}" if len(old) > KEPT else ""
-        note(
+        write_audit_entry(
             "describe",
             f"track:{track.slug}",
             who=who,
@@ -337,7 +337,7 @@ def _save(forms_: list[Any], track: Track, who: User) -> None:
         )
 
 
-def _text(value: Any) -> str:
+def _field_as_text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "" if value is None else str(value)

@@ -12,12 +12,12 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
-from annotation.desk.experts import judged_by, parse_and_store_answer, question_of
+from annotation.desk.experts import judged_by_filter, parse_and_store_answer, question_from_check
 from annotation.hits.parts import answer_to_question
 from annotation.interfaces.base import BadAnswer
 from annotation.models import Assignment, Question
 from annotation.quality.gold import CannotMake, make_gold
-from annotation.questions.ask import is_open, known_answer, questions_about
+from annotation.questions.ask import can_be_gold, imported_answer, unsaved_questions_about
 from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.experts import queue
@@ -37,7 +37,7 @@ WHY_NOT = {
 
 @require_GET
 @for_admins
-def next_question(request: HttpRequest, slug: str) -> HttpResponse:
+def redirect_to_next_expert_question(request: HttpRequest, slug: str) -> HttpResponse:
     """Redirect to the expert's next question, or to the page of experts if there is none."""
     return _redirect_to_next(request, current_admin(request), get_object_or_404(Track, slug=slug))
 
@@ -47,7 +47,7 @@ def _redirect_to_next(
 ) -> HttpResponse:
     if outcome is not Outcome.STORED:
         messages.info(request, WHY_NOT[outcome])
-    check = queue.take_next_check(track, user, judged_by(user))
+    check = queue.take_next_check(track, user, judged_by_filter(user))
     if check is not None:
         return redirect("expert-question", slug=track.slug, pk=check.pk)
     left = open_checks(track).count()
@@ -57,7 +57,7 @@ def _redirect_to_next(
 
 
 @for_admins
-def question(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def show_expert_question(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Return a question (GET), or store the answer (POST), and go to the trail of a dispute or the
     next question.
     """
@@ -73,13 +73,13 @@ def question(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         try:
             outcome = parse_and_store_answer(row, raw, user)
         except BadAnswer as bad:
-            error, outcome = str(bad), queue.hold_check(row, user, judged_by(user), raw)
+            error, outcome = str(bad), queue.hold_check(row, user, judged_by_filter(user), raw)
         else:
             if outcome is Outcome.STORED and row.kind == "dispute":
                 return redirect("desk-trail", slug=slug, pk=pk)
             return _redirect_to_next(request, user, track, outcome)
     else:
-        outcome = queue.hold_check(row, user, judged_by(user))
+        outcome = queue.hold_check(row, user, judged_by_filter(user))
     if outcome is not Outcome.STORED:
         return _redirect_to_next(request, user, track, outcome)
     address = {"slug": slug, "pk": pk}
@@ -98,7 +98,7 @@ def question(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "error": error,
     }
     return render_question(
-        request, question_of(row), row.draft, context, status=422 if error else 200
+        request, question_from_check(row), row.draft, context, status=422 if error else 200
     )
 
 
@@ -109,11 +109,11 @@ def _find_check(slug: str, pk: int) -> ExpertCheck:
 
 @require_POST
 @for_admins
-def draft(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def store_expert_draft(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Store a draft, and hold the question."""
     user = current_admin(request)
     outcome = queue.hold_check(
-        _find_check(slug, pk), user, judged_by(user), raw_fields(request.POST)
+        _find_check(slug, pk), user, judged_by_filter(user), raw_fields(request.POST)
     )
     if outcome is not Outcome.STORED:
         return JsonResponse({"error": WHY_NOT[outcome]}, status=409)
@@ -124,9 +124,9 @@ def draft(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 @require_GET
 @for_admins
-def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def show_expert_document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Return the whole document with the marks of the question."""
-    return show_whole_document(request, question_of(_find_check(slug, pk)))
+    return show_whole_document(request, question_from_check(_find_check(slug, pk)))
 
 
 @for_admins
@@ -136,10 +136,10 @@ def make_gold_from_known(request: HttpRequest, slug: str, pk: int) -> HttpRespon
     """
     track = get_object_or_404(Track, slug=slug)
     made = request.method == "POST"
-    questions = questions_about(track, [pk], made=made) if is_open(track, pk) else []
+    questions = unsaved_questions_about(track, [pk], made=made) if can_be_gold(track, pk) else []
     if not questions:
         raise Http404
-    return _make_gold(request, questions[0], known_answer(questions[0]))
+    return _make_gold(request, questions[0], imported_answer(questions[0]))
 
 
 @for_admins

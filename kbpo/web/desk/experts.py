@@ -15,23 +15,23 @@ from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
 from annotation.desk import experts
-from annotation.desk.experts import CannotAsk, judged_by, question_of, trail_of
-from annotation.quality.describe import title_of
+from annotation.desk.experts import CannotAsk, judged_by_filter, load_trail, question_from_check
+from annotation.quality.describe import question_title
 from kbpo.accounts.models import User
 from kbpo.evaluation.models import Evaluation
 from kbpo.experts.draw import (
     MOST,
     CannotDraw,
     drawn_rounds,
-    end_round,
+    end_expert_round,
     open_round,
-    order_round,
+    order_expert_round,
 )
 from kbpo.experts.queue import answerable_checks
 from kbpo.sampling.models import ExpertCheck, ExpertRound
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import recall_of
+from kbpo.tracks.recall import kind_with_recall_or_none
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
 from kbpo.web.http import current_admin, for_admins, form_reason
@@ -60,7 +60,7 @@ def show_queue(request: HttpRequest) -> HttpResponse:
         waits = ExpertCheck.objects.filter(track=track, status="open")
         counted = waits.aggregate(n=Count("pk"), since=Min("raised_at"))
         if counted["n"]:
-            yours = answerable_checks(track, user, judged_by(user)).count()
+            yours = answerable_checks(track, user, judged_by_filter(user)).count()
             queue.append({"track": track, "yours": yours, **counted})
     context = {"queue": sorted(queue, key=lambda row: row["since"])}
     return render(request, "desk/expert_queue.html", context)
@@ -100,8 +100,12 @@ def show_track_checks(request: HttpRequest, slug: str) -> HttpResponse:
         "rounds": rounds,
         "open": next((check_round for check_round in rounds if check_round.status == "open"), None),
         "waiting": ExpertCheck.objects.filter(track=track, status="open").count(),
-        "disputes": [(row, title_of(question_of(row))) for row in experts.disputes(track)],
-        "entries": [(row, title_of(question_of(row))) for row in experts.expert_answers(track)],
+        "disputes": [
+            (row, question_title(question_from_check(row))) for row in experts.open_disputes(track)
+        ],
+        "entries": [
+            (row, question_title(question_from_check(row))) for row in experts.expert_answers(track)
+        ],
         "usual": request.POST.get("budget", USUAL),
         "most": MOST,
         "least": LEAST,
@@ -114,7 +118,7 @@ def show_track_checks(request: HttpRequest, slug: str) -> HttpResponse:
         "criterion": kind.measures.criterion(track.criterion).label.lower(),
         "words": kind.words,
         "quantity": kind.measures.printed(kind.measures.mean, track.criterion).label,
-        "has_recall": recall_of(track) is not None,
+        "has_recall": kind_with_recall_or_none(track) is not None,
         "seconds": kind.asking[0].seconds,
     }
     return render(request, "desk/experts.html", context, status=409 if refusal else 200)
@@ -126,7 +130,7 @@ def _end_round(track: Track, request: HttpRequest) -> str:
     if not why:
         return "Nothing was ended: give a reason for the log."
     if row := open_round(track):
-        end_round(row, current_admin(request), why)
+        end_expert_round(row, current_admin(request), why)
         messages.success(
             request, f"Round {row.number} is ended. Its answers in order of the draw count."
         )
@@ -134,7 +138,7 @@ def _end_round(track: Track, request: HttpRequest) -> str:
 
 
 def _drop_dispute(track: Track, request: HttpRequest) -> str:
-    disputes = {str(row.pk): row for row in experts.disputes(track)}
+    disputes = {str(row.pk): row for row in experts.open_disputes(track)}
     row = disputes.get(request.POST.get("entry", ""))
     if row is None:
         return "That dispute is no longer open."
@@ -150,7 +154,7 @@ def _order_round(track: Track, request: HttpRequest) -> str:
     budget = request.POST.get("budget", "").strip()[:9]
     wanted = int(budget) if budget.isascii() and budget.isdecimal() else 0
     try:
-        order_round(track, wanted, current_admin(request), form_reason(request))
+        order_expert_round(track, wanted, current_admin(request), form_reason(request))
     except CannotDraw as refusal:
         return str(refusal)
     return ""
@@ -173,7 +177,7 @@ def crowd_expert_tables(evaluation: Evaluation | None) -> list[dict[str, Any]]:
                     "says": says,
                     "right": counts[0],
                     "wrong": counts[1],
-                    "share": drawing.Interval.of(share),
+                    "share": drawing.Interval.from_figure(share),
                 }
                 for says, counts, share in zip(
                     ("right", "wrong"),
@@ -183,8 +187,8 @@ def crowd_expert_tables(evaluation: Evaluation | None) -> list[dict[str, Any]]:
                 )
                 if share is not None
             ],
-            "agree": drawing.Interval.of(table.agree),
-            "above": drawing.Interval.of(table.above) if table.above is not None else None,
+            "agree": drawing.Interval.from_figure(table.agree),
+            "above": drawing.Interval.from_figure(table.above) if table.above is not None else None,
         }
         for criterion, table in stored.items()
         if table.checked
@@ -206,8 +210,8 @@ def corrected_scores(track: Track, evaluation: Evaluation | None) -> dict[str, A
     rows: list[dict[str, Any]] = [
         {
             "submission": systems[pk],
-            "crowd": drawing.Interval.of(by_method["centred"]),
-            "expert": drawing.Interval.of(by_method[METHOD]),
+            "crowd": drawing.Interval.from_figure(by_method["centred"]),
+            "expert": drawing.Interval.from_figure(by_method[METHOD]),
             "n": by_method[METHOD].n_labels,
             "checked": by_method[METHOD].n_checked,
         }
@@ -228,7 +232,7 @@ def show_trail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     expert's remark.
     """
     track = get_object_or_404(Track, slug=slug)
-    trail = trail_of(track, pk)
+    trail = load_trail(track, pk)
     if trail is None:
         raise Http404("This check has no answer yet.")
     if request.method == "POST":

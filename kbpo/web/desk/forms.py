@@ -11,11 +11,11 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
 from annotation.models import Question
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import write_audit_entry
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import FORM
-from kbpo.tracks.texts.declared import CannotDeclare, declare, form_of
-from kbpo.tracks.texts.forms import payload_of
+from kbpo.tracks.texts.declared import CannotDeclare, declared_form, store_form
+from kbpo.tracks.texts.forms import form_payload
 from kbpo.tracks.texts.models import DeclaredForm
 from kbpo.web.http import current_admin, for_admins
 from kbpo.web.judging.views import render_question as show_question
@@ -38,11 +38,11 @@ def show_forms(request: HttpRequest) -> HttpResponse:
         text, wrong = _read_form_text(request)
         if not wrong:
             try:
-                row = declare(text)
+                row = store_form(text)
             except CannotDeclare as problem:
                 wrong = problem.sentences
             else:
-                note(
+                write_audit_entry(
                     "declare form", f"form:{row.name}", who=current_admin(request), after=row.title
                 )
                 messages.success(request, f"{row.title} is declared. Tracks can use it now.")
@@ -76,7 +76,7 @@ def show_form(request: HttpRequest, name: str) -> HttpResponse:
     row = get_object_or_404(DeclaredForm, name=name)
     context = {
         "row": row,
-        "form": form_of(name),
+        "form": declared_form(name),
         "kind": FORM + name,
         "tracks": Track.objects.filter(kind=FORM + name).order_by("name"),
     }
@@ -86,14 +86,14 @@ def show_form(request: HttpRequest, name: str) -> HttpResponse:
 def _preview_form(request: HttpRequest, name: str) -> HttpResponse:
     """Return the page that annotators see, with the first text of the tutorial."""
     try:
-        form = form_of(name)
+        form = declared_form(name)
     except KeyError:
         raise Http404 from None
     lesson = form.lessons[0] if form.lessons else None
-    texts = lesson.texts if lesson else SAMPLE[: 2 if form.compares else 1]
+    texts = lesson.texts if lesson else SAMPLE[: 2 if form.is_comparison else 1]
     asked = Question(
         interface=FORM + name,
-        payload=payload_of(form, texts, lesson.beside if lesson else {}),
+        payload=form_payload(form, texts, lesson.beside if lesson else {}),
         target_id=0,
         reward=form.price,
         seconds=form.seconds,

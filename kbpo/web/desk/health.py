@@ -25,7 +25,7 @@ from kbpo.celery import app
 from kbpo.clock.models import Heartbeat
 from kbpo.submissions.models import Submission
 from kbpo.web.components.figures import count_text, duration_text
-from kbpo.web.desk.stages import SCORE, stages
+from kbpo.web.desk.stages import SCORE, all_stages
 
 PATIENCE = 1.0
 """Seconds in which workers must respond"""
@@ -161,7 +161,7 @@ def serve_metrics(request: HttpRequest) -> HttpResponse:
         f"kbpo_workers {count_workers()}",
         f"kbpo_disk_free_bytes {shutil.disk_usage(uploads_folder()).free}",
     ]
-    for stage in stages():
+    for stage in all_stages():
         oldest = stage.oldest.total_seconds() if stage.oldest else 0
         label = f'{{stage="{stage.step}",name="{stage.name}"}}'
         lines.append(f"kbpo_waiting{label} {stage.waiting}")

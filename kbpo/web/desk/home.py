@@ -23,16 +23,16 @@ from annotation.hits import batch, take_down
 from annotation.labels import exclude
 from annotation.models import Worker
 from annotation.quality import agreement, describe
-from annotation.quality.warn import warned_since
+from annotation.quality.warn import count_warned_since
 from annotation.workers import volunteer
 from annotation.workers.models import Appeal
 from kbpo import clock
-from kbpo.accounts.audit import DISMISS, note
+from kbpo.accounts.audit import DISMISS, write_audit_entry
 from kbpo.accounts.models import AccountRequest
 from kbpo.money.models import Budget, Purpose
-from kbpo.money.spend import NOTHING, OverBudget, balance, balances, committed_under
-from kbpo.queue import nudge
-from kbpo.releases.make import order
+from kbpo.money.spend import NOTHING, OverBudget, balance, balances, committed_amount
+from kbpo.queue import wake_step
+from kbpo.releases.make import order_release
 from kbpo.releases.models import Release
 from kbpo.releases.write import CannotRelease
 from kbpo.submissions.models import Submission
@@ -43,7 +43,7 @@ from kbpo.web.components.figures import plural
 from kbpo.web.desk.experts import waiting_for_experts
 from kbpo.web.desk.health import health_checks
 from kbpo.web.desk.measures import agreement_lines
-from kbpo.web.desk.stages import failures, runs, stages
+from kbpo.web.desk.stages import all_stages, list_failures, work_in_progress
 from kbpo.web.desk.workers import annotator_table
 from kbpo.web.http import (
     current_admin,
@@ -75,11 +75,11 @@ def show_desk(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         return run_action(request, ACTIONS)
     template = "desk/live.html" if request.GET.get("part") == "live" else "desk/desk.html"
-    return render(request, template, _context())
+    return render(request, template, _desk_context())
 
 
-def _context() -> dict[str, Any]:
-    steps, failed, spent = stages(), failures(), money_summary()
+def _desk_context() -> dict[str, Any]:
+    steps, failed, spent = all_stages(), list_failures(), money_summary()
     book_disagreements = journey.book_disagreements()
     late = [row for row in steps if row.is_late]
     halts = [halt for halt in current_halts() if not halt.payer]
@@ -112,10 +112,10 @@ def _context() -> dict[str, Any]:
         "well": not any(needs),
         "begins": not Track.objects.exists(),
         "workers": annotator_table(FEW),
-        "warned": warned_since(clock.now() - A_WEEK),
-        "excluded": exclude.excluded_since(clock.now() - A_WEEK),
+        "warned": count_warned_since(clock.now() - A_WEEK),
+        "excluded": exclude.count_excluded_since(clock.now() - A_WEEK),
         "online": describe.count_online(),
-        "runs": runs(),
+        "runs": work_in_progress(),
         "now": clock.now(),
     }
 
@@ -171,7 +171,7 @@ def money_summary() -> dict[str, Any]:
         "open": everything.open,
         "owed": accrue.total_owed(),
         "in_doubt": journey.unknown_payments(),
-        "check": check_books.last_check(),
+        "check": check_books.last_check_result(),
         "caps": _nearly_used_caps(),
     }
 
@@ -182,7 +182,7 @@ def _nearly_used_caps() -> list[dict[str, Any]]:
     budgets = budgets.exclude(scope="team", team=None).select_related("track", "team")
     caps = []
     for row in budgets.order_by("track__name", "scope"):
-        used = committed_under(row, row.team, None)
+        used = committed_amount(row, row.team, None)
         if used >= NEARLY * row.cap:
             span = {"track": "in all", "day": "today", "team": f"by {row.team}"}[row.scope]
             name = f"{row.track.name}, {span}"
@@ -214,8 +214,8 @@ def retry_row(request: HttpRequest) -> HttpResponse:
         if not again:
             messages.error(request, f"{row.name} has changed meanwhile: nothing was retried.")
             return redirect("desk")
-        why = failed_rows.retry_reason(form_reason(request), reason)
-        note(
+        why = failed_rows.retry_log_text(form_reason(request), reason)
+        write_audit_entry(
             "retry",
             row.purpose,
             who=user,
@@ -230,7 +230,9 @@ def retry_row(request: HttpRequest) -> HttpResponse:
         _retry_release(request, get_object_or_404(Release, pk=pk))
         return redirect("desk")
     try:
-        status = failed_rows.retry(kind, pk, current_admin(request), form_reason(request))
+        status = failed_rows.retry_failed_row(
+            kind, pk, current_admin(request), form_reason(request)
+        )
         messages.success(request, f"{kind.capitalize()} {pk} is {status} again.")
     except (CannotRetry, KeyError) as refusal:
         messages.error(
@@ -244,12 +246,14 @@ def _retry_release(request: HttpRequest, row: Release) -> None:
     """Retry a release in progress, or order another one."""
     if row.status == Release.Status.ORDERED:
         row.retry()
-        nudge("release")
-        note("retry", f"track:{row.track.slug}", who=current_admin(request), track=row.track.slug)
+        wake_step("release")
+        write_audit_entry(
+            "retry", f"track:{row.track.slug}", who=current_admin(request), track=row.track.slug
+        )
         messages.success(request, f"Release {row.number} of {row.track.name} is tried again.")
         return
     try:
-        made = order(row.track, current_admin(request))
+        made = order_release(row.track, current_admin(request))
     except CannotRelease as refusal:
         messages.error(request, str(refusal))
         return
@@ -264,15 +268,19 @@ def dismiss_failure(request: HttpRequest) -> HttpResponse:
         if kind == "submission":
             row = get_object_or_404(Submission, pk=pk)
             failed_rows.check_dismissal(kind, row.status, why)
-            note(DISMISS, row.purpose, who=user, before=row.status, why=why, track=row.track.slug)
+            write_audit_entry(
+                DISMISS, row.purpose, who=user, before=row.status, why=why, track=row.track.slug
+            )
         elif kind == "release":
             made = get_object_or_404(Release, pk=pk)
             state = "failed" if made.status == Release.Status.REFUSED else made.status
             failed_rows.check_dismissal(kind, state, why)
             about = f"release:{made.pk}"
-            note(DISMISS, about, who=user, before=made.status, why=why, track=made.track.slug)
+            write_audit_entry(
+                DISMISS, about, who=user, before=made.status, why=why, track=made.track.slug
+            )
         else:
-            failed_rows.dismiss(kind, pk, user, why)
+            failed_rows.dismiss_failed_row(kind, pk, user, why)
         messages.success(request, f"{kind.capitalize()} {pk} is dismissed; the log has the reason.")
     except CannotDismiss as refusal:
         messages.error(request, str(refusal))
@@ -289,7 +297,7 @@ def keep_shown_workers(request: HttpRequest) -> HttpResponse:
     for case in exclude.undecided_workers():
         if case.worker.handle in seen:
             try:
-                exclude.keep_worker(
+                exclude.note_worker_reviewed(
                     Worker.objects.get(pk=case.worker.pk), current_admin(request), why
                 )
                 kept += 1
@@ -309,7 +317,7 @@ def stop_publishing_everywhere(request: HttpRequest) -> HttpResponse:
     elif not why:
         messages.error(request, "Nothing was stopped: give a reason, which annotators can read.")
     elif request.POST.get("scope") == "all":
-        n = take_down.take_down(None, current_admin(request), why)
+        n = take_down.take_down_open_hits(None, current_admin(request), why)
         messages.warning(
             request, f"Everything is stopped; {plural(n, 'open question')} taken down."
         )
@@ -333,7 +341,7 @@ def resume_publishing(request: HttpRequest) -> HttpResponse:
 
 def queue_books_check(request: HttpRequest) -> HttpResponse:
     """Queue a check of the books."""
-    queued = check_books.ask_to_check(current_admin(request))
+    queued = check_books.queue_check(current_admin(request))
     messages.success(
         request,
         "The books are being checked. Reload in a moment." if queued else "It is queued already.",
@@ -354,7 +362,7 @@ ACTIONS = {
 @for_admins
 def show_batch(request: HttpRequest, payer: Purpose) -> HttpResponse:
     """Return the page of a batch. A POST pauses, continues or stops it."""
-    shown = batch.batch(payer)
+    shown = batch.load_batch(payer)
     if shown is None:
         raise Http404("There is no such batch.")
     refusal = _change_batch(request, shown) if request.method == "POST" else ""
@@ -377,7 +385,7 @@ def _change_batch(request: HttpRequest, shown: batch.Batch) -> str:
     user, verb, why = current_admin(request), request.POST.get("verb", ""), form_reason(request)
     try:
         if verb == "pause":
-            halts.pause(shown.track, user, why, payer=shown.payer)
+            halts.pause_work(shown.track, user, why, payer=shown.payer)
             messages.warning(request, "Paused. Started answers may be finished and are paid.")
         elif verb == "go on":
             halts.lift_halts(shown.track, user, why, payer=shown.payer)
@@ -398,7 +406,7 @@ class PurposeConverter(StringConverter):
     """A purpose in an address."""
 
     def to_python(self, value: str) -> Purpose:  # type: ignore[override]
-        return Purpose.read(value)
+        return Purpose.parse(value)
 
     def to_url(self, value: object) -> str:
         return str(value)

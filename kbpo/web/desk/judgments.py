@@ -16,20 +16,20 @@ from django.urls import path
 from annotation.labels.export import single_ratings
 from formats.messages import Report
 from formats.opening import Source
-from kbpo.accounts.audit import COMMAND, note
+from kbpo.accounts.audit import COMMAND, write_audit_entry
 from kbpo.accounts.models import User
 from kbpo.scores.bring import (
     NOT_PAIRS,
     BadFile,
     CannotTake,
     Name,
-    scorers,
-    set_used,
+    list_scorers,
+    set_scorer_used,
     state_not_tuned,
     store_score_file,
 )
 from kbpo.scores.models import Computing, Scorer
-from kbpo.submissions.receive import run_names
+from kbpo.submissions.receive import run_names_in_files
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.tracks.texts.judgments import (
@@ -39,9 +39,9 @@ from kbpo.tracks.texts.judgments import (
     export_judgments,
     import_judgments,
     predicted_targets,
-    text_kind,
+    text_track_kind,
 )
-from kbpo.web.expensive import export
+from kbpo.web.expensive import limit_exports
 from kbpo.web.http import current_admin, for_admins
 
 SHOWN = 100
@@ -52,7 +52,7 @@ def judgment_lines(track: Track, *, public: bool = False) -> Iterator[str]:
     """Yield the lines of the export with a header; with `public` only public judgments. Raises
     CannotImport for tracks without ratings.
     """
-    text_kind(track)
+    text_track_kind(track)
     return export_judgments(track, _own_ratings(track, public=public), public=public)
 
 
@@ -78,7 +78,7 @@ def import_file(
     """Import a file of judgments, and return the result. With `is_public` they are public; by
     default only on studies. Raises CannotImport.
     """
-    text_kind(track)
+    text_track_kind(track)
     done = import_judgments(
         track,
         source,
@@ -87,7 +87,7 @@ def import_file(
         partly=partly,
         is_public=track.is_study if is_public is None else is_public,
     )
-    note(
+    write_audit_entry(
         "import judgments",
         f"track:{track.slug}",
         who=who,
@@ -109,7 +109,7 @@ def show_judgments(request: HttpRequest, slug: str) -> HttpResponseBase:
     """Return the format of files; with `?format=tsv` all judgments. A POST imports a file."""
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
     if "format" in request.GET and not why_no_ratings(track):
-        return export(lambda request: judgment_file(track))(request)
+        return limit_exports(lambda request: judgment_file(track))(request)
     report, refusal, sent = Report(), "", request.FILES.get("file")
     if request.method == "POST" and sent is None:
         refusal = "Nothing was imported: choose a file."
@@ -142,7 +142,7 @@ def show_judgments(request: HttpRequest, slug: str) -> HttpResponseBase:
 def why_no_ratings(track: Track) -> str:
     """Return why a track has no files of judgments, as a sentence; empty if it has."""
     try:
-        text_kind(track)
+        text_track_kind(track)
     except CannotImport as no:
         return str(no)
     return ""
@@ -175,9 +175,9 @@ def show_scores(request: HttpRequest, slug: str) -> HttpResponse:
         "track": track,
         "kind": kind_of(track),
         "words": kind_of(track).words,
-        "scorers": scorers(track),
+        "scorers": list_scorers(track),
         "waiting": waiting.select_related("submission__team").order_by("pk"),
-        "systems": list(run_names(track).written.values()),
+        "systems": list(run_names_in_files(track).written.values()),
         "no_pairs": NOT_PAIRS.format(track.name) if kind_of(track).opposes else "",
         "refusal": refusal,
         "problems": [message for message in report or () if message.severity == "error"][
@@ -194,7 +194,7 @@ def _change_scorer(track: Track, request: HttpRequest) -> None:
     sent, admin, used = request.POST, current_admin(request), request.POST.get("used") == "1"
     try:
         if "switch" in sent:
-            row = set_used(track, int(sent["switch"]), admin, used=used)
+            row = set_scorer_used(track, int(sent["switch"]), admin, used=used)
             change = "used by the model again" if used else "no longer used by the model"
         else:
             row = state_not_tuned(track, int(sent["not_tuned_of"]), admin)

@@ -19,7 +19,7 @@ from kbpo.money.models import Ledger, Purpose
 from kbpo.tracks.models import Track
 from kbpo.web.components.figures import time_text
 from kbpo.web.http import for_admins
-from kbpo.web.table import Column, Table, code, tag
+from kbpo.web.table import Column, Table, code_html, tag_html
 
 PAGE = 100
 COLUMNS = (
@@ -31,11 +31,14 @@ COLUMNS = (
         lambda row: format_html(
             "<span>{} {}</span>",
             row["what_"],
-            tag("money", "info") if row["book_"] == "money" else "",
+            tag_html("money", "info") if row["book_"] == "money" else "",
         ),
     ),
     Column(
-        "about", "About", itemgetter("about_"), lambda row: code(Truncator(row["about_"]).chars(28))
+        "about",
+        "About",
+        itemgetter("about_"),
+        lambda row: code_html(Truncator(row["about_"]).chars(28)),
     ),
     Column("who", "Who", itemgetter("who_")),
     Column("before", value=itemgetter("before_")),
@@ -61,7 +64,7 @@ def log_entries(*, book: str = "", about: str = "", track: str = "", who: str = 
     if about:
         states = states.filter(about=about)
         try:
-            money = money.filter(**Purpose.read(about).at("purpose"))
+            money = money.filter(**Purpose.parse(about).at("purpose"))
         except ValueError:
             money = money.none()
     if track:

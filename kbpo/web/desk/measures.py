@@ -21,21 +21,21 @@ from annotation.quality.agreement import Measured
 from annotation.quality.gold import (
     CannotMake,
     gold_candidates,
+    gold_money_left,
+    gold_policy,
     gold_results,
-    money_left,
-    policy_of,
+    reserve_gold_money,
     retire_gold,
-    set_aside_money,
     set_gold_rate,
 )
 from annotation.quality.signals import NAMES
-from annotation.quality.warn import set_exclude_for
+from annotation.quality.warn import set_excluding_signals
 from annotation.questions.ask import imported_questions
 from kbpo.money.spend import OverBudget
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components.drawing import Interval, axis_over
-from kbpo.web.expensive import export as limited_export
+from kbpo.web.expensive import limit_exports as limited_export
 from kbpo.web.http import current_admin, for_admins, form_reason, parse_amount
 from kbpo.web.table import csv_stream, json_stream
 
@@ -53,7 +53,7 @@ def show_quality(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST" and not refusal:
         return redirect("desk-track-quality", slug=slug)
     lines = agreement_lines(agreement.measure_agreement(track=track))
-    policy, kind = policy_of(track), kind_of(track)
+    policy, kind = gold_policy(track), kind_of(track)
     context = {
         "track": track,
         "rated": kind.rates,
@@ -76,7 +76,9 @@ def _change_signals(request: HttpRequest, track: Track) -> str:
     timed = "timed" in request.POST if "times" in request.POST else None
     kinds = request.POST.getlist("kind")
     try:
-        set_exclude_for(track, kinds, current_admin(request), form_reason(request), timed=timed)
+        set_excluding_signals(
+            track, kinds, current_admin(request), form_reason(request), timed=timed
+        )
     except ValueError as refusal:
         return str(refusal)
     messages.success(request, "Saved. It applies to answers that are settled from now on.")
@@ -120,12 +122,12 @@ def show_gold(request: HttpRequest, slug: str) -> HttpResponse:
             return redirect("desk-gold", slug=slug)
         except (CannotMake, OverBudget) as cannot:
             refusal = str(cannot)
-    policy = policy_of(track)
+    policy = gold_policy(track)
     context = {
         "track": track,
         "policy": policy,
         "golds": gold_results(track),
-        "money": money_left(track),
+        "money": gold_money_left(track),
         "candidates": [
             (candidate, _candidate_title(candidate)) for candidate in gold_candidates(track, 20)
         ],
@@ -142,7 +144,7 @@ def _candidate_title(candidate: Any) -> str:
     questions.
     """
     reads = interface_of(candidate.interface).reads
-    return describe.title_of(candidate) + (f": every {reads}" if reads else "")
+    return describe.question_title(candidate) + (f": every {reads}" if reads else "")
 
 
 def _change_gold(request: HttpRequest, track: Track) -> str:
@@ -165,7 +167,7 @@ def _change_gold(request: HttpRequest, track: Track) -> str:
         amount = parse_amount(request.POST.get("amount", ""))
         if amount is None or not 0 < amount <= 10_000:
             raise CannotMake("Give an amount of dollars above 0, to the cent.")
-        set_aside_money(track, amount, who, why, key=request.POST.get("key", "")[:32])
+        reserve_gold_money(track, amount, who, why, key=request.POST.get("key", "")[:32])
         return f"${amount} of the budget of {track.name} is reserved for gold."
     raise CannotMake("Say what to change.")
 

@@ -22,7 +22,7 @@ from annotation.budget.cents import STATES, Cents
 from annotation.marketplace import books, give
 from annotation.quality.hourly import ADVICE, FLOOR, hourly_rates
 from kbpo.money.models import Price
-from kbpo.money.spend import BadCap, balance, caps_of, set_cap
+from kbpo.money.spend import BadCap, balance, list_caps, set_cap
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.web.components.figures import money_text
@@ -35,7 +35,7 @@ from kbpo.web.http import (
     parse_amount,
     run_action,
 )
-from kbpo.web.table import Column, Table, code, link
+from kbpo.web.table import Column, Table, code_html, link_html
 
 ZERO = Decimal("0.00")
 CENTS = (
@@ -89,10 +89,10 @@ def show_money(request: HttpRequest) -> HttpResponseBase:
         "by_worker": _sums_table(
             "Worker",
             [row for row in amounts if row.worker],
-            lambda amount: (code(amount.worker[:8]), ""),
+            lambda amount: (code_html(amount.worker[:8]), ""),
         ),
         "sums": balance(track=track) if track else balance(),
-        "caps": caps_of(track) if track else [],
+        "caps": list_caps(track) if track else [],
         "hourly": [rate for name, rate in rates.items() if name in priced or rate.answers],
         "floor": FLOOR,
         "advice": ADVICE,
@@ -122,7 +122,7 @@ def _sums_table(what: str, amounts: Iterable[Cents], name_of: Any) -> Table:
     states = [state for state in STATES if any(state in parts for parts in sums.values())]
     total = "Reserved" if what != "Worker" else "In all"
     columns = [
-        Column("name", what, itemgetter(0), lambda row: link(row[0][1], row[0][0])),
+        Column("name", what, itemgetter(0), lambda row: link_html(row[0][1], row[0][0])),
         Column("total", total, itemgetter(1), lambda row: money_text(row[1]), is_number=True),
         *map(_state_column, states),
     ]
@@ -177,7 +177,7 @@ def _platforms_context() -> dict[str, Any]:
         "platforms": books.platforms(),
         "halts": halts.current_halts(),
         "tracks": Track.objects.exclude(status="draft").order_by("name"),
-        "bonuses": books.bonuses(),
+        "bonuses": books.latest_bonuses(),
         "everything": True,  # the stop box, which is the desk's, begins with the wider stop here
         "back": "desk-platforms",
         "key": secrets.token_hex(16),  # a form's own: sent twice, it grants once
@@ -207,7 +207,7 @@ def grant_payment(request: HttpRequest) -> HttpResponse:
         amount = parse_amount(sent["amount"])
         if amount is None or not 0 < amount <= 1000:
             raise ValueError("An amount lies between one cent and a thousand dollars.")
-        notice = give.grant_to(
+        notice = give.grant_bonus_by_identifier(
             sent["worker"],
             track,
             amount,

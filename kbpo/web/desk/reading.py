@@ -15,16 +15,21 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
 from annotation.questions import read_documents
-from annotation.questions.order import CannotOrder, add_money_to, order_documents, plan_documents
+from annotation.questions.order import (
+    CannotOrder,
+    add_missing_money_by_id,
+    order_documents,
+    plan_documents,
+)
 from kbpo.money.models import Purpose
-from kbpo.money.spend import OverBudget, allowance
+from kbpo.money.spend import OverBudget, remaining_allowance
 from kbpo.sampling.documents.draw import (
     LEAST_UNIFORM,
     UNIFORM_SHARE,
     CannotDraw,
     annotated_documents,
     describe_draw,
-    split_stages,
+    has_two_stages,
     waiting_documents,
 )
 from kbpo.sampling.documents.draw import order_documents as draw_documents
@@ -118,7 +123,7 @@ def show_reading(request: HttpRequest, slug: str) -> HttpResponseBase:
         "form": form,
         "plan": plan,
         "refusal": refusal,
-        "left": allowance(track, None, Purpose("documents")).left,
+        "left": remaining_allowance(track, None, Purpose("documents")).left,
         "orders": read_documents.document_orders(track),
         "waiting": len(waiting_documents(track)),
     }
@@ -146,7 +151,7 @@ def _draws_context(track: Track, request: HttpRequest) -> dict[str, Any]:
         "settled": document_samples.filter(settled_at__isnull=False).count(),
         "counting": len(counting.documents),
         "weighted": counting.inclusion is not None,
-        "two_stages": split_stages(track),
+        "two_stages": has_two_stages(track),
         "second": DocumentBatch.objects.filter(track=track, stage=2).first(),
         "undrawn": track.corpus.n_test - document_samples.count(),
         "misses": latest.report.misses if latest else None,
@@ -200,7 +205,7 @@ def _add_money(track: Track, request: HttpRequest) -> str:
     if not number.isascii() or not number.isdigit() or len(number) > 18:
         return "There is no such order."
     try:
-        added = add_money_to(
+        added = add_missing_money_by_id(
             track, int(number), who=current_admin(request), why=form_reason(request)
         )
     except (CannotOrder, OverBudget) as error:

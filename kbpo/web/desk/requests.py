@@ -19,13 +19,13 @@ from annotation.desk.appeals import answer_appeal
 from annotation.interfaces.registry import interface_of
 from annotation.models import Worker
 from annotation.workers import consent, payout, speak, teach, volunteer
-from annotation.workers.intake import intake_of, takes_volunteers
+from annotation.workers.intake import intake_rules, volunteer_policy
 from annotation.workers.models import Appeal, Feedback, Intake, Payout, Terms, TutorialRun
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import write_audit_entry
 from kbpo.accounts.models import AccountRequest
 from kbpo.tracks.models import Track
 from kbpo.web.components.figures import plural
-from kbpo.web.desk.workers import doubted_answers
+from kbpo.web.desk.workers import answers_with_signals
 from kbpo.web.http import (
     current_admin,
     for_admins,
@@ -69,7 +69,7 @@ def show_requests(request: HttpRequest) -> HttpResponse:
     owed = {balance.worker.pk: balance.amount for balance in payout.list_debts()}
     context = {
         "appeals": [
-            {"row": row, "doubted": doubted_answers(row.worker)}
+            {"row": row, "doubted": answers_with_signals(row.worker)}
             for row in Appeal.objects.filter(answered_at=None)
             .select_related("worker")
             .order_by("made_at")
@@ -88,7 +88,7 @@ def show_requests(request: HttpRequest) -> HttpResponse:
             for row in workers.order_by("-last_seen_at", "pk")[:MOST_SHOWN]
         ],
         "failed": _failed_tutorials().select_related("worker__user")[:50],
-        "mode": takes_volunteers(),
+        "mode": volunteer_policy(),
     }
     return render(request, "annotators/desk/overview.html", context)
 
@@ -107,13 +107,13 @@ def send_message(request: HttpRequest) -> HttpResponse:
     to, subject, text = sent.get("to", "").strip(), sent.get("subject", ""), sent.get("text", "")
     try:
         if sent.get("all"):
-            n = speak.write_to_all(subject, text, admin)
+            n = speak.send_to_all_annotators(subject, text, admin)
             messages.success(request, f"Sent to {plural(n, 'annotator')}.")
         else:
             workers = list(Worker.objects.filter(Q(handle=to) | Q(user__username=to))[:2])
             if len(workers) != 1:
                 raise speak.CannotSay(f"There is no annotator “{to[:40]}” with an account.")
-            speak.write_to_worker(workers[0], subject, text, admin)
+            speak.send_message_from_admin(workers[0], subject, text, admin)
             notice = (
                 "It is shown on their page."
                 if workers[0].user_id
@@ -172,7 +172,7 @@ def allow_another_attempt(request: HttpRequest) -> HttpResponse:
     if not (why := form_reason(request)):
         messages.error(request, "Nothing was changed: give a reason for the log.")
     elif run is not None and teach.forget_attempts(worker, teach.tutorials()[interface]):
-        note(
+        write_audit_entry(
             "tutorial",
             f"worker:{worker.handle}",
             who=current_admin(request),
@@ -197,7 +197,7 @@ def show_rules(request: HttpRequest) -> HttpResponse:
         Track.objects.exclude(status=Track.Status.CLOSED).select_related("intake").order_by("name")
     )
     context = {
-        "service": intake_of(),
+        "service": intake_rules(),
         "tracks": [{"track": track, "own": getattr(track, "intake", None)} for track in tracks],
         "modes": Intake.Volunteers.choices,
         "terms": consent.current_terms(),
@@ -226,7 +226,7 @@ def _publish_terms(request: HttpRequest) -> str:
             row = Terms.objects.create(
                 version=holds.version + 1, text=text, made_by=current_admin(request)
             )
-            note(
+            write_audit_entry(
                 "terms",
                 f"terms:{row.version}",
                 who=current_admin(request),
@@ -251,7 +251,7 @@ def set_intake(request: HttpRequest) -> HttpResponse:
         return redirect("desk-rules")
     if track is not None and request.POST.get("mode") == "":
         Intake.objects.filter(track=track).delete()
-        note(
+        write_audit_entry(
             "intake",
             subject,
             who=current_admin(request),
@@ -282,12 +282,14 @@ def set_intake(request: HttpRequest) -> HttpResponse:
     before = payout.payout_schedule()
     Intake.objects.update_or_create(track=track, defaults=fields)
     rules = ", ".join(f"{field} {value}" for field, value in fields.items())
-    note("intake", subject, who=current_admin(request), why=form_reason(request), after=rules)
+    write_audit_entry(
+        "intake", subject, who=current_admin(request), why=form_reason(request), after=rules
+    )
     messages.success(request, f"The rules of {name} are changed.")
-    if track is not None and mode != Intake.Volunteers.CLOSED == takes_volunteers():
+    if track is not None and mode != Intake.Volunteers.CLOSED == volunteer_policy():
         messages.warning(request, NOBODY_COMES)
     if payout.payout_schedule() != before:
-        n = speak.write_to_all(
+        n = speak.send_to_all_annotators(
             "How you are paid has changed",
             payout.payout_schedule().sentence(),
             current_admin(request),
@@ -316,7 +318,7 @@ def show_payouts(request: HttpRequest) -> HttpResponseBase:
         "rows": [{"owed": row, "key": secrets.token_hex(16)} for row in balances],
         "total": sum((balance.amount for balance in balances), Decimal("0.00")),
         "due": sum((balance.amount for balance in balances if balance.due), Decimal("0.00")),
-        "minimum": intake_of().payout_minimum,
+        "minimum": intake_rules().payout_minimum,
         "next_date": payout.payout_schedule().next_date(),
         "paid": marks[:MOST_SHOWN],
         "paid_in_all": Payout.objects.aggregate(sum=Sum("amount"))["sum"] or Decimal("0.00"),

@@ -10,9 +10,9 @@ from django.urls import reverse
 
 from annotation.desk.failures import LISTED, Failure, crowd_failures
 from annotation.desk.journey import Stage, crowd_stages
-from annotation.hits.batch import Batch, batch, batches
+from annotation.hits.batch import Batch, load_batch, unfinished_batches
 from kbpo import clock
-from kbpo.accounts.audit import was_dismissed
+from kbpo.accounts.audit import dismissed_condition
 from kbpo.accounts.models import Delivery
 from kbpo.releases.models import Release
 from kbpo.submissions.models import Submission
@@ -29,7 +29,7 @@ RELEASE_AGAIN = "Nothing was published. Remove the cause, then retry."
 """Advice for a release that was not made"""
 
 
-def stages() -> list[Stage]:
+def all_stages() -> list[Stage]:
     """Return all stages in the order of the pipeline."""
     waiting = (
         Submission.objects.order_by()
@@ -66,11 +66,11 @@ class Run:
         )
 
 
-def runs(most: int = 8) -> list[Run]:
+def work_in_progress(most: int = 8) -> list[Run]:
     """Return the work in progress, the newest first: batches, then submissions without open
     questions.
     """
-    asked = [_run_of_batch(batch) for batch in batches(most)]
+    asked = [_run_of_batch(batch) for batch in unfinished_batches(most)]
     payers = {run.batch.payer for run in asked if run.batch}
     submissions = Submission.objects.filter(status__in=["received", "read", "confirmed", "judging"])
     latest = submissions.select_related("team", "track").order_by("-pk")[: 2 * most]
@@ -86,7 +86,7 @@ def _run_without_questions(row: Submission) -> Run:
         track=row.track.name,
         state=row.get_status_display(),
         since=row.status_since,
-        batch=batch(row.purpose) if row.status == "judging" else None,
+        batch=load_batch(row.purpose) if row.status == "judging" else None,
     )
 
 
@@ -102,7 +102,7 @@ def _run_of_batch(row: Batch) -> Run:
     return Run(row.name, address, row.track.name, state, row.moved_at, row)
 
 
-def failures(most: int = 30) -> list[Failure]:
+def list_failures(most: int = 30) -> list[Failure]:
     """Return the failures that need an admin, money first, then the newest: submissions, rows of
     the crowd, mails and releases.
     """
@@ -110,7 +110,7 @@ def failures(most: int = 30) -> list[Failure]:
     retried = Submission.objects.filter(
         status__in=["received", "read", "confirmed", "judging"], attempts__gt=0
     )
-    submissions = given_up.exclude(was_dismissed("submission")) | retried.exclude(reason="")
+    submissions = given_up.exclude(dismissed_condition("submission")) | retried.exclude(reason="")
     ours = [
         Failure(
             kind="submission",
@@ -126,7 +126,7 @@ def failures(most: int = 30) -> list[Failure]:
         for row in submissions.select_related("team").order_by("-status_since")[:most]
     ]
     return sorted(
-        [*ours, *crowd_failures(most), *_unsent_mails(most), *_releases()],
+        [*ours, *crowd_failures(most), *_unsent_mails(most), *_failed_releases()],
         key=lambda failed: (failed.is_money, failed.since),
         reverse=True,
     )[:most]
@@ -135,7 +135,9 @@ def failures(most: int = 30) -> list[Failure]:
 def _unsent_mails(most: int) -> list[Failure]:
     """Return the mails that could not be sent."""
     mails = Delivery.objects.filter(hook=None, status="failed")
-    mails = mails.filter(status_since__gte=clock.now() - LISTED).exclude(was_dismissed("mail"))
+    mails = mails.filter(status_since__gte=clock.now() - LISTED).exclude(
+        dismissed_condition("mail")
+    )
     return [
         Failure(
             kind="mail",
@@ -151,11 +153,11 @@ def _unsent_mails(most: int) -> list[Failure]:
     ]
 
 
-def _releases() -> list[Failure]:
+def _failed_releases() -> list[Failure]:
     """Return the latest release of each track if it failed or is retried."""
     last = Release.objects.order_by("track", "-number").distinct("track").values("pk")
     rows = Release.objects.filter(pk__in=last).exclude(status=Release.Status.MADE)
-    given_up = rows.exclude(status=Release.Status.ORDERED).exclude(was_dismissed("release"))
+    given_up = rows.exclude(status=Release.Status.ORDERED).exclude(dismissed_condition("release"))
     rows = rows.filter(status=Release.Status.ORDERED).exclude(reason="") | given_up
     return [
         Failure(

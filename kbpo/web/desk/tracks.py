@@ -17,8 +17,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 
 from annotation.platforms import registry
-from annotation.platforms.registry import other_names, platform_of
-from annotation.quality.gold import gold_results, money_left, policy_of
+from annotation.platforms.registry import marketplace_names, platform_of
+from annotation.quality.gold import gold_money_left, gold_policy, gold_results
 from annotation.questions.order import (
     PER_PAIR,
     PER_TOKEN,
@@ -30,8 +30,8 @@ from kbpo.accounts.models import Team, User
 from kbpo.corpus.models import Corpus
 from kbpo.experts.draw import drawn_rounds
 from kbpo.money.models import Budget, Price
-from kbpo.money.spend import balance, committed_under
-from kbpo.releases.make import order
+from kbpo.money.spend import balance, committed_amount
+from kbpo.releases.make import order_release
 from kbpo.releases.models import Release
 from kbpo.releases.write import CannotRelease
 from kbpo.sampling.models import DocumentSample, ExpertCheck
@@ -45,11 +45,11 @@ from kbpo.sampling.open_track import (
     open_track,
 )
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import TrackWithRecall, recall_of
-from kbpo.tracks.registry import KINDS, class_of, kind_of, kinds, n_inputs
+from kbpo.tracks.recall import TrackWithRecall, kind_with_recall_or_none
+from kbpo.tracks.registry import KINDS, count_inputs, kind_of, track_class, track_classes
 from kbpo.web.components.figures import count_text, half_width_text, percent_text, plural, time_text
 from kbpo.web.http import current_admin, for_admins, form_reason, has_typed_word
-from kbpo.web.table import Column, Table, link, tag
+from kbpo.web.table import Column, Table, link_html, tag_html
 
 VERBS = {"open": open_track, "freeze": freeze_track, "close": close_track}
 BECOMES = {"open": "open", "freeze": "frozen", "close": "closed"}
@@ -69,7 +69,7 @@ MONEY = ("budget", "day", "submission", "team", "reward", "extra", "seconds")
 
 def platform_choices() -> list[tuple[str, str]]:
     """Return the platforms where questions can be published."""
-    there = {name: platform_of(name) for name in ("pool", *other_names())}
+    there = {name: platform_of(name) for name in ("pool", *marketplace_names())}
     return [
         (name, platform.capabilities.title)
         for name, platform in there.items()
@@ -77,7 +77,9 @@ def platform_choices() -> list[tuple[str, str]]:
     ]
 
 
-def _dollars(label: str, *, min_value: float = 0, max_digits: int = 12, **options: Any) -> Any:
+def _dollars_field(
+    label: str, *, min_value: float = 0, max_digits: int = 12, **options: Any
+) -> Any:
     return forms.DecimalField(
         label=f"{label}, in dollars",
         min_value=min_value,
@@ -147,12 +149,12 @@ class TrackForm(forms.Form):
         initial="pool",
         help_text="Where questions are published; a marketplace’s fee is added.",
     )
-    budget = _dollars("Total budget", initial="500.00")
-    day = _dollars("Cap for a day", required=False)
-    submission = _dollars("Cap for one submission", required=False)
-    team = _dollars("Budget of every team", required=False)
-    reward = _dollars("Price of one answer", min_value=0.01, max_digits=8)
-    extra = _dollars(
+    budget = _dollars_field("Total budget", initial="500.00")
+    day = _dollars_field("Cap for a day", required=False)
+    submission = _dollars_field("Cap for one submission", required=False)
+    team = _dollars_field("Budget of every team", required=False)
+    reward = _dollars_field("Price of one answer", min_value=0.01, max_digits=8)
+    extra = _dollars_field(
         "Extra for an answer that takes more work",
         max_digits=8,
         help_text="Reserved for every answer, and returned if not earned.",
@@ -165,10 +167,10 @@ class TrackForm(forms.Form):
 
     def __init__(self, data: Any, *, kind: str, initial: dict[str, Any]) -> None:
         super().__init__(data, initial=initial | {"kind": kind})
-        of_kind = class_of(kind)
+        of_kind = track_class(kind)
         asking, distributions = of_kind.asking[0], of_kind.measures.distributions
         choices = {
-            "kind": [(name, name) for name in kinds()],
+            "kind": [(name, name) for name in track_classes()],
             "distribution": [(name, one.label) for name, one in distributions.items()],
             "criterion": [(one.name, one.label) for one in of_kind.measures.criteria],
         }
@@ -208,10 +210,12 @@ class TrackForm(forms.Form):
 TONES = {"open": "good", "draft": ""}
 TRACKS = (
     Column(
-        "name", "Track", cell=lambda row: link(reverse("desk-track", args=[row.slug]), row.name)
+        "name",
+        "Track",
+        cell=lambda row: link_html(reverse("desk-track", args=[row.slug]), row.name),
     ),
     Column("corpus", "Corpus", attrgetter("corpus.name")),
-    Column("status", "State", cell=lambda row: tag(row.status, TONES.get(row.status, "warn"))),
+    Column("status", "State", cell=lambda row: tag_html(row.status, TONES.get(row.status, "warn"))),
     Column(
         "target",
         "Target",
@@ -239,7 +243,7 @@ CORPORA = (
 def list_tracks(request: HttpRequest) -> HttpResponse:
     """Return all tracks and corpora."""
     corpora = list(Corpus.objects.annotate(n=Count("tracks")).order_by("name"))
-    counted = [class_of(kind).n_inputs_of(corpora) for kind in KINDS]
+    counted = [track_class(kind).n_inputs_of(corpora) for kind in KINDS]
     for corpus in corpora:
         corpus.texts = max(n_inputs[corpus.pk] for n_inputs in counted)  # type: ignore[attr-defined]
     confirmed = Q(submissions__confirmed_at__isnull=False)
@@ -258,11 +262,11 @@ def new_track(request: HttpRequest) -> HttpResponse:
     """Return the form for a new track. The default kind is the first one that fits the corpus."""
     if not Corpus.objects.exists():
         return redirect("desk-tracks")
-    choices, slug = kinds(), request.GET.get("corpus", "")
+    choices, slug = track_classes(), request.GET.get("corpus", "")
     kind = request.POST.get("kind") or request.GET.get("kind", "")
     if kind not in choices:
         corpora = list(Corpus.objects.filter(slug=slug))
-        usable = (name for name in KINDS if any(class_of(name).n_inputs_of(corpora).values()))
+        usable = (name for name in KINDS if any(track_class(name).n_inputs_of(corpora).values()))
         kind = next(usable, "kbp")
     form = TrackForm(request.POST or None, kind=kind, initial={"corpus": slug})
     if (
@@ -274,7 +278,7 @@ def new_track(request: HttpRequest) -> HttpResponse:
         return redirect("desk-track", slug=track.slug)
     by_name = Corpus.objects.order_by("name")
     chosen = by_name.filter(slug=form["corpus"].value()).first() or by_name[0]
-    of_kind, status = class_of(kind), 422 if request.method == "POST" else 200
+    of_kind, status = track_class(kind), 422 if request.method == "POST" else 200
     context = {
         "form": form,
         "forms": [form],
@@ -334,8 +338,8 @@ def show_track(request: HttpRequest, slug: str) -> HttpResponse:
             kind.measures.criterion(track.criterion).label,
         ],
         "platform": dict(platform_choices()).get(track.platform, track.platform),
-        "n_inputs": n_inputs(track),
-        "has_recall": recall_of(track) is not None,
+        "n_inputs": count_inputs(track),
+        "has_recall": kind_with_recall_or_none(track) is not None,
     }
     return render(request, "desk/track.html", context, status=409 if refusal else 200)
 
@@ -347,7 +351,7 @@ def _change_status(track: Track, request: HttpRequest) -> str:
     verb, who = request.POST.get("verb", ""), current_admin(request)
     if verb == "release":
         try:
-            made = order(track, who)
+            made = order_release(track, who)
         except CannotRelease as refusal:
             return str(refusal)
         messages.success(
@@ -360,7 +364,7 @@ def _change_status(track: Track, request: HttpRequest) -> str:
         return f"Nothing was closed: type {track.slug} to confirm."
     if verb == "open" and track.status == Track.Status.DRAFT:
         cap = Budget.objects.filter(track=track, scope=Budget.Scope.TRACK).first()
-        if cap is not None and committed_under(cap, None, None) >= cap.cap:
+        if cap is not None and committed_amount(cap, None, None) >= cap.cap:
             return f"Nothing was opened: nothing is left of its budget of ${cap.cap}. Raise it."
         lacking = ", ".join(step.name for step in steps_before_opening(track))
         if lacking and not has_typed_word(request, track.slug):
@@ -406,13 +410,13 @@ def checklist_of(track: Track) -> list[Step]:
     if track.status == Track.Status.CLOSED:
         return [
             _documents_step(track),
-            _page_step(track),
+            _description_step(track),
             *_check_steps(track),
             _release_step(track),
         ]
     return [
         _documents_step(track),
-        _page_step(track),
+        _description_step(track),
         *_reading_steps(track),
         _gold_step(track),
         _open_step(track),
@@ -443,11 +447,11 @@ def _track_address(page: str, track: Track) -> str:
 
 def _documents_step(track: Track) -> Step:
     kind = kind_of(track)
-    n, name = n_inputs(track), kind.words.inputs.capitalize()
+    n, name = count_inputs(track), kind.words.inputs.capitalize()
     return Step(name, n > 0, f"{n:,} of {track.corpus.name}", reverse("desk-corpora"), "Corpora")
 
 
-def _page_step(track: Track) -> Step:
+def _description_step(track: Track) -> Step:
     missing = [
         name
         for name, text in (
@@ -466,7 +470,7 @@ def _page_step(track: Track) -> Step:
 
 def _reading_steps(track: Track) -> Iterator[Step]:
     """Yield the step of documents read in full, if recall is estimated from them."""
-    if recall_of(track) is None:
+    if kind_with_recall_or_none(track) is None:
         return
     drawn = DocumentSample.objects.filter(track=track)
     n = drawn.filter(settled_at__isnull=False).count()
@@ -500,9 +504,9 @@ def _reading_steps(track: Track) -> Iterator[Step]:
 
 
 def _gold_step(track: Track) -> Step:
-    n, rate = len(gold_results(track)), policy_of(track).gold_rate
+    n, rate = len(gold_results(track)), gold_policy(track).gold_rate
     says = f"{n:,} in use, as {percent_text(float(rate))} of the questions"
-    if rate and money_left(track) <= 0:
+    if rate and gold_money_left(track) <= 0:
         says += "; no money is reserved for more answers"
     return Step(
         "Gold questions",

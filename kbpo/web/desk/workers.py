@@ -16,15 +16,15 @@ from django.utils.http import urlsafe_base64_encode
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
-from annotation.hits.parts import compare_answer
+from annotation.hits.parts import compare_with_others
 from annotation.labels import exclude, reject
 from annotation.labels.reject import CannotReject
 from annotation.models import Assignment, Worker
 from annotation.quality import describe
 from annotation.workers import leave, speak
-from kbpo.accounts.ask import JoinsTeam, accept, decline, find_or_create_team
-from kbpo.accounts.audit import note
-from kbpo.accounts.mail import goes_out
+from kbpo.accounts.ask import JoinsTeam, accept_request, decline_request, find_or_create_team
+from kbpo.accounts.audit import write_audit_entry
+from kbpo.accounts.mail import is_mail_sent
 from kbpo.accounts.models import MOST_REQUESTS, AccountRequest, Invitation, Team, User
 from kbpo.web.components.figures import DASH, count_text, money_text
 from kbpo.web.http import (
@@ -42,7 +42,7 @@ from kbpo.web.research.teams import (
     revoke_invitations,
     usable_invitations,
 )
-from kbpo.web.table import Column, Table, code, link, tag
+from kbpo.web.table import Column, Table, code_html, link_html, tag_html
 
 MOST_READ = 8
 """Number of doubtful answers that a page shows in words"""
@@ -50,8 +50,8 @@ MOST_READ = 8
 
 def _worker_cell(line: Any) -> SafeString:
     address = reverse("desk-worker", args=[line.handle])
-    online = tag("online", "good") if line.is_online else ""
-    who = link(address, code(line.handle[:6]))
+    online = tag_html("online", "good") if line.is_online else ""
+    who = link_html(address, code_html(line.handle[:6]))
     return format_html('{} <span class="quiet">{}</span> {}', who, line.platform, online)
 
 
@@ -69,7 +69,7 @@ def _agreement_cell(line: Any) -> SafeString | str:
 def _state_cell(line: Any) -> SafeString:
     if line.excluded_reason:
         reason = Truncator(line.excluded_reason).chars(90)
-        return format_html("<span>{} {}</span>", tag("excluded", "warn"), reason)
+        return format_html("<span>{} {}</span>", tag_html("excluded", "warn"), reason)
     if line.flags_past_limit:
         return format_html(
             "<span>{}</span>", " ".join(flag.sentence for flag in line.flags_past_limit)
@@ -122,7 +122,7 @@ def show_worker(request: HttpRequest, handle: str) -> HttpResponse:
         "worker": record.worker,
         "line": record.line,
         "refusal": refusal,
-        "doubted": doubted_answers(record.worker),
+        "doubted": answers_with_signals(record.worker),
     }
     return render(request, "desk/worker.html", context, status=422 if refusal else 200)
 
@@ -130,7 +130,7 @@ def show_worker(request: HttpRequest, handle: str) -> HttpResponse:
 def _change_worker(request: HttpRequest, handle: str) -> str:
     """Run the action, and return why not, as a sentence; empty if it was done."""
     worker = get_object_or_404(Worker, handle=handle)
-    user, verb, why = current_admin(request), request.POST.get("verb"), _text(request, "why")
+    user, verb, why = current_admin(request), request.POST.get("verb"), _form_text(request, "why")
     if verb not in ("write", "erase", "exclude", "reinstate", "keep"):
         return "Choose: exclude, keep or reinstate."
     if verb == "erase" and not has_typed_word(request, "erase"):
@@ -139,19 +139,19 @@ def _change_worker(request: HttpRequest, handle: str) -> str:
         return "Give a reason, which the annotator reads."
     try:
         if verb == "write":
-            speak.write_to_worker(
-                worker, _text(request, "subject"), request.POST.get("text", ""), user
+            speak.send_message_from_admin(
+                worker, _form_text(request, "subject"), request.POST.get("text", ""), user
             )
             said = "Sent."
         elif verb == "erase":
-            said = leave.erase_elsewhere(worker, user, why)
+            said = leave.erase_marketplace_worker(worker, user, why)
         elif verb == "exclude":
-            left_out = exclude.exclude(worker, f"{why} ({user.get_username()})", user)
+            left_out = exclude.exclude_worker(worker, f"{why} ({user.get_username()})", user)
             said = f"Excluded: {left_out}. All work stays paid."
         elif verb == "reinstate":
-            said = f"Reinstated, and counting again: {exclude.reinstate(worker, user, why)}."
+            said = f"Reinstated, and counting again: {exclude.reinstate_worker(worker, user, why)}."
         else:
-            exclude.keep_worker(worker, user, why)
+            exclude.note_worker_reviewed(worker, user, why)
             said = "Kept. Earlier signals no longer count."
     except ValueError as no:
         return str(no)
@@ -170,14 +170,16 @@ def show_answer(request: HttpRequest, pk: int) -> HttpResponse:
         raise Http404("There is no such answer.")
     if request.POST.get("action") == "undo":
         try:
-            reject.undo_rejection(_find_answer(pk), current_admin(request), _text(request, "why"))
+            reject.undo_rejection(
+                _find_answer(pk), current_admin(request), _form_text(request, "why")
+            )
             messages.success(request, "The rejection is undone: the answer counts and is paid.")
         except CannotReject as wrong:
             messages.error(request, str(wrong))
         return redirect("desk-worker", handle=pair[0].handle)
     if request.method == "POST" or "refuse" in request.GET:
         return _reject(request, pk, *pair)
-    context = {"worker": pair[0], "answer": pair[1], "read": compare_answer(_find_answer(pk))}
+    context = {"worker": pair[0], "answer": pair[1], "read": compare_with_others(_find_answer(pk))}
     return render(request, "desk/answer.html", context)
 
 
@@ -186,7 +188,7 @@ def _find_answer(pk: int) -> Assignment:
     return get_object_or_404(assignments, pk=pk, raw__isnull=False)
 
 
-def doubted_answers(worker: Worker) -> list[dict[str, Any]]:
+def answers_with_signals(worker: Worker) -> list[dict[str, Any]]:
     """Return the latest answers of a worker with signals or rejections."""
     assignments = worker.assignments.filter(
         Q(signals__against=True) | Q(rejections__undone_at=None, rejections__isnull=False),
@@ -194,7 +196,7 @@ def doubted_answers(worker: Worker) -> list[dict[str, Any]]:
     )
     latest = assignments.select_related("hit", "worker").distinct().order_by("-submitted_at", "-pk")
     return [
-        {"answer": pair[1], "read": compare_answer(row)}
+        {"answer": pair[1], "read": compare_with_others(row)}
         for row in latest[:MOST_READ]
         if (pair := describe.worker_and_answer(row.pk)) is not None
     ]
@@ -202,14 +204,19 @@ def doubted_answers(worker: Worker) -> list[dict[str, Any]]:
 
 def _reject(request: HttpRequest, pk: int, worker: Worker, answer: Any) -> HttpResponse:
     """Return the steps of a rejection: evidence, consequences, confirmation."""
-    user, evidence, refusal, sure = current_admin(request), _text(request, "evidence"), "", False
+    user, evidence, refusal, sure = (
+        current_admin(request),
+        _form_text(request, "evidence"),
+        "",
+        False,
+    )
     row = _find_answer(pk)
     if request.method == "POST":
         try:
             reject.check_rejectable(row, evidence)
             sure = True
             if request.POST.get("sure") == "yes":
-                reject.reject(row, user, evidence)
+                reject.reject_answer(row, user, evidence)
                 messages.warning(
                     request, "Pay is refused. You can undo it; the money stays reserved."
                 )
@@ -222,12 +229,12 @@ def _reject(request: HttpRequest, pk: int, worker: Worker, answer: Any) -> HttpR
         "evidence": evidence,
         "refusal": refusal,
         "sure": sure,
-        "read": compare_answer(row),
+        "read": compare_with_others(row),
     }
     return render(request, "desk/reject.html", context, status=422 if refusal else 200)
 
 
-def _text(request: HttpRequest, name: str) -> str:
+def _form_text(request: HttpRequest, name: str) -> str:
     return form_text(request, name, 2000)
 
 
@@ -241,7 +248,7 @@ def show_people(request: HttpRequest) -> HttpResponse:
     """Return teams, links and requests. A POST makes a link, or runs the action of its form."""
     if "action" in request.POST:
         return run_action(request, ACTIONS)
-    refusal = _invite(request) if request.method == "POST" else ""
+    refusal = _make_invitation(request) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
         return redirect("desk-people")
     context = {
@@ -267,7 +274,7 @@ def _open_account_requests() -> list[dict[str, Any]]:
     return [{"row": row, "team": team_of_name.get(row.team.lower())} for row in requests]
 
 
-def _invite(request: HttpRequest) -> str:
+def _make_invitation(request: HttpRequest) -> str:
     """Make an invitation link, and return why not, as a sentence; empty if it was made."""
     role, user = request.POST.get("role", ""), current_admin(request)
     uses = request.POST.get("uses", "1")
@@ -302,16 +309,16 @@ def answer_request(request: HttpRequest) -> HttpResponse:
     admin = current_admin(request)
     verdict = request.POST.get("verdict")
     if verdict == "decline":
-        decline(asked, admin, form_reason(request, "No reason was given."))
+        decline_request(asked, admin, form_reason(request, "No reason was given."))
         notice = "is told that there is no account at the moment."
-        if not goes_out():
+        if not is_mail_sent():
             notice = (
                 f"is declined. No mail is sent: write to {asked.email}, or they never hear of it."
             )
         messages.success(request, f"{asked.name} {notice}")
         return redirect("desk-people")
     try:
-        accepted = accept(asked, admin, joins=verdict == "join")
+        accepted = accept_request(asked, admin, joins=verdict == "join")
     except JoinsTeam as refusal:
         messages.error(request, str(refusal))
         return redirect("desk-people")
@@ -319,7 +326,9 @@ def answer_request(request: HttpRequest) -> HttpResponse:
         messages.info(request, "Somebody has decided this already.")
     else:
         sent = (
-            f"A mail went to {asked.email}." if goes_out() else "Send it yourself: no mail is sent."
+            f"A mail went to {asked.email}."
+            if is_mail_sent()
+            else "Send it yourself: no mail is sent."
         )
         messages.success(
             request, f"The link for {asked.name} is created; it is listed below. {sent}"
@@ -344,7 +353,9 @@ def make_reset_link(request: HttpRequest) -> HttpResponse:
             "url": request.build_absolute_uri(address),
         }
         why = form_reason(request, "Asked for by hand.")
-        note("make reset link", f"user:{person.pk}", who=current_admin(request), why=why)
+        write_audit_entry(
+            "make reset link", f"user:{person.pk}", who=current_admin(request), why=why
+        )
     return redirect("desk-people")
 
 

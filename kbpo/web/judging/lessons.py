@@ -55,7 +55,7 @@ def show_terms(request: HttpRequest) -> HttpResponse:
     )
     context = {
         "text": text,
-        "parts": consent.parts_for(worker, text),
+        "parts": consent.consent_sections(worker, text),
         "holds": holds,
         "asks": asks,
         "worker": worker,
@@ -85,7 +85,7 @@ def show_tutorial(request: HttpRequest, worker: Worker, interface: str) -> HttpR
                 "annotate_tutorial_question", interface=interface, number=len(run.answers) + 1
             )
         return redirect("annotate_tutorial", interface=interface)
-    runs = teach.runs_of(worker, lesson)
+    runs = teach.tutorial_attempts(worker, lesson)
     last = runs[-1] if runs else None
     passed = any(run.passed for run in runs)
     context = {
@@ -96,7 +96,7 @@ def show_tutorial(request: HttpRequest, worker: Worker, interface: str) -> HttpR
         "under_way": last is not None and last.passed is None,
         "right": sum(answer["right"] for answer in last.answers) if last else 0,
         "attempts_left": teach.attempts_left(runs),
-        "reward": teach.reward_after(worker, lesson, runs),
+        "reward": teach.reward_after_attempts(worker, lesson, runs),
     }
     return render(request, "annotators/tutorial.html", context)
 
@@ -109,7 +109,7 @@ def show_tutorial_question(
     answers it.
     """
     lesson = _find_tutorial(interface)
-    runs = teach.runs_of(worker, lesson)
+    runs = teach.tutorial_attempts(worker, lesson)
     run = runs[-1] if runs else None
     if run is None or not 1 <= number <= min(len(lesson.questions), len(run.answers) + 1):
         return redirect("annotate_tutorial", interface=interface)
@@ -161,7 +161,7 @@ def show_explained(
     explained = {
         "right": result["right"],
         "missed": [lesson.criteria.get(criterion, criterion) for criterion in result["missed"]],
-        "beside": teach.feedback(run, number),
+        "beside": teach.answer_beside_right_one(run, number),
         "why": question["why"],
         "next": onward,
         "last": number == len(lesson.questions),

@@ -16,14 +16,14 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from annotation.hits import lease
-from annotation.hits.held import answers_today
-from annotation.hits.mail_work import ask_for_mail
-from annotation.hits.parts import read_answer
+from annotation.hits.held import count_answers_today
+from annotation.hits.mail_work import set_mail_wanted
+from annotation.hits.parts import answer_statements
 from annotation.interfaces.registry import interface_names, interface_of
 from annotation.models import ANSWERED, Assignment, Worker
 from annotation.quality.hourly import hourly_rates
 from annotation.workers import consent, leave, payout, speak, teach, volunteer
-from annotation.workers.intake import offers_of, takes_volunteers, tracks_for_volunteers
+from annotation.workers.intake import offered_questions, tracks_for_volunteers, volunteer_policy
 from annotation.workers.models import Application, Payout
 from annotation.workers.worker import worker_of
 from kbpo import clock
@@ -60,7 +60,10 @@ def show_home(request: HttpRequest, worker: Worker) -> HttpResponse:
     held = Assignment.objects.filter(
         worker=worker, status="leased", leased_until__gt=clock.now()
     ).first()
-    learned, learnable = teach.taught_interfaces(worker), teach.learnable_interfaces(worker)
+    learned, learnable = (
+        teach.interfaces_worker_may_answer(worker),
+        teach.learnable_interfaces(worker),
+    )
     everything = lease.count_open_hits(worker, COUNTED, [*learned, *learnable])
     teams: list[str] = []  # on whose tracks the worker does not judge
     if worker.user is not None and worker.user.is_researcher:
@@ -69,22 +72,22 @@ def show_home(request: HttpRequest, worker: Worker) -> HttpResponse:
     context = {
         "worker": worker,
         "held": held,
-        "leaving": leave.is_leaving(worker),
+        "leaving": leave.has_asked_to_leave(worker),
         "open": everything + bool(held),
         "waiting": _waiting_sentence(everything, bool(held)),
         "teams": teams,
         "kinds": _kinds_of_work(worker, learned, learnable, anything=everything > 0),
         "consented": consent.has_consented(worker),
-        "today": answers_today(worker),
-        "earned": payout.earnings(worker),
-        "history": _assignment_rows(_history(worker)[:10]),
+        "today": count_answers_today(worker),
+        "earned": payout.earnings_of_worker(worker),
+        "history": _assignment_rows(_answered_assignments(worker)[:10]),
         "unread": worker.messages.filter(read_at=None).count(),
         "appeals": worker.appeals.order_by("-made_at")[:5],
         "refusals": speak.current_rejections(worker),
         "appealing": worker.appeals.filter(answered_at=None).exists(),
         "receipts": worker.payouts.filter(undoes=None).order_by("-paid_at")[:3],
-        "prospect": payout.payment_forecast(worker, payout.debt_to(worker)),
-        "address": payout.mask_address(payout.address_of(worker)),
+        "prospect": payout.payment_forecast(worker, payout.debt_to_worker(worker)),
+        "address": payout.mask_address(payout.payout_address(worker)),
         "email": request.user.email,  # type: ignore[union-attr]
         "gets_mail": worker.wants_mail,
     }
@@ -129,7 +132,7 @@ def _kinds_of_work(
     return kinds
 
 
-def _history(worker: Worker) -> QuerySet[Assignment]:
+def _answered_assignments(worker: Worker) -> QuerySet[Assignment]:
     sent = worker.assignments.filter(submitted_at__isnull=False)
     return (
         sent.select_related("hit")
@@ -156,7 +159,7 @@ def _assignment_rows(assignments: Any) -> list[dict[str, Any]]:
 @for_annotators
 def show_history(request: HttpRequest, worker: Worker) -> HttpResponse:
     """Return all answers of the worker, fifty a page."""
-    page = Paginator(_history(worker), A_PAGE).get_page(request.GET.get("page"))
+    page = Paginator(_answered_assignments(worker), A_PAGE).get_page(request.GET.get("page"))
     context = {
         "page": page,
         "rows": _assignment_rows(page.object_list),
@@ -169,10 +172,10 @@ def show_history(request: HttpRequest, worker: Worker) -> HttpResponse:
 @for_annotators
 def show_own_answer(request: HttpRequest, worker: Worker, pk: int) -> HttpResponse:
     """Return the page of one of the worker's own answers, without answers of others."""
-    row = get_object_or_404(_history(worker), pk=pk)
+    row = get_object_or_404(_answered_assignments(worker), pk=pk)
     context = {
         "answer": _assignment_rows([row])[0],
-        "read": read_answer(row),
+        "read": answer_statements(row),
         "refused": row.status == "rejected",
         "appealing": worker.appeals.filter(answered_at=None).exists(),
     }
@@ -184,7 +187,7 @@ def show_own_answer(request: HttpRequest, worker: Worker, pk: int) -> HttpRespon
 def show_messages(request: HttpRequest, worker: Worker) -> HttpResponse:
     """Return the messages to a worker, and mark them as read."""
     letters = list(worker.messages.order_by("-at")[:200])
-    speak.mark_read(worker)
+    speak.mark_messages_read(worker)
     return render(request, "annotators/messages.html", {"rows": letters})
 
 
@@ -207,7 +210,7 @@ def store_feedback(worker: Worker, sent: QueryDict) -> str:
     """Store the feedback of a form, and return a sentence of thanks. Raises CannotSay."""
     if sent.get("clear") not in ("yes", "no") or sent.get("fair") not in ("yes", "no"):
         raise speak.CannotSay("Answer both questions.")
-    speak.give_feedback(
+    speak.store_feedback(
         worker,
         sent.get("interface", "") if sent.get("interface") in interface_names() else "",
         clear=sent["clear"] == "yes",
@@ -240,10 +243,10 @@ def show_payee(request: HttpRequest, worker: Worker) -> HttpResponse:
     if request.method == "POST" and not refusal:
         return redirect("annotate_payee")
     context = {
-        "address": payout.address_of(worker),
+        "address": payout.payout_address(worker),
         "sent": request.POST if refusal else {},
         "rules": payout.payout_schedule(),
-        "prospect": payout.payment_forecast(worker, payout.debt_to(worker)),
+        "prospect": payout.payment_forecast(worker, payout.debt_to_worker(worker)),
         "gets_mail": worker.wants_mail,
         "refusal": refusal,
     }
@@ -255,7 +258,7 @@ def _change_payee(request: HttpRequest, user: User, worker: Worker) -> str:
     if refusal := password_refusal(user, request.POST.get("password", "")):
         return refusal
     try:
-        payout.set_address(worker, request.POST.get("address", ""))
+        payout.set_payout_address(worker, request.POST.get("address", ""))
     except payout.CannotSet as cannot:
         return str(cannot)
     speak.send_message(
@@ -270,7 +273,7 @@ def _change_payee(request: HttpRequest, user: User, worker: Worker) -> str:
 def switch_work_mail(request: HttpRequest, worker: Worker) -> HttpResponse:
     """Switch mails about work on or off."""
     wanted = request.POST.get("wanted") == "yes"
-    if ask_for_mail(worker, wanted=wanted):
+    if set_mail_wanted(worker, wanted=wanted):
         messages.success(request, "We will mail you when there is work, at most once a day.")
     elif wanted:
         messages.error(request, "Add an e-mail address below first.")
@@ -322,37 +325,37 @@ def show_leaving(request: HttpRequest, worker: Worker) -> HttpResponse:
     """Return the page for erasing oneself. A POST asks for it, or withdraws it."""
     refusal = ""
     if request.method == "POST":
-        refusal = _leave(request, worker)
+        refusal = _ask_to_leave(request, worker)
         if not refusal:
             gone = Worker.objects.filter(pk=worker.pk, user=None).exists()
             return redirect("annotate_gone" if gone else "annotate")
     assert isinstance(request.user, User)
-    sums = payout.earnings(worker)
+    sums = payout.earnings_of_worker(worker)
     context = {
         "earned": sums,
         "unpaid": sums.answered + sums.approved,
-        "address": payout.address_of(worker),
+        "address": payout.payout_address(worker),
         "worker": worker,
-        "asked": leave.is_leaving(worker),
+        "asked": leave.has_asked_to_leave(worker),
         "refusal": refusal,
         "more": leave.has_other_roles(request.user),
     }
     return render(request, "annotators/leave.html", context, status=422 if refusal else 200)
 
 
-def _leave(request: HttpRequest, worker: Worker) -> str:
+def _ask_to_leave(request: HttpRequest, worker: Worker) -> str:
     """Store the request to be erased, and return why not, as a sentence; empty if it was stored."""
     if request.POST.get("stay"):
         if leave.cancel_leaving(worker):
             messages.success(request, "Good. Nothing is erased.")
         return ""
     money = request.POST.get("money", "none")
-    sums = payout.earnings(worker)
+    sums = payout.earnings_of_worker(worker)
     if not has_typed_word(request, "erase"):
         return "Nothing was erased: type the word erase to confirm."
     if sums.answered + sums.approved and money not in ("pay", "waive"):
         return "Choose what happens to the unpaid money."
-    if money == "pay" and not payout.address_of(worker):
+    if money == "pay" and not payout.payout_address(worker):
         return "Enter a payout address first, or waive the money."
     if not leave.ask_to_leave(worker, waives=money == "waive"):
         messages.info(request, "You will be erased once everything is paid. You can still stay.")
@@ -376,7 +379,7 @@ def volunteer_page(request: HttpRequest) -> HttpResponse:
     refusal, wait = "", 0
     if request.method == "POST" and application is None and (form is None or form.is_valid()):
         try:
-            application = _sign_up(request, user, form)
+            application = _store_application(request, user, form)
         except volunteer.CannotVolunteer as cannot:
             refusal, wait = str(cannot), cannot.wait
         else:
@@ -387,8 +390,8 @@ def volunteer_page(request: HttpRequest) -> HttpResponse:
         "form": form,
         "application": application,
         "why": volunteer.decline_reason(application) if application is not None else "",
-        "mode": takes_volunteers(),
-        "offers": offers_of(Track.objects.filter(pk__in=tracks_for_volunteers())),
+        "mode": volunteer_policy(),
+        "offers": offered_questions(Track.objects.filter(pk__in=tracks_for_volunteers())),
         "refusal": refusal,
         "closed": volunteer.CLOSED,
     }
@@ -399,7 +402,9 @@ def volunteer_page(request: HttpRequest) -> HttpResponse:
     return page
 
 
-def _sign_up(request: HttpRequest, user: User | None, form: SignUpForm | None) -> Application:
+def _store_application(
+    request: HttpRequest, user: User | None, form: SignUpForm | None
+) -> Application:
     network = client_network(request)
     volunteer.check_sign_up(client_address(request), network)
     if user is None:

@@ -34,10 +34,12 @@ urlpatterns = [
     path("gold/<int:pk>/", expert.make_gold_from_answer, name="gold_make"),
     path("preview/<int:pk>/", views.preview_question, name="annotate_preview"),
     path("keys/", views.set_shortcuts, name="annotate_keys"),
-    path("expert/<slug:slug>/", expert.next_question, name="expert-next"),
-    path("expert/<slug:slug>/<int:pk>/", expert.question, name="expert-question"),
-    path("expert/<slug:slug>/<int:pk>/draft/", expert.draft, name="expert-draft"),
-    path("expert/<slug:slug>/<int:pk>/document/", expert.document, name="expert-document"),
+    path("expert/<slug:slug>/", expert.redirect_to_next_expert_question, name="expert-next"),
+    path("expert/<slug:slug>/<int:pk>/", expert.show_expert_question, name="expert-question"),
+    path("expert/<slug:slug>/<int:pk>/draft/", expert.store_expert_draft, name="expert-draft"),
+    path(
+        "expert/<slug:slug>/<int:pk>/document/", expert.show_expert_document, name="expert-document"
+    ),
     path("task/<str:signed>/", task.show_task, name="task"),
     path("learn/<str:signed>/", task.show_lessons, name="task_learn"),
     path("say/<str:signed>/", worker_page.show_worker_page, name="task_say"),

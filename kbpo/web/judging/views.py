@@ -26,22 +26,22 @@ from django.views.decorators.http import require_GET, require_POST
 from annotation.hits import lease
 from annotation.hits.held import (
     HeldAssignment,
-    answers_today,
-    has_stake,
-    held_assignment,
-    questions_of,
+    assignment_by_token,
+    count_answers_today,
+    has_conflict_of_interest,
+    questions_of_hit,
 )
-from annotation.hits.submit import Outcome, submit
+from annotation.hits.submit import Outcome, submit_answer
 from annotation.interfaces.base import BadAnswer
 from annotation.interfaces.registry import interface_names, interface_of
 from annotation.models import Assignment, Question, Worker
 from annotation.workers import volunteer
 from annotation.workers.consent import has_consented
-from annotation.workers.teach import taught_interfaces
-from annotation.workers.worker import keys_of, set_keys, worker_of
+from annotation.workers.teach import interfaces_worker_may_answer
+from annotation.workers.worker import keyboard_settings_json, store_keyboard_settings, worker_of
 from kbpo import clock
 from kbpo.corpus.models import Document
-from kbpo.tracks.models import guidelines_of
+from kbpo.tracks.models import cached_guidelines
 from kbpo.web.errors import error_page, is_script
 
 RENEWS_BEFORE = timedelta(days=7)
@@ -78,11 +78,13 @@ def for_annotators(view: WorkerView[P]) -> View[P]:
     """Wrap a view for annotators; other users get a page on why they may not judge."""
 
     @never_cache
-    def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+    def view_for_annotators(
+        request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs
+    ) -> HttpResponse:
         if not request.user.is_authenticated:
-            return _logged_out(request, kwargs.get("token"))
+            return _log_in_again_response(request, kwargs.get("token"))
         if not request.user.is_annotator:
-            asked = volunteer.request_of(request.user)
+            asked = volunteer.application_of_user(request.user)
             if asked is None:
                 return refusal_page(
                     request, NOT_AN_ANNOTATOR, link=reverse("try"), action="Try judging"
@@ -92,17 +94,17 @@ def for_annotators(view: WorkerView[P]) -> View[P]:
             return refusal_page(request, sentence, link=link, action="Your request")
         return view(request, worker_of(request.user), *args, **kwargs)
 
-    return guarded
+    return view_for_annotators
 
 
-def _logged_out(request: HttpRequest, token: object) -> HttpResponse:
+def _log_in_again_response(request: HttpRequest, token: object) -> HttpResponse:
     """Return the page for logging in again after the session has ended. Posted fields are stored as
     a draft, which is safe since the address of a question is a secret of its holder.
     """
     back = request.get_full_path() if request.method == "GET" else reverse("annotate_next")
     if request.method == "POST" and token is not None:
         assignment = Assignment.objects.filter(token=token, status="leased").first()
-        if assignment is not None and lease.renew(assignment, raw_fields(request.POST)):
+        if assignment is not None and lease.renew_lease(assignment, raw_fields(request.POST)):
             back = reverse("annotate_question", args=[token])
     if is_script(request) or request.path.endswith("/draft/"):
         return JsonResponse({"error": LOGGED_OUT, "login": reverse("login")}, status=401)
@@ -139,7 +141,7 @@ def _page_of_stale_form(request: HttpRequest, token: str) -> HttpResponse | None
         return None
     in_hand = _own_assignment(worker_of(request.user), token)  # type: ignore[arg-type]
     raw = raw_fields(request.POST)
-    if in_hand is None or not _renew(in_hand, raw):
+    if in_hand is None or not _renew_lease(in_hand, raw):
         return None
     answer = _question_page(request, in_hand, raw, error=STALE)
     answer.status_code = 403
@@ -191,7 +193,7 @@ def _next_assignment(request: HttpRequest, worker: Worker) -> Assignment | HttpR
         return assignment
     if not has_consented(worker):
         return redirect("annotate_terms")
-    if worker.wants in taught_interfaces(worker):
+    if worker.wants in interfaces_worker_may_answer(worker):
         lease.choose_interface(worker, "")
         messages.info(request, NO_MORE)
         return redirect("annotate")
@@ -214,15 +216,15 @@ def show_question(request: HttpRequest, worker: Worker, token: str) -> HttpRespo
     if not in_hand.consented:
         # The terms changed meanwhile: what was answered is kept, and shown again.
         if request.method == "POST":
-            _renew(in_hand, raw_fields(request.POST))
+            _renew_lease(in_hand, raw_fields(request.POST))
         terms = reverse("annotate_terms") + f"?next={request.path}"
         return JsonResponse({"next": terms}) if is_script(request) else redirect(terms)
     if request.method == "POST":
         return _store_answer(request, worker, in_hand)
     assignment = in_hand.assignment
     taken_back = in_hand.in_team and lease.return_if_conflicted(assignment)
-    if not taken_back and (assignment.status == "leased" or lease.revive(assignment)):
-        _renew(in_hand)
+    if not taken_back and (assignment.status == "leased" or lease.revive_expired_lease(assignment)):
+        _renew_lease(in_hand)
         return _question_page(request, in_hand, assignment.draft)
     is_lost = taken_back or assignment.status == "returned"
     messages.info(request, _lost_reason(assignment) if is_lost else ANSWERED_ALREADY)
@@ -233,7 +235,7 @@ def _lost_reason(assignment: Assignment) -> str:
     """Return why a worker no longer holds a question, and what happens to their answer."""
     if assignment.raw is not None:
         return LATE
-    if has_stake(assignment.worker_id, assignment.hit_id):
+    if has_conflict_of_interest(assignment.worker_id, assignment.hit_id):
         return NOT_TAKEN
     return GIVEN_BACK if assignment.returned_by == Assignment.ReturnedBy.WORKER else LOST
 
@@ -242,7 +244,7 @@ def _own_assignment(worker: Worker, token: str) -> HeldAssignment | None:
     """Return the assignment with this token; None if another worker has it. Raises Http404 if there
     is none.
     """
-    in_hand = held_assignment(token)
+    in_hand = assignment_by_token(token)
     if in_hand is None:
         raise Http404
     if in_hand.assignment.worker_id != worker.pk:
@@ -251,17 +253,17 @@ def _own_assignment(worker: Worker, token: str) -> HeldAssignment | None:
     return in_hand
 
 
-def _renew(in_hand: HeldAssignment, draft: dict[str, Any] | None = None) -> bool:
+def _renew_lease(in_hand: HeldAssignment, draft: dict[str, Any] | None = None) -> bool:
     """Renew a lease, and return whether it was valid."""
-    return lease.renew(in_hand.assignment, draft, questions=in_hand.questions)
+    return lease.renew_lease(in_hand.assignment, draft, questions=in_hand.questions)
 
 
 def _store_answer(request: HttpRequest, worker: Worker, in_hand: HeldAssignment) -> HttpResponse:
     raw = raw_fields(request.POST)
     try:
-        outcome = submit(in_hand.assignment, raw, in_hand.questions)
+        outcome = submit_answer(in_hand.assignment, raw, in_hand.questions)
     except BadAnswer as bad:
-        _renew(in_hand, raw)
+        _renew_lease(in_hand, raw)
         if is_script(request):
             return JsonResponse({"error": str(bad)}, status=422)
         return _question_page(request, in_hand, raw, error=str(bad))
@@ -287,7 +289,7 @@ def _next_page_json(request: HttpRequest, worker: Worker) -> JsonResponse:
         return JsonResponse({"next": following.url})
     following.worker = worker
     leased = HeldAssignment(
-        following, questions_of(following.hit_id), consented=True, in_team=False
+        following, questions_of_hit(following.hit_id), consented=True, in_team=False
     )
     shown = _question_page(request, leased, following.draft, part=True).content.decode()
     return JsonResponse(
@@ -319,7 +321,7 @@ def _question_page(
     assignment, asked = in_hand.assignment, in_hand.questions
     context = {
         "assignment": assignment,
-        "today": answers_today(assignment.worker),
+        "today": count_answers_today(assignment.worker),
         "unread": getattr(assignment.worker, "unread", None),
         "addresses": {
             "draft": reverse("annotate_draft", args=[assignment.token]),
@@ -370,7 +372,7 @@ def render_question(
         "seconds": asked.seconds,
         "script": f"{folder}/page.js",
         "page": shown,
-        "guidelines": guidelines_of(asked.track_id),
+        "guidelines": cached_guidelines(asked.track_id),
         "home": "" if context.get("framed") else home,
         **context,
     }
@@ -381,7 +383,7 @@ def render_question(
             if isinstance(answering, Assignment)
             else Worker.objects.filter(user=request.user).first()  # type: ignore[misc]
         )
-        filled |= {"keys_url": reverse("annotate_keys"), "keys": keys_of(worker)}
+        filled |= {"keys_url": reverse("annotate_keys"), "keys": keyboard_settings_json(worker)}
     return render(request, f"{folder}/page.html", filled, status=status)
 
 
@@ -394,7 +396,7 @@ def set_shortcuts(request: HttpRequest, worker: Worker) -> HttpResponse:
 
 def store_shortcuts(worker: Worker, keys: str) -> HttpResponse:
     """Store shortcuts, and return an error if they are invalid."""
-    if set_keys(worker, keys):
+    if store_keyboard_settings(worker, keys):
         return HttpResponse(status=204)
     return JsonResponse({"error": NOT_KEYS}, status=422)
 
@@ -407,8 +409,8 @@ def store_draft(request: HttpRequest, worker: Worker, token: str) -> HttpRespons
     if in_hand is None:
         return _other_login(request)
     assignment = in_hand.assignment
-    lease.revive(assignment)
-    if not _renew(in_hand, raw_fields(request.POST)):
+    lease.revive_expired_lease(assignment)
+    if not _renew_lease(in_hand, raw_fields(request.POST)):
         late = assignment.returned_by == Assignment.ReturnedBy.LEASE
         sentence = MAY_BE_SENT if late else _lost_reason(assignment)
         return JsonResponse({"error": sentence, "late": late}, status=409)
@@ -440,7 +442,9 @@ def return_question(request: HttpRequest, worker: Worker, token: str) -> HttpRes
 def stop_judging(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     """Stop for now, and keep the draft."""
     in_hand = _own_assignment(worker, token)
-    if in_hand is not None and lease.return_for_now(in_hand.assignment, raw_fields(request.POST)):
+    if in_hand is not None and lease.return_temporarily(
+        in_hand.assignment, raw_fields(request.POST)
+    ):
         messages.info(request, STOPPED)
     return redirect("annotate")
 

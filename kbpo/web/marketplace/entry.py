@@ -27,7 +27,7 @@ from annotation.platforms.registry import frame_sites, platform_of
 from annotation.workers import consent, teach
 from annotation.workers.models import TutorialRun
 from annotation.workers.teach import Tutorial
-from annotation.workers.worker import handle_of
+from annotation.workers.worker import worker_handle
 from kbpo.web.judging.lessons import lesson_context, show_explained
 from kbpo.web.judging.views import raw_fields, render_question
 
@@ -56,12 +56,12 @@ class Entry:
         return [("proof", self.proof)] if self.proof else []
 
 
-def entry_for(worker: Worker, interface: str, go: FrameAssignment) -> Entry:
+def make_entry(worker: Worker, interface: str, go: FrameAssignment) -> Entry:
     """Return the entry of a worker who has a HIT of this interface in hand."""
     return Entry(worker, _lesson_for(worker, interface, go), go.proof, go.assignment)
 
 
-def is_ready(worker: Worker, interface: str, go: FrameAssignment, *, begun: bool) -> bool:
+def may_see_questions(worker: Worker, interface: str, go: FrameAssignment, *, begun: bool) -> bool:
     """Return whether a worker may see the questions. A worker who has begun the HIT need not do the
     tutorial.
     """
@@ -78,7 +78,7 @@ def has_learned(worker: Worker, interface: str, go: FrameAssignment) -> bool:
 def _lesson_for(worker: Worker, interface: str, go: FrameAssignment) -> Tutorial | None:
     """Return the tutorial that a worker must pass first; None if there is none."""
     teaches = platform_of(worker.platform).capabilities.teaches_in_frame
-    if not teaches or interface in teach.taught_interfaces(worker, go.assignment):
+    if not teaches or interface in teach.interfaces_worker_may_answer(worker, go.assignment):
         return None
     return teach.tutorials().get(interface)
 
@@ -93,7 +93,7 @@ def take_step(request: HttpRequest, entry: Entry) -> HttpResponse | None:
         return None
     if step == BEGIN:
         teach.begin_tutorial(entry.worker, lesson, entry.assignment)
-    runs = teach.runs_of(entry.worker, lesson, entry.assignment)
+    runs = teach.tutorial_attempts(entry.worker, lesson, entry.assignment)
     if step == LESSON and runs and runs[-1].passed is None:
         return _explain_lesson(request, entry, lesson, runs[-1])
     return None
@@ -105,7 +105,7 @@ def entry_page(request: HttpRequest, entry: Entry) -> HttpResponse:
         return _terms_page(request, entry)
     lesson = entry.lesson
     assert lesson is not None, "nothing stands before this worker"
-    runs = teach.runs_of(entry.worker, lesson, entry.assignment)
+    runs = teach.tutorial_attempts(entry.worker, lesson, entry.assignment)
     last = runs[-1] if runs else None
     if last is not None and last.passed is None:
         return _lesson_question(request, entry, lesson, last)
@@ -117,7 +117,7 @@ def entry_page(request: HttpRequest, entry: Entry) -> HttpResponse:
         "last": last,
         "carried": entry.carried,
         "right": sum(answer["right"] for answer in last.answers) if last else 0,
-        "reward": teach.reward_after(entry.worker, lesson, runs),
+        "reward": teach.reward_after_attempts(entry.worker, lesson, runs),
     }
     return render(request, "annotation/task_tutorial.html", context)
 
@@ -125,7 +125,7 @@ def entry_page(request: HttpRequest, entry: Entry) -> HttpResponse:
 def _terms_page(request: HttpRequest, entry: Entry, refusal: str = "") -> HttpResponse:
     context = {
         "text": consent.current_terms(),
-        "parts": consent.parts_for(entry.worker, consent.current_terms()),
+        "parts": consent.consent_sections(entry.worker, consent.current_terms()),
         "refusal": refusal,
         "carried": [*entry.carried, ("step", AGREE)],
         "in_hand": bool(entry.proof),
@@ -204,14 +204,14 @@ def in_frame(
     @never_cache
     @csrf_exempt
     @xframe_options_exempt
-    def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+    def view_in_frame(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
         response = view(request, *args, **kwargs)
         sites = " ".join(frame_sites()) or "'none'"
         response["Content-Security-Policy"] = f"frame-ancestors {sites}; form-action 'self' {sites}"
         response["Referrer-Policy"] = "no-referrer"
         return response
 
-    return guarded
+    return view_in_frame
 
 
 def assignment_in_address(
@@ -222,7 +222,7 @@ def assignment_in_address(
     sound = 0 < len(worker) <= LONGEST_ID and 0 < len(assignment) <= LONGEST_ID
     if not sound or site not in frame_sites():
         return None
-    return FrameAssignment(hit, assignment, handle_of(hit.platform, worker), site, worker)
+    return FrameAssignment(hit, assignment, worker_handle(hit.platform, worker), site, worker)
 
 
 def assignment_in_form(said_by_form: str, hit: HIT) -> FrameAssignment | None:

@@ -31,14 +31,14 @@ from annotation.hits.parts import (
 from annotation.hits.publish import hit_advert, hit_notice
 from annotation.interfaces.base import BadAnswer
 from annotation.interfaces.registry import interface_of
-from annotation.marketplace.admit import admission_of
+from annotation.marketplace.admit import worker_admission
 from annotation.marketplace.books import note_confirmation
 from annotation.marketplace.keep_draft import keep_draft
-from annotation.marketplace.reconcile import note_hint
+from annotation.marketplace.reconcile import make_hits_due
 from annotation.models import ANSWERED, HIT, Assignment, Bonus, Question, Worker
 from annotation.platforms import proof
 from annotation.platforms.registry import frame_sites, platform_of
-from annotation.quality.gold import questions_shown
+from annotation.quality.gold import questions_in_shown_order
 from kbpo import clock
 from kbpo.accounts.limits import Limit
 from kbpo.money.spend import ZERO
@@ -50,11 +50,11 @@ from kbpo.web.marketplace.entry import (
     FrameAssignment,
     assignment_in_address,
     assignment_in_form,
-    entry_for,
     entry_page,
     has_learned,
     in_frame,
-    is_ready,
+    make_entry,
+    may_see_questions,
     origin_of,
     take_step,
 )
@@ -79,12 +79,14 @@ def show_task(request: HttpRequest, signed: str) -> HttpResponse:
     """Return the preview of a HIT, its questions one after the other, and the form that
     submits it.
     """
-    hit = get_object_or_404(HIT.objects.select_related("track"), pk=proof.hit_of(signed) or 0)
+    hit = get_object_or_404(
+        HIT.objects.select_related("track"), pk=proof.hit_of_signed_path(signed) or 0
+    )
     if not hit.questions.exists():
         raise Http404
     assignment = request.GET.get("assignmentId", NOT_AVAILABLE)
     if request.method != "POST" and (assignment == NOT_AVAILABLE or "workerId" not in request.GET):
-        questions = questions_shown(hit, None)
+        questions = questions_in_shown_order(hit, None)
         summary, notice = _hit_summary(hit, questions), hit_notice(hit, questions)
         context = {"preview": True, "framed": True, "about": summary, "before": notice}
         return render_question(request, questions[0], None, context)
@@ -97,7 +99,7 @@ def show_task(request: HttpRequest, signed: str) -> HttpResponse:
     worker = Worker.objects.filter(handle=go.handle).first()
     if why := _task_refusal(go, worker):
         return refusal_page(request, why, say=_feedback_address(go) if worker is not None else "")
-    questions = questions_shown(hit, worker)
+    questions = questions_in_shown_order(hit, worker)
     return _handle_task(request, go, questions)
 
 
@@ -118,14 +120,14 @@ def _handle_task(
     if worker is None:  # nobody is written down while the HIT is full of drafts
         return refusal_page(request, BUSY)
     if "step" in request.POST:
-        if (page := take_step(request, entry_for(worker, interface, go))) is not None:
+        if (page := take_step(request, make_entry(worker, interface, go))) is not None:
             return page
     elif request.method == "POST" and (kept.begun or has_learned(worker, interface, go)):
         kept = keep_draft(go.hit, go.assignment, go.handle, _posted_draft(request, questions))
-        if is_ready(worker, interface, go, begun=True):
+        if may_see_questions(worker, interface, go, begun=True):
             return _store_answer(request, go, questions)
-    if not is_ready(worker, interface, go, begun=kept.begun):
-        return entry_page(request, entry_for(worker, interface, go))
+    if not may_see_questions(worker, interface, go, begun=kept.begun):
+        return entry_page(request, make_entry(worker, interface, go))
     if not kept.begun:
         kept = keep_draft(go.hit, go.assignment, go.handle, {})
     begun = unfinished_question(questions, kept.answer)
@@ -233,11 +235,11 @@ def _own_fields(request: HttpRequest) -> dict[str, Any]:
 @require_POST
 def store_draft(request: HttpRequest, signed: str) -> HttpResponse:
     """Store a draft of the current question, and return the seconds of the lease."""
-    hit = get_object_or_404(HIT, pk=proof.hit_of(signed) or 0)
+    hit = get_object_or_404(HIT, pk=proof.hit_of_signed_path(signed) or 0)
     go = assignment_in_form(request.POST.get("proof", ""), hit)
     if go is None:
         return JsonResponse({"error": NOT_OURS}, status=403)
-    questions = questions_shown(hit, Worker.objects.filter(handle=go.handle).first())
+    questions = questions_in_shown_order(hit, Worker.objects.filter(handle=go.handle).first())
     kept = keep_draft(hit, go.assignment, go.handle, _posted_draft(request, questions))
     if not kept.leased:
         return JsonResponse(
@@ -296,7 +298,7 @@ def _submit_page(
     done: dict[int, dict[str, Any]],
 ) -> HttpResponse:
     """Return the form that carries the answer to the marketplace."""
-    note_hint(go.hit.platform, [go.hit.external_id])
+    make_hits_due(go.hit.platform, [go.hit.external_id])
     fields = [
         ("assignmentId", go.assignment),
         ("proof", go.proof),
@@ -340,7 +342,7 @@ def refusal_page(
 def show_task_document(request: HttpRequest, signed: str, pk: int) -> HttpResponse:
     """Return the whole document of a question to the holder of the HIT."""
     claims = proof.signed_fields(request.GET.get("proof", ""))
-    if not claims or claims.get("hit") != proof.hit_of(signed):
+    if not claims or claims.get("hit") != proof.hit_of_signed_path(signed):
         return refusal_page(request, NOT_OURS, 403)
     asked = get_object_or_404(Question.objects.select_related("target"), pk=pk, hits=claims["hit"])
     return show_whole_document(request, asked)
@@ -350,7 +352,7 @@ def show_task_document(request: HttpRequest, signed: str, pk: int) -> HttpRespon
 @require_GET
 def show_payment(request: HttpRequest, signed: str) -> HttpResponse:
     """Return the page on which a worker accepts a payment: one button."""
-    bonus = get_object_or_404(Bonus, pk=proof.bonus_of(signed) or 0)
+    bonus = get_object_or_404(Bonus, pk=proof.bonus_of_signed_path(signed) or 0)
     site = origin_of(request.GET.get("turkSubmitTo", ""))
     assignment = request.GET.get("assignmentId", NOT_AVAILABLE)
     ready = site in frame_sites() and assignment != NOT_AVAILABLE
@@ -376,7 +378,7 @@ def handle_notification(request: HttpRequest, signed: str) -> HttpResponse:
     body = request.body[:100_000]
     if (confirm := _confirmation_address(body)) and platform_of(platform).account() is not None:
         note_confirmation(platform, confirm)
-    note_hint(platform, _notified_hits(body))
+    make_hits_due(platform, _notified_hits(body))
     return HttpResponse(status=204)
 
 
@@ -424,19 +426,21 @@ PASSED = "You can accept our HITs in some minutes. You can close this page."
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_lessons(request: HttpRequest, signed: str) -> HttpResponse:
     """Return the terms, the tutorial, and its result."""
-    worker = get_object_or_404(Worker, handle=proof.worker_of_path(signed, proof.LEARN_SALT) or "-")
+    worker = get_object_or_404(
+        Worker, handle=proof.worker_of_signed_path(signed, proof.LEARN_SALT) or "-"
+    )
     response = _lessons_page(request, worker)
     response["Referrer-Policy"] = "no-referrer"
     return response
 
 
 def _lessons_page(request: HttpRequest, worker: Worker) -> HttpResponse:
-    state = admission_of(worker)
+    state = worker_admission(worker)
     if state.lesson is not None:
         entry = Entry(worker, state.lesson)
         if request.method == "POST" and (page := take_step(request, entry)) is not None:
             return page
-        state = admission_of(worker)
+        state = worker_admission(worker)
     if state.lesson is not None:
         return entry_page(request, Entry(worker, state.lesson))
     context = {

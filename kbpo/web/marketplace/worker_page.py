@@ -12,7 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from annotation.hits.parts import read_answer
+from annotation.hits.parts import answer_statements
 from annotation.models import UNLISTED, Worker
 from annotation.platforms import proof
 from annotation.workers import speak
@@ -31,9 +31,9 @@ def show_worker_page(request: HttpRequest, signed: str) -> HttpResponse:
     """Return the messages to a worker and their exclusion. A POST stores feedback or an appeal;
     from a frame whose assignment the platform has not listed, feedback alone.
     """
-    handle, assignment = proof.worker_of_path(signed), ""
+    handle, assignment = proof.worker_of_signed_path(signed), ""
     if not handle:
-        handle, assignment = proof.assignment_of_path(signed)
+        handle, assignment = proof.read_assignment_path(signed)
     if not handle:
         raise Http404
     worker = get_object_or_404(Worker, handle=handle)
@@ -87,7 +87,7 @@ def _own_answers(worker: Worker) -> list[dict[str, Any]]:
             "about": interface_title(assignment.hit.questions.all()[0]),
             "sent": assignment.submitted_at,
             "refused": assignment.status == "rejected",
-            "read": read_answer(assignment),
+            "read": answer_statements(assignment),
         }
         for assignment in [*refused, *latest]
     ]

@@ -25,7 +25,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
-from kbpo.web.expensive import expensive
+from kbpo.web.expensive import limit_concurrency
 from kbpo.web.http import in_snapshot
 from kbpo.web.kept import cached_page
 from kbpo.web.public.board_files import board_strengths, board_table, cite_board
@@ -47,12 +47,12 @@ from kbpo.web.public.board_view import (
     board_or_404,
     find_track,
     helper_switch,
-    switches,
     view_or_404,
+    view_switches,
     with_default_helpers,
 )
 from kbpo.web.public.judges import sentences_on_board
-from kbpo.web.table import csv_response
+from kbpo.web.table import csv_download
 
 EMBEDDED_ROWS = 10
 ROWS_AT_FIRST = 14
@@ -122,7 +122,7 @@ def board_context(request: HttpRequest, track: Track, view: View, shown: Board) 
         "others": 0 if view.all else max(0, len(shown.rows) - ROWS_AT_FIRST),
         "heads": sorted_by,
         "switches": [
-            *switches(view, track, shown.report, partial(view.url, address)),
+            *view_switches(view, track, shown.report, partial(view.url, address)),
             *helper_switch(shown, view, address),
         ],
         "strengths": board_strengths(shown),
@@ -160,7 +160,7 @@ def _json_address(track: Track, view: View) -> str:
     return f"{reverse('api-board', args=[track.slug])}?{chosen}"
 
 
-@expensive
+@limit_concurrency
 @in_snapshot
 def board_csv(request: HttpRequest, slug: str) -> HttpResponse:
     """Return the board as CSV: one row for each system, with unrounded figures."""
@@ -170,7 +170,7 @@ def board_csv(request: HttpRequest, slug: str) -> HttpResponse:
     header, rows = board_table(shown)
     past = f"-{shown.evaluation.number}" if shown.past and shown.evaluation else ""
     filename = f"{track.slug}-{view.distribution}-{view.criterion}{past}.csv"
-    return csv_response(filename, header, rows)
+    return csv_download(filename, header, rows)
 
 
 def list_evaluations(request: HttpRequest, slug: str) -> HttpResponse:

@@ -9,16 +9,16 @@ from django.urls import reverse
 from django.utils.html import escape
 
 from kbpo.accounts.models import Team
-from kbpo.evaluation.judges import judges_of
+from kbpo.evaluation.judges import judge_statistics
 from kbpo.evaluation.leaderboard import Board, Row
 from kbpo.evaluation.models import Evaluation
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import recall_of
+from kbpo.tracks.recall import kind_with_recall_or_none
 from kbpo.tracks.registry import kind_of
 from kbpo.web.public.judges import judges_as_json as judges_json
 from kbpo.web.public.judges import reliability_for_board
-from scoring.report import ENDS, Figure, as_dict
+from scoring.report import ENDS, Figure, report_as_dict
 
 REPORTED = (
     "scope",
@@ -55,11 +55,11 @@ def _csv_record(shown: Board, row: Row) -> dict[str, Any]:
         **_judges_as_json(shown, row),
         "note": row.note,
     }
-    if recall_of(shown.track) is not None:
+    if kind_with_recall_or_none(shown.track) is not None:
         record["documents"] = row.n_documents
     for column in kind.measures.columns:
         record |= _figure_cells(column.name, row.figure(column.name))
-    for criterion in kind.measures.criteria_beside(shown.criterion):
+    for criterion in kind.measures.other_shown_criteria(shown.criterion):
         drawn, beside = kind.measures.headline(criterion.name), row.beside.get(criterion.name)
         figure = beside.figure(kind.measures.column_of(drawn).name) if beside is not None else None
         record |= _figure_cells(f"beside_{criterion.name}", figure)
@@ -80,7 +80,7 @@ def _csv_record(shown: Board, row: Row) -> dict[str, Any]:
 
 
 def _figure_cells(name: str, figure: Figure | None) -> dict[str, float | None]:
-    cells = (figure or Figure()).cells()
+    cells = (figure or Figure()).csv_cells()
     return {f"{name}_{end}": cell for end, cell in zip(ENDS, cells, strict=True)}
 
 
@@ -138,7 +138,7 @@ def _judges_as_json(shown: Board, row: Row) -> dict[str, Any]:
     difference of ratings, Fleiss’ κ of the track, errors on known questions, and the number of
     judgments that experts checked.
     """
-    judges = judges_of(shown.evaluation, row.submission)
+    judges = judge_statistics(shown.evaluation, row.submission)
     return judges_json(judges, reliability_for_board(shown)) | {"checked": row.n_checked}
 
 
@@ -150,8 +150,8 @@ def _evaluation_as_json(shown: Board) -> dict[str, Any] | None:
         "number": row.number,
         "made_at": row.made_at,
         "page": reverse("evaluation", args=[row.track.slug, row.number]),
-        "judges": judges_json(judges_of(row), reliability_for_board(shown)),
-    } | {name: as_dict(getattr(row.report, name)) for name in REPORTED}
+        "judges": judges_json(judge_statistics(row), reliability_for_board(shown)),
+    } | {name: report_as_dict(getattr(row.report, name)) for name in REPORTED}
 
 
 def _figure_as_json(row: Row, column: str) -> dict[str, Any] | None:
@@ -171,11 +171,11 @@ def board_strengths(shown: Board) -> dict[str, Any]:
         return {}
     standing = {row.submission.pk: row.submission for row in shown.rows}
     rows = [
-        as_dict(strength) | {"submission": standing[strength.system]}
+        report_as_dict(strength) | {"submission": standing[strength.system]}
         for strength in stored.rows
         if strength.system in standing
     ]
-    told: dict[str, Any] = as_dict(stored)
+    told: dict[str, Any] = report_as_dict(stored)
     return told | {"rows": rows}
 
 

@@ -9,7 +9,7 @@ from django.db.models import Count, Q
 from django.urls import reverse
 
 from annotation.models import Question
-from kbpo.evaluation.judges import judges_of
+from kbpo.evaluation.judges import judge_statistics
 from kbpo.evaluation.leaderboard import Board, Row
 from kbpo.instances.models import Label
 from kbpo.money.spend import balance
@@ -17,8 +17,8 @@ from kbpo.sampling.models import DocumentSample
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.measures import Column
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import recall_of
-from kbpo.tracks.registry import kind_of, n_inputs
+from kbpo.tracks.recall import kind_with_recall_or_none
+from kbpo.tracks.registry import count_inputs, kind_of
 from kbpo.web.components import drawing, plots
 from kbpo.web.components.drawing import Interval
 from kbpo.web.components.figures import percent_text, range_text
@@ -46,7 +46,7 @@ def column_head(
         "url": view.url(address, sort=column.name),
         "current": view.sort == column.name,
         "axis": drawing.axis_over(
-            [Interval.of(row.figure(column.name)) for row in rows], ticks=ticks
+            [Interval.from_figure(row.figure(column.name)) for row in rows], ticks=ticks
         ),
         "direction": _direction_text(kind, quantity.name, view.criterion),
     }
@@ -61,10 +61,12 @@ def column_heads(kind: Kind, view: View, address: str, rows: Sequence[Row]) -> l
         for column in kind.measures.columns
         if column.place in ("first", "second")
     ]
-    for criterion in kind.measures.criteria_beside(view.criterion):
+    for criterion in kind.measures.other_shown_criteria(view.criterion):
         column = kind.measures.column_of(kind.measures.headline(criterion.name))
         rows_beside = [row.beside.get(criterion.name) for row in rows]
-        drawn = [Interval.of(row.figure(column.name)) for row in rows_beside if row is not None]
+        drawn = [
+            Interval.from_figure(row.figure(column.name)) for row in rows_beside if row is not None
+        ]
         heads.append(
             {
                 "name": column.name,
@@ -100,13 +102,14 @@ def row_cells(
         "judged": row.n_labels,
         "saved": savings_text(row.saved),
         "figures": {
-            column.name: Interval.of(row.figure(column.name)) for column in kind.measures.columns
+            column.name: Interval.from_figure(row.figure(column.name))
+            for column in kind.measures.columns
         },
         "cells": [_figure_cell(shown, row, head, view) for head in heads],
         "published": published,
         "no_published": all(figure["interval"].estimate is None for figure in compared),
         "kind": bar_kind(row, shown.past),
-        "judges": judges_of(evaluation, row.submission),
+        "judges": judge_statistics(evaluation, row.submission),
         "url": (
             reverse("submission", args=[row.submission.pk]) if row.submission.is_on_board else ""
         ),
@@ -129,7 +132,7 @@ def _figure_cell(shown: Board, row: Row, head: dict[str, Any], view: View) -> di
         if column.method == UNAIDED:
             alone = drawn_row.figure(column.name)
         elif is_own:
-            drawn = Interval.of(drawn_row.figure(column.name))
+            drawn = Interval.from_figure(drawn_row.figure(column.name))
             if drawn.estimate is not None:
                 low, high = drawn.low80, drawn.high80
                 too_wide = low is not None and high is not None and high - low >= SAYS_NOTHING
@@ -138,10 +141,10 @@ def _figure_cell(shown: Board, row: Row, head: dict[str, Any], view: View) -> di
         figure, alone = alone, None
     return {
         "head": head,
-        "interval": Interval.of(figure),
+        "interval": Interval.from_figure(figure),
         "n": drawn_row.n_labels,
         "kind": bar_kind(drawn_row, shown.past, figure),
-        "alone": Interval.of(alone) if alone is not None else None,
+        "alone": Interval.from_figure(alone) if alone is not None else None,
         "exact": figure is not None and figure.is_exact,
         "too_few": figure is not None and figure.is_withheld,
         "beneath": beneath,
@@ -163,7 +166,7 @@ def _published_figures(kind: Kind, row: Row, criterion: str) -> list[dict[str, A
             {
                 "quantity": column.quantity,
                 "label": column.label,
-                "interval": Interval.of(figure),
+                "interval": Interval.from_figure(figure),
                 "n": figure.n_labels if figure is not None else None,
             }
         )
@@ -230,8 +233,8 @@ def plot_points(kind: Kind, rows: Iterable[Row]) -> list[plots.Point]:
     return [
         plots.Point(
             row.submission.full_name,
-            Interval.of(row.figure(up)),
-            Interval.of(row.figure(across)),
+            Interval.from_figure(row.figure(up)),
+            Interval.from_figure(row.figure(across)),
             first=index == 0,
         )
         for index, row in enumerate(rows)
@@ -257,7 +260,7 @@ def board_facts(track: Track, shown: Board) -> dict[str, Any]:
     kind = kind_of(track)
     labels_of = Label.objects.filter(target__corpus=track.corpus_id, target__kind=kind.target_kind)
     labels = labels_of.filter(
-        source__in=("crowd",) if recall_of(track) else ("crowd", "import")
+        source__in=("crowd",) if kind_with_recall_or_none(track) else ("crowd", "import")
     ).exclude(value={})
     ours = Question.objects.filter(track=track).values("pk")  # looked up once, not for each label
     here = Q(question=None) | Q(question__in=ours)
@@ -274,8 +277,8 @@ def board_facts(track: Track, shown: Board) -> dict[str, Any]:
     return {
         "systems": len(shown.rows),
         "teams": len({row.submission.public_team for row in shown.rows}),
-        "inputs": n_inputs(track),
-        "read_in_full": read_in_full if recall_of(track) else None,
+        "inputs": count_inputs(track),
+        "read_in_full": read_in_full if kind_with_recall_or_none(track) else None,
         "judged": counted["judged"],
         "judged_here": counted["here"],
         "judged_elsewhere": counted["judged"] - counted["here"],

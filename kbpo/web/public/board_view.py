@@ -14,9 +14,9 @@ from django.shortcuts import get_object_or_404
 from kbpo.evaluation.leaderboard import (
     Board,
     NoBoard,
-    board,
     default_sort,
     evaluation_of,
+    read_board,
     sort_names,
 )
 from kbpo.submissions.models import Submission
@@ -138,7 +138,7 @@ def find_track(slug: str) -> Track | None:
 def board_for_view(track: Track, view: View) -> Board:
     """Return the board of a view. Raises NoBoard for an evaluation without one."""
     evaluation = None if view.number is None else evaluation_of(track, view.number)
-    return board(
+    return read_board(
         track,
         distribution=view.distribution,
         criterion=view.criterion,
@@ -165,7 +165,7 @@ def with_default_helpers(request: HttpRequest, shown: Board, view: View) -> View
     return replace(view, helped=helped, unsaid=unsaid)
 
 
-def switches(
+def view_switches(
     view: View, track: Track, report: Report, url: Callable[..., str]
 ) -> list[dict[str, Any]]:
     """Return the switches of a page that shows a report, limited to options with figures. `url`
@@ -176,13 +176,19 @@ def switches(
         name: distribution.label
         for name, distribution in kind.measures.distributions.items()
         if name in track.distributions
-        and (name == view.distribution or report.has(kind.measures.mean, view.criterion, name))
+        and (
+            name == view.distribution
+            or report.has_quantity(kind.measures.mean, view.criterion, name)
+        )
     }
     criteria = {
         criterion.name: criterion.label
         for criterion in kind.measures.criteria
         if criterion.name == view.criterion
-        or any(report.has(kind.measures.mean, criterion.name, name) for name in track.distributions)
+        or any(
+            report.has_quantity(kind.measures.mean, criterion.name, name)
+            for name in track.distributions
+        )
     }
     populations = kind.words.populations if kind.measures.population else {}
     groups = [

@@ -22,24 +22,24 @@ from kbpo.accounts.models import User
 from kbpo.evaluation.compare import (
     Difference,
     closest_systems,
-    differences,
+    compute_differences,
     differences_by_relation,
 )
-from kbpo.evaluation.leaderboard import NoBoard, evaluation_to_compare, ranking
+from kbpo.evaluation.leaderboard import NoBoard, evaluation_to_compare, ranking_comparison
 from kbpo.evaluation.models import Evaluation
-from kbpo.scores.read import by_input
+from kbpo.scores.read import instances_by_input
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.measures import Criterion, Quantity
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from kbpo.tracks.texts.ratings import NOTHING, RatedTarget, read_ratings, targets_of
+from kbpo.tracks.texts.ratings import NOTHING, RatedTarget, read_ratings, targets_of_instances
 from kbpo.web.components import drawing, plots
 from kbpo.web.components.drawing import Interval
 from kbpo.web.components.figures import count_text, number_text
-from kbpo.web.expensive import expensive
+from kbpo.web.expensive import limit_concurrency
 from kbpo.web.http import in_snapshot
-from kbpo.web.public.board_view import View, switches, view_or_404
+from kbpo.web.public.board_view import View, view_or_404, view_switches
 from kbpo.web.public.documents import Asking
 from kbpo.web.research.judged import is_restricted, metric_scores, sees_only_public, shows_judgments
 from scoring.report import FEW, Part, Report
@@ -54,7 +54,7 @@ def compare_newest_track(request: HttpRequest) -> HttpResponse:
     newest open track.
     """
     if isinstance(request.user, User):
-        own = Submission.objects.with_score().filter(team__members=request.user)
+        own = Submission.objects.that_have_score().filter(team__members=request.user)
         row = own.order_by(F("scored_at").desc(nulls_last=True), "-pk").first()
         if row is not None:
             return redirect("compare-track", slug=row.track.slug)
@@ -63,7 +63,7 @@ def compare_newest_track(request: HttpRequest) -> HttpResponse:
     return redirect("compare-track", slug=track.slug) if track else redirect("home")
 
 
-@expensive
+@limit_concurrency
 @in_snapshot
 def show_comparison(request: HttpRequest, slug: str) -> HttpResponse:
     """Return the comparison of two systems, or the list to choose from. `?a=12&b=15` (or two of
@@ -71,7 +71,7 @@ def show_comparison(request: HttpRequest, slug: str) -> HttpResponse:
     """
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
     kind, view = kind_of(track), view_or_404(request, track)
-    submissions = Submission.objects.filter(track=track).compared_by(request.user)
+    submissions = Submission.objects.filter(track=track).comparable_by(request.user)
     board = sorted(submissions.select_related("team"), key=lambda row: row.full_name)
     a, b, why_not = _selected_systems(request, board)
     evaluation = None
@@ -92,7 +92,9 @@ def show_comparison(request: HttpRequest, slug: str) -> HttpResponse:
         "words": kind.words,
         "mean": kind.measures.printed(kind.measures.mean, track.criterion).label,
         "weighted": kind.measures.distributions[view.distribution].label.lower(),
-        "switches": [one for one in switches(view, track, report, of_pair) if one["of"] != "level"],
+        "switches": [
+            one for one in view_switches(view, track, report, of_pair) if one["of"] != "level"
+        ],
         "past": view.number is not None,
     }
     if a and b and evaluation:
@@ -173,15 +175,15 @@ def comparison_context(
 ) -> dict[str, Any]:
     """Return scores, differences, overlap and differences by relation of two systems."""
     chosen = {name: getattr(view, name) for name in ("distribution", "criterion", "population")}
-    kind, measured = kind_of(a.track), differences(evaluation, a.pk, b.pk, **chosen)
+    kind, measured = kind_of(a.track), compute_differences(evaluation, a.pk, b.pk, **chosen)
     rows, apart, is_up = [], None, kind.measures.higher_is_better
     for difference in measured:
         quantity = kind.measures.printed(difference.quantity, view.criterion)
         up = is_up(difference.quantity, view.criterion)
         rows.append(difference_row(quantity, difference, a, b, up=up))
         if apart is None and difference.told_apart is not None:
-            apart = (quantity.in_text, difference.told_apart)
-    ranked = ranking(evaluation, **chosen)[1]
+            apart = (quantity.label_in_text, difference.told_apart)
+    ranked = ranking_comparison(evaluation, **chosen)[1]
     return {
         "evaluation": evaluation,
         "rows": rows,
@@ -210,7 +212,7 @@ def difference_row(
     """Return a row of the table of differences: both figures, the leading system, and whether the
     95 % interval excludes zero.
     """
-    both = [Interval.of(difference.first), Interval.of(difference.second)]
+    both = [Interval.from_figure(difference.first), Interval.from_figure(difference.second)]
     who, tone, words = "", "", "No difference shown"
     is_sure = bool(difference.low95 > 0 or difference.high95 < 0)
     if difference.excludes_zero:
@@ -219,7 +221,7 @@ def difference_row(
     low, high = sorted((abs(difference.low80), abs(difference.high80)))
     return {
         "name": quantity.label,
-        "in_text": quantity.in_text,
+        "in_text": quantity.label_in_text,
         "first": both[0],
         "second": both[1],
         "kinds": ["final" if system.status == "scored" else "moment" for system in (a, b)],
@@ -241,7 +243,7 @@ def _difference_cells(difference: Difference) -> dict[str, Any]:
         number_text(getattr(difference, name), signed=True) for name in ("value", "low80", "high80")
     )
     return {
-        "difference": Interval.of(difference),
+        "difference": Interval.from_figure(difference),
         "value": value,
         "written": f"{low} to {high}",
     }
@@ -314,7 +316,7 @@ def _share_of_part(part: Part, everything: bool) -> dict[str, Any]:
     elif part.n_labels < FEW and not everything:
         why = f"too few judgments ({count_text(part.n_labels)})"
     else:
-        return {"n": part.n, "share": Interval.of(part), "judged": part.n_labels}
+        return {"n": part.n, "share": Interval.from_figure(part), "judged": part.n_labels}
     return {"n": part.n, "share": None, "why": why}
 
 
@@ -428,12 +430,14 @@ def _pair_table(
     """Return the inputs that both systems answered. A text of a `restricted` run is included only
     if it has a public judgment.
     """
-    first, second = (by_input(row.pk) for row in (a, b))
+    first, second = (instances_by_input(row.pk) for row in (a, b))
     keys = [key for key in first if key in second]
     instances = np.array([(first[key], second[key]) for key in keys], dtype=np.int64)
     instances = instances.reshape(-1, 2)
     every = np.unique(instances)
-    targets = targets_of(every)[np.searchsorted(every, instances)] if every.size else instances
+    targets = (
+        targets_of_instances(every)[np.searchsorted(every, instances)] if every.size else instances
+    )
     ratings = read_ratings(np.unique(targets).tolist(), public=public)
     shown = (np.isin(targets, list(ratings)) | ~np.array(restricted)).all(axis=1)
     keys = [key for key, is_shown in zip(keys, shown, strict=True) if is_shown]
@@ -458,7 +462,7 @@ def _rows_with_words(kind: Kind, table: Table, query: str) -> np.ndarray:
     words = query.casefold().split()
     if not words:
         return rows
-    shown = kind.to_judge(np.unique(table.instances).tolist())
+    shown = kind.judge_inputs(np.unique(table.instances).tolist())
     has_words = []
     for key, (first, second) in zip(table.keys, table.instances.tolist(), strict=True):
         both = [shown[first], shown[second]]
@@ -473,7 +477,7 @@ def _pair_context(kind: Kind, table: Table, at: int, rated_as: Criterion) -> dic
     the scale for readers, and the scores of metrics.
     """
     instances, targets = table.instances[at].tolist(), table.targets[at].tolist()
-    shown = kind.to_judge(instances)
+    shown = kind.judge_inputs(instances)
     sides = []
     for instance, target in zip(instances, targets, strict=True):
         said = table.ratings.get(target, NOTHING).ratings
@@ -536,7 +540,7 @@ def _draw_ratings(
         x, y = x + distance * math.cos(angle), y + distance * math.sin(angle)
         dots.append(plots.Dot(table.keys[at], x, y, is_named=False))
 
-    def written(share: float) -> str:
+    def score_text(share: float) -> str:
         return f"{rated_as.to_scale(share):.3g}" if rated_as.unit != "%" else f"{share:.0%}"
 
     return mark_safe(
@@ -548,8 +552,8 @@ def _draw_ratings(
             f"{rated_as.label} of each input: {b.full_name} against {a.full_name}.",
             x_name=a.full_name,
             y_name=b.full_name,
-            x_written=written,
-            y_written=written,
+            x_written=score_text,
+            y_written=score_text,
         )
     )
 

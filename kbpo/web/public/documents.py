@@ -16,8 +16,8 @@ from kbpo.corpus.models import Document, Mention, Part
 from kbpo.sampling.documents.draw import annotated_documents
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import Judged
-from kbpo.tracks.models import Track, sees_all
-from kbpo.tracks.recall import recall_of
+from kbpo.tracks.models import Track, can_see_all_judgments
+from kbpo.tracks.recall import kind_with_recall_or_none
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components.viewer import NAME, Span
 from kbpo.web.http import public_track
@@ -155,7 +155,7 @@ def facts_of_readers(
     """Return the facts that readers of the whole document found, each with the runs on the board
     that predict it.
     """
-    kind = recall_of(track)
+    kind = kind_with_recall_or_none(track)
     if kind is None or not may_see_readers(request.user, track):
         return []
     if document.pk not in annotated_documents(track).documents:
@@ -163,14 +163,16 @@ def facts_of_readers(
     runs = Submission.objects.filter(track=track).on_board().select_related("team")
     board = {row.pk: row for row in runs}
     facts = kind.facts_with_systems(
-        [document.pk], list(board), public=not sees_all(request.user, track)
+        [document.pk], list(board), public=not can_see_all_judgments(request.user, track)
     )
     return [(fact, [board[pk] for pk in sorted(systems)]) for fact, systems in facts]
 
 
 def may_see_readers(user: Any, track: Track) -> bool:
     """Return whether a user may see which documents were read in full and the facts found there."""
-    return (track.status == Track.Status.CLOSED and not track.hides_test) or sees_all(user, track)
+    return (track.status == Track.Status.CLOSED and not track.hides_test) or can_see_all_judgments(
+        user, track
+    )
 
 
 def _name_spans(document: Document, *, linked: bool) -> list[Span]:
@@ -180,7 +182,7 @@ def _name_spans(document: Document, *, linked: bool) -> list[Span]:
     numbers: dict[tuple[int, int], int] = {}
     spans = []
     for mention in Mention.objects.filter(document=document).order_by("begin"):
-        named = mention.stands_for if linked else (mention.begin, mention.end)
+        named = mention.canonical_span if linked else (mention.begin, mention.end)
         number = numbers.setdefault(named, len(numbers) + 1)
         spans.append(Span(mention.begin, mention.end, NAME, number=number, type=mention.type))
     return spans

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from annotation.quality.agreement import NOT_KEPT, Reliability, reliability
-from kbpo.evaluation.judges import MOST_OF_ONE, judges_of
+from annotation.quality.agreement import NOT_KEPT, Reliability, reliability_of_track
+from kbpo.evaluation.judges import MOST_OF_ONE, judge_statistics
 from kbpo.evaluation.leaderboard import Board
 from kbpo.tracks.base import Words
 from kbpo.tracks.registry import kind_of
@@ -32,7 +32,7 @@ def sentences_on_board(shown: Board) -> list[str]:
     """Return the sentences below a board; none before its first scores."""
     if not shown.rows:
         return []
-    judges, people = judges_of(shown.evaluation), reliability_for_board(shown)
+    judges, people = judge_statistics(shown.evaluation), reliability_for_board(shown)
     checks = _expert_sentence(shown)
     if judges.in_interval:
         sentences = [RATINGS, *([CORRECTED_RATINGS] if checks else [])]
@@ -59,7 +59,7 @@ def sentences_on_board(shown: Board) -> list[str]:
 
 def reliability_for_board(shown: Board) -> Reliability:
     """Return the current reliability of the annotators; none for a board of the past."""
-    return NOT_KEPT if shown.past else reliability(shown.track)
+    return NOT_KEPT if shown.past else reliability_of_track(shown.track)
 
 
 def _expert_sentence(shown: Board) -> str:

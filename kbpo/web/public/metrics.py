@@ -16,23 +16,23 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import path, reverse
 from django.utils.safestring import SafeString
 
-from kbpo.evaluation.leaderboard import Board, Saved, board, saved_share
+from kbpo.evaluation.leaderboard import Board, Saved, read_board, saved_share
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.worth import FEWEST
 from kbpo.instances.models import Target
-from kbpo.sampling.designs.base import half_width_of, variance_at
-from kbpo.sampling.draft import CURVE, WIDTHS, Draft, Study, study_variances
+from kbpo.sampling.designs.base import half_width_for_variance, variance_for_half_width
+from kbpo.sampling.draft import CURVE, WIDTHS, Draft, Study, planning_variances
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.measures import Criterion
 from kbpo.tracks.models import Track
-from kbpo.tracks.registry import kind_of, n_inputs
-from kbpo.tracks.texts.ratings import read_ratings, targets_of
+from kbpo.tracks.registry import count_inputs, kind_of
+from kbpo.tracks.texts.ratings import read_ratings, targets_of_instances
 from kbpo.web.components import drawing, plots
 from kbpo.web.components.drawing import Axis, Interval
 from kbpo.web.components.figures import coefficient_text, count_text, number_text
-from kbpo.web.expensive import expensive
-from kbpo.web.table import Table, columns
+from kbpo.web.expensive import limit_concurrency
+from kbpo.web.table import Table, columns_named
 from scoring.report import Key, Scorer, Worth
 from scoring.saved import LATER, UNAIDED
 from scoring.score import DEFAULT
@@ -52,7 +52,7 @@ CORRELATED = 0.3, 0.5
 """Correlations from which a cell is bold, and from which it is filled"""
 
 
-@expensive
+@limit_concurrency
 def show_metrics(request: HttpRequest, slug: str) -> HttpResponseBase:
     """Return the page, or with `?format=csv` one `figure` as a table; `?criterion=` selects the
     criterion.
@@ -68,9 +68,9 @@ def show_metrics(request: HttpRequest, slug: str) -> HttpResponseBase:
     if "format" in request.GET:
         return metric_table(kind, evaluation, criterion, figure).file(request)
     stored = worth_under(evaluation, criterion)
-    shown = board(track, distribution=track.distribution, criterion=criterion)
+    shown = read_board(track, distribution=track.distribution, criterion=criterion)
     study, names, single = (
-        study_variances(kind, criterion, stored),
+        planning_variances(kind, criterion, stored),
         board_names(evaluation),
         best_single_scorer(stored),
     )
@@ -114,7 +114,7 @@ def show_metrics(request: HttpRequest, slug: str) -> HttpResponseBase:
         "widths": list(judgments_by_width(kind, study)),
         "curve": _draw_width_curve(kind, study),
         "study": study,
-        "n_inputs": n_inputs(kind.track, test=True),
+        "n_inputs": count_inputs(kind.track, test=True),
         "csv": {
             name: f"?{urlencode({'criterion': criterion, 'figure': name, 'format': 'csv'})}"
             for name in FIGURES
@@ -193,7 +193,7 @@ def _public_example(kind: Kind, instances: Sequence[int]) -> str:
     predicted = Prediction.objects.filter(instance__in=instances, submission__in=runs)
     shown = set(predicted.values_list("instance_id", flat=True))
     listed = np.array([pk for pk in instances if pk in shown], dtype=np.int64)
-    targets = targets_of(listed).tolist()
+    targets = targets_of_instances(listed).tolist()
     public = read_ratings(targets, public=True)
     chosen = next((target for target in targets if target in public), None)
     if chosen is None:
@@ -208,7 +208,7 @@ def _draw_systems(shown: Board, single: Scorer, criterion: str) -> SafeString | 
     """
     intervals, dots = [], []
     for row in shown.rows:
-        figure, pk = Interval.of(row.figure(row.mean)), row.submission.pk
+        figure, pk = Interval.from_figure(row.figure(row.mean)), row.submission.pk
         if figure.estimate is not None and pk in single.alone:
             x = min(1.0, max(0.0, single.alone[pk]))
             low, high = figure.low80, figure.high80
@@ -355,7 +355,7 @@ def metric_table(kind: Kind, evaluation: Evaluation | None, criterion: str, figu
     """Return one of FIGURES under a criterion, from an evaluation."""
     stored = worth_under(evaluation, criterion)
     if figure == "worth":
-        shown = board(kind.track, distribution=kind.track.distribution, criterion=criterion)
+        shown = read_board(kind.track, distribution=kind.track.distribution, criterion=criterion)
         rows: Any = map(_card_record, scorer_cards(shown, stored))
     elif figure == "systems":
         rows = _system_rows(evaluation, stored)
@@ -363,9 +363,9 @@ def metric_table(kind: Kind, evaluation: Evaluation | None, criterion: str, figu
         rows = prompt_rows(kind, evaluation)
     else:
         of_study = width_curve if figure == "width" else judgments_by_width
-        rows = of_study(kind, study_variances(kind, criterion, stored))
+        rows = of_study(kind, planning_variances(kind, criterion, stored))
     name = f"{kind.track.slug}-{criterion}-{figure}"
-    return Table(name, columns(*FIGURES[figure]), list(rows))
+    return Table(name, columns_named(*FIGURES[figure]), list(rows))
 
 
 def worth_under(evaluation: Evaluation | None, criterion: str) -> Worth:
@@ -411,7 +411,13 @@ def late_judge_rows(evaluation: Evaluation | None, criterion: str) -> list[dict[
         )
         alone = unaided or default
         if late is not None and alone is not None:
-            rows.append({"system": system, "alone": Interval.of(alone), "late": Interval.of(late)})
+            rows.append(
+                {
+                    "system": system,
+                    "alone": Interval.from_figure(alone),
+                    "late": Interval.from_figure(late),
+                }
+            )
     return rows
 
 
@@ -476,12 +482,14 @@ def width_curve(kind: Kind, study: Study | None) -> Records:
     predicts people's mean rating perfectly. All are for inputs like those of the track, each judged
     once.
     """
-    inputs = n_inputs(kind.track, test=True)
+    inputs = count_inputs(kind.track, test=True)
     if study is None or not inputs:
         return
     plan = Draft.with_equal_weights(inputs)
     noiseless = replace(
-        plan, error=study.error(rho=0.0, noise=False), left=study.spread(noise=False) / inputs
+        plan,
+        error=study.error(rho=0.0, noise=False),
+        left=study.variance_of_mean_rating(noise=False) / inputs,
     )
     plans = {
         "people_alone": plan.with_study(study, aided=False),
@@ -490,7 +498,10 @@ def width_curve(kind: Kind, study: Study | None) -> Records:
         "perfect_metric": replace(plan.with_study(study), error=study.error(rho=1.0)),
     }
     for n in [*(n for n in CURVE if n < inputs), inputs]:
-        widths = {name: half_width_of(kind.track, one.variance(n)) for name, one in plans.items()}
+        widths = {
+            name: half_width_for_variance(kind.track, one.variance(n))
+            for name, one in plans.items()
+        }
         yield {"judgments": n} | widths
 
 
@@ -500,14 +511,14 @@ def judgments_by_width(kind: Kind, study: Study | None) -> Records:
     """
     if study is None:
         return
-    plan = Draft.with_equal_weights(max(1, n_inputs(kind.track, test=True)))
+    plan = Draft.with_equal_weights(max(1, count_inputs(kind.track, test=True)))
     plans = {
         "people_alone": (plan.with_study(study, aided=False), 1),
         "with_metrics": (plan.with_study(study), 1),
         "two_people": (plan.with_study(study, people=2, aided=False), 2),
     }
     for width in WIDTHS:
-        goal, row = variance_at(kind.track, width), dict[str, Any](half_width=width)
+        goal, row = variance_for_half_width(kind.track, width), dict[str, Any](half_width=width)
         for name, (planned, people) in plans.items():
             asked = people * planned.questions(planned.thresholds(goal))
             row[name] = asked if planned.left <= goal else None

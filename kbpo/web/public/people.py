@@ -35,17 +35,23 @@ from annotation.workers.models import (
 )
 from kbpo import clock
 from kbpo.accounts.backend import password_refusal
-from kbpo.accounts.close import close as close_account
-from kbpo.accounts.close import forget_requests
+from kbpo.accounts.close import close_account as close_account
+from kbpo.accounts.close import delete_decided_requests
 from kbpo.accounts.limits import Limit
 from kbpo.accounts.models import AccountRequest, Audit, Delivery, Invitation, Token, User, Webhook
-from kbpo.accounts.notices import MOST, add_webhook, notice_choices, save_choices, send_test
+from kbpo.accounts.notices import (
+    MOST,
+    add_webhook,
+    notice_choices,
+    save_notice_choices,
+    send_test_call,
+)
 from kbpo.accounts.sign_up import EmailForm, NewPassword
 from kbpo.accounts.teams import CannotChange
 from kbpo.accounts.webhooks import CannotCall
 from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Submission
-from kbpo.web.expensive import export
+from kbpo.web.expensive import limit_exports
 from kbpo.web.http import client_address, has_typed_word
 from kbpo.web.research import teams
 
@@ -112,7 +118,11 @@ class Login(LoginView):
             return reverse("runs")
         if isinstance(user, User) and user.is_annotator and not user.is_researcher:
             return reverse("annotate")
-        if isinstance(user, User) and not user.is_researcher and volunteer.request_of(user):
+        if (
+            isinstance(user, User)
+            and not user.is_researcher
+            and volunteer.application_of_user(user)
+        ):
             return reverse("annotate_volunteer")
         return super().get_default_redirect_url()
 
@@ -169,7 +179,7 @@ def _account_page(request: HttpRequest, *, secret: str = "", refusal: str = "") 
     context = {
         "teams": user.teams.order_by("name"),
         "waiting": asked.filter(decided_at=None),
-        "asks_to_judge": volunteer.request_of(user),
+        "asks_to_judge": volunteer.application_of_user(user),
         "open": asked.filter(invitation__in=teams.usable_invitations()),
         "tokens": user.tokens.filter(revoked_at=None).order_by("-pk"),
         "scopes": Token.Scope.choices,
@@ -197,7 +207,7 @@ def create_token(request: HttpRequest) -> HttpResponse:
     with transaction.atomic():
         User.objects.select_for_update(no_key=True).get(pk=user.pk)  # counts one at a time
         if user.tokens.filter(revoked_at=None).count() < MOST_TOKENS:
-            secret = Token.issue(user, name, days=int(days), scope=scope)[1]
+            secret = Token.create_with_secret(user, name, days=int(days), scope=scope)[1]
             return _account_page(request, secret=secret)
     return _account_page(
         request, refusal=f"You have {MOST_TOKENS} tokens. Revoke one that you no longer use."
@@ -245,7 +255,7 @@ def close_page(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 @login_required
-@export
+@limit_exports
 def download_own_data(request: HttpRequest) -> HttpResponse:
     """Return all data about the user as a JSON file."""
     text = personal_data_as_json(cast(User, request.user))
@@ -408,7 +418,7 @@ def show_notices(request: HttpRequest) -> HttpResponse:
             refusal = _change_email(user, request)
         elif verb == "choose":
             by_mail, by_call = request.POST.getlist("mail"), request.POST.getlist("call")
-            save_choices(user, by_mail=by_mail, by_call=by_call)
+            save_notice_choices(user, by_mail=by_mail, by_call=by_call)
         else:
             refusal = "Nothing was changed: verb is one of choose, add, email."
         if not refusal:
@@ -437,7 +447,7 @@ def _change_email(user: User, request: HttpRequest) -> str:
         return "Nothing was changed: that is no e-mail address."
     form.save()
     if user.email.lower() != before.lower():
-        forget_requests(before)  # later nothing would say that they were this person's
+        delete_decided_requests(before)  # later nothing would say that they were this person's
     return ""
 
 
@@ -453,7 +463,7 @@ def change_notices(request: HttpRequest, pk: int) -> HttpResponse:
     elif verb == "remove":
         hook.delete()
         messages.success(request, "The webhook is removed.")
-    elif send_test(hook) is None:
+    elif send_test_call(hook) is None:
         messages.error(request, "No test was sent: there were many in the last hour.")
     else:
         messages.success(request, "A test was sent; its result will appear below.")

@@ -157,8 +157,8 @@ def build_wheel() -> tuple[str, bytes]:
     project = pyproject["project"]
     stem = f"{project['name'].replace('-', '_')}-{project['version']}"
     folder = f"{stem}.dist-info"
-    files = dict(_modules(pyproject["tool"]["setuptools"]))
-    files[f"{folder}/METADATA"] = _metadata(project)
+    files = dict(_module_files(pyproject["tool"]["setuptools"]))
+    files[f"{folder}/METADATA"] = _wheel_metadata(project)
     files[f"{folder}/WHEEL"] = (
         b"Wheel-Version: 1.0\nGenerator: kbpo\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
     )
@@ -179,7 +179,7 @@ def build_wheel() -> tuple[str, bytes]:
     return f"{stem}-py3-none-any.whl", packed.getvalue()
 
 
-def _modules(declared: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
+def _module_files(declared: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
     """Yield the modules of the client's packages and their data files."""
     for package in declared["packages"]:
         home = (HOME / declared["package-dir"][package]).resolve()
@@ -191,7 +191,7 @@ def _modules(declared: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
             yield f"{folder}/{file.relative_to(home).as_posix()}", file.read_bytes()
 
 
-def _metadata(project: dict[str, Any]) -> bytes:
+def _wheel_metadata(project: dict[str, Any]) -> bytes:
     lines = [
         "Metadata-Version: 2.1",
         f"Name: {project['name']}",

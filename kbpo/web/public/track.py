@@ -14,13 +14,13 @@ from django.shortcuts import render
 from django.urls import path, reverse
 
 from annotation.interfaces.registry import document_interfaces, interface_of
-from annotation.quality.hourly import pace
+from annotation.quality.hourly import track_pace
 from kbpo.accounts.models import User
-from kbpo.evaluation.leaderboard import Row, board
-from kbpo.submissions.limits import limits_in_words, runs_left
+from kbpo.evaluation.leaderboard import Row, read_board
+from kbpo.submissions.limits import limits_text, runs_left
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import recall_of
-from kbpo.tracks.registry import kind_of, n_inputs, n_inputs_of
+from kbpo.tracks.recall import kind_with_recall_or_none
+from kbpo.tracks.registry import count_inputs, count_inputs_by_track, kind_of
 from kbpo.web.components import drawing
 from kbpo.web.components.figures import DASH
 from kbpo.web.http import in_snapshot, public_track
@@ -47,7 +47,7 @@ def list_tracks(request: HttpRequest) -> HttpResponse:
     tracks = Track.objects.exclude(status="draft").select_related("corpus")
     order = {"open": 0, "frozen": 1, "closed": 2}
     ordered = sorted(tracks, key=lambda track: (order[track.status], -track.pk))
-    inputs = n_inputs_of(ordered)
+    inputs = count_inputs_by_track(ordered)
     with_inputs = [(track, inputs[track.pk]) for track in ordered]
     return render(request, "track_list.html", {"tracks": with_inputs})
 
@@ -57,7 +57,7 @@ def show_track(request: HttpRequest, slug: str) -> HttpResponse:
     """Return the page of a track; admins also see drafts."""
     track = public_track(slug, drafts=getattr(request.user, "is_staff", False))
     everything = "all" in request.GET
-    shown = board(track, distribution=track.distribution, criterion=track.criterion)
+    shown = read_board(track, distribution=track.distribution, criterion=track.criterion)
     kind = kind_of(track)
     catalogue = kind.guide().get("catalogue", ())
     column = shown.headline.name
@@ -77,13 +77,13 @@ def show_track(request: HttpRequest, slug: str) -> HttpResponse:
         "corpus": track.corpus,
         "kind": kind,
         "words": kind.words,
-        "n_inputs": n_inputs(track),
-        "has_recall": recall_of(track) is not None,
+        "n_inputs": count_inputs(track),
+        "has_recall": kind_with_recall_or_none(track) is not None,
         "readable": track.corpus.n_documents and may_read(request, track),
         "asked": kind.guide().get("asked", ()),
         "example": list(islice(kind.example(), EXAMPLE_LINES)),
-        "took": pace(track),
-        "limit": limits_in_words(track),
+        "took": track_pace(track),
+        "limit": limits_text(track),
         "rules": track.rules.splitlines(),
         "catalogue": catalogue if everything else catalogue[:SHOWN_RELATIONS],
         "n_catalogue": len(catalogue),
@@ -118,7 +118,7 @@ def _system_row(row: Row, column: str, place: int | str) -> dict[str, Any]:
         "role": row.submission.role,
         "description": row.submission.public_description,
         "url": reverse("submission", args=[row.submission.pk]),
-        "figure": drawing.Interval.of(figure),
+        "figure": drawing.Interval.from_figure(figure),
         "kind": bar_kind(row, past=False, figure=figure),
         "judged": row.n_labels,
     }
@@ -132,7 +132,7 @@ def _list_downloads(track: Track) -> list[dict[str, Any]]:
         url = reverse(page, args=[track.slug])
         files.append({"name": name, "what": what, "format": form, "url": url, "file": file})
 
-    if corpus.may_be_downloaded and (n := n_inputs(track)):
+    if corpus.may_be_downloaded and (n := count_inputs(track)):
         what = f"{n:,} {kind.words.downloaded}"
         inputs = kind.words.inputs.capitalize()
         add(inputs, what, "JSON Lines", "api-documents", documents_file_name(track))
@@ -164,7 +164,7 @@ def _list_downloads(track: Track) -> list[dict[str, Any]]:
 
 def reads_offline(track: Track) -> bool:
     """Return whether the client can validate a file of this track without the service."""
-    return recall_of(track) is not None or bool(kind_of(track).words.fields)
+    return kind_with_recall_or_none(track) is not None or bool(kind_of(track).words.fields)
 
 
 def baseline_command(track: Track) -> str:
@@ -208,7 +208,7 @@ def question_kinds(track: Track) -> list[QuestionKind]:
     """Return the kinds of questions that a track asks."""
     kind = kind_of(track)
     guide, extra = kind.guide(), {asking.interface: asking.extra for asking in kind.asking}
-    if recall_of(track) is not None:
+    if kind_with_recall_or_none(track) is not None:
         extra |= dict.fromkeys(document_interfaces(), Decimal("0.00"))
     asked = []
     for name, amount in extra.items():

@@ -20,16 +20,16 @@ from django.urls import path, reverse
 
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Document
-from kbpo.corpus.sql import fetch
+from kbpo.corpus.sql import fetch_rows
 from kbpo.evaluation.latest import Latest
 from kbpo.instances.models import Label
 from kbpo.sampling.documents.draw import annotated_documents
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import ENTITY, Judged
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import Found, TrackWithRecall, kind_with_recall, recall_of
+from kbpo.tracks.recall import Found, TrackWithRecall, kind_with_recall, kind_with_recall_or_none
 from kbpo.web.components.figures import count_text
-from kbpo.web.expensive import expensive, export
+from kbpo.web.expensive import limit_concurrency, limit_exports
 from kbpo.web.public.documents import may_read, may_see_readers
 from kbpo.web.research.explorer import (
     CACHE_SECONDS,
@@ -72,7 +72,7 @@ def explore_run(request: HttpRequest, pk: int) -> HttpResponseBase:
     return (_explorer_file if "format" in request.GET else _explorer_page)(request, pk)
 
 
-@expensive
+@limit_concurrency
 def _explorer_page(request: HttpRequest, pk: int) -> HttpResponse:
     explorer = explorer_for(request, pk)
     submission, refusal = explorer.submission, ""
@@ -87,7 +87,7 @@ def _explorer_page(request: HttpRequest, pk: int) -> HttpResponse:
     after = choice["after"] or str(max(0, choice.number("p") - 1))
     for row in predictions:
         row.prediction.url = choice.query_string(after=after, p=row.prediction.pk)
-    latest, group = Latest.of(submission), request.GET.get("by", "")
+    latest, group = Latest.read_latest(submission), request.GET.get("by", "")
     address = reverse("submission-explore", args=[pk])
     slices = slice_table(latest, group, own=own, address=address)
     is_sure = bool((explorer.judged.confidence >= 0).any())
@@ -159,7 +159,7 @@ def prediction_rows(explorer: Explorer, ids: list[int]) -> list[Judged]:
     )
     predictions = add_disputes(explorer.submission, predictions, explorer.own, explorer.disputes)
     instances = [row.prediction.instance_id for row in predictions]
-    counted = fetch(
+    counted = fetch_rows(
         "SELECT instance_id, count(*) FROM submissions_prediction WHERE instance_id = ANY(%s) AND"
         " submission_id = ANY(%s) GROUP BY 1",
         [instances, explorer.other_systems],
@@ -207,7 +207,7 @@ def _prediction_context(
     return {
         "one": opened,
         "claim": shorten(opened.claim_text, LONGEST_NAME, placeholder=" …"),
-        "more": opened.explained(),
+        "more": opened.extra_page_values(),
         "following": following,
         "earlier": earlier,
         "permalink": f"{address}?p={opened.prediction.pk}",
@@ -224,10 +224,10 @@ def _explorer_filters(explorer: Explorer, choice: Choice, counts: Counts) -> lis
         if name not in RARE_VERDICTS or counts["verdict"].get(name) or choice["verdict"] == name
     }
     filters = [
-        _filter("verdict", "Verdict", verdicts, choice, counts, anything="Any"),
-        _filter("part", "Wrong part", parts, choice, counts),
-        _filter("votes", "Answers of people", {"split": "Divided"}, choice, counts),
-        _filter("who", "Also predicted by", WHO_ELSE, choice, counts),
+        _filter_context("verdict", "Verdict", verdicts, choice, counts, anything="Any"),
+        _filter_context("part", "Wrong part", parts, choice, counts),
+        _filter_context("votes", "Answers of people", {"split": "Divided"}, choice, counts),
+        _filter_context("who", "Also predicted by", WHO_ELSE, choice, counts),
     ]
     for facet in kind.facets:
         words = facet.called(kind.corpus)
@@ -242,11 +242,13 @@ def _explorer_filters(explorer: Explorer, choice: Choice, counts: Counts) -> lis
         }
         number_of = {words.get(value, (str(value), ""))[0]: n for value, n in counted.items()}
         of_facet = {**counts, facet.name: number_of}
-        filters.append(_filter(facet.name, facet.label, named, choice, of_facet, short=True))
+        filters.append(
+            _filter_context(facet.name, facet.label, named, choice, of_facet, short=True)
+        )
     return [panel for panel in filters if panel["options"]]
 
 
-def _filter(
+def _filter_context(
     name: str,
     label: str,
     values: dict[str, str],
@@ -261,7 +263,9 @@ def _filter(
     options = []
     if anything:
         options.append(
-            _option(choice.query_string(**{name: ""}), anything, number_of.get(""), not chosen, "a")
+            _filter_option(
+                choice.query_string(**{name: ""}), anything, number_of.get(""), not chosen, "a"
+            )
         )
     for value, words in values.items():
         if short and number_of.get(value, 0) == 0 and value != chosen:
@@ -269,7 +273,7 @@ def _filter(
         is_chosen = value == chosen
         url = choice.query_string(**{name: "" if is_chosen and not anything else value})
         key = VERDICT_KEYS.get(value, "") if name == "verdict" else ""
-        options.append(_option(url, words, number_of.get(value), is_chosen, key))
+        options.append(_filter_option(url, words, number_of.get(value), is_chosen, key))
     folds = short and len(options) > SHOWN_VALUES + 1
     unfolded = [
         option
@@ -283,11 +287,11 @@ def _filter(
     }
 
 
-def _option(url: str, text: str, n: int | None, chosen: bool, key: str) -> dict[str, Any]:
+def _filter_option(url: str, text: str, n: int | None, chosen: bool, key: str) -> dict[str, Any]:
     return {"url": url, "text": text, "n": n, "chosen": chosen, "key": key}
 
 
-@export
+@limit_exports
 def _explorer_file(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Return all selected predictions as a file."""
     explorer = explorer_for(request, pk)
@@ -381,7 +385,7 @@ def find_missed(
     """Return the facts that query parameters select; `strict` as in `read_choice`. Raises
     Unreadable, and Http404 if no documents are read in full.
     """
-    kind = recall_of(explorer.submission.track)
+    kind = kind_with_recall_or_none(explorer.submission.track)
     if kind is None:
         raise Http404("On this track no documents are read in full.")
     choice = _read_choice_of_missed_facts(address, explorer, kind, strict=strict)
@@ -481,7 +485,7 @@ def show_missed(request: HttpRequest, pk: int) -> HttpResponseBase:
     return (_missed_file if "format" in request.GET else _missed_page)(request, pk)
 
 
-@expensive
+@limit_concurrency
 def _missed_page(request: HttpRequest, pk: int) -> HttpResponse:
     explorer, refusal = explorer_for(request, pk), ""
     submission = explorer.submission
@@ -537,7 +541,7 @@ def _missed_filters(explorer: Explorer, missed: Missed) -> list[dict[str, Any]]:
     return filters
 
 
-@export
+@limit_exports
 def _missed_file(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Return all selected facts as a file. Raises Http404 while they are hidden."""
     explorer = explorer_for(request, pk)

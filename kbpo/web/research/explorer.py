@@ -22,14 +22,14 @@ from numpy.typing import NDArray
 from rest_framework.request import Request
 
 from annotation.desk import experts
-from kbpo.corpus.sql import fetch
+from kbpo.corpus.sql import fetch_rows
 from kbpo.instances.models import Instance, Label
 from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import ENTITY, Facet
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import recall_of
+from kbpo.tracks.recall import kind_with_recall_or_none
 from kbpo.tracks.registry import kind_of
 from kbpo.web.research.judged import is_of_team, is_restricted, sees_only_public, shows_judgments
 from kbpo.web.research.submissions import find_run
@@ -290,7 +290,7 @@ class Explorer:
         self.own = own or not public
         """Whether the viewer sees the disputes of the run's team"""
         self.kind = kind_of(submission.track)
-        self.reads_documents = recall_of(submission.track) is not None
+        self.reads_documents = kind_with_recall_or_none(submission.track) is not None
         self.all_found = True
         """Whether the search covered every text with the words"""
         self.first_found = MOST_DOCUMENTS
@@ -299,7 +299,7 @@ class Explorer:
     @cached_property
     def disputes(self) -> dict[int, ExpertCheck]:
         """Return the latest dispute of each target, for the run's team."""
-        return experts.disputes_of(self.submission) if self.own else {}
+        return experts.latest_disputes_by_target(self.submission) if self.own else {}
 
     @cached_property
     def disputed(self) -> set[int]:
@@ -338,7 +338,7 @@ class Explorer:
             judgments = self.kind.verdicts(submission.pk, public=self.public)
             order = np.argsort(np.array(judgments.prediction, dtype=np.int64), kind="stable")
             rows = replace(
-                self._read(judgments.prediction),
+                self._unjudged_rows(judgments.prediction),
                 judged=np.ones(order.size, dtype=np.bool_),
                 value=judgments.value[order],
                 split=judgments.split[order],
@@ -347,7 +347,7 @@ class Explorer:
             cache.set(key, rows, CACHE_SECONDS)
         return rows
 
-    def _read(self, ids: Sequence[int]) -> Rows:
+    def _unjudged_rows(self, ids: Sequence[int]) -> Rows:
         """Return predictions without their judgments."""
         columns = [f"p.{facet.column}" for facet in self.kind.facets]
         confidence = "coalesce(p.confidence, -1.0)"
@@ -355,7 +355,7 @@ class Explorer:
             "NOT EXISTS (SELECT 1 FROM submissions_prediction o WHERE o.instance_id ="
             " p.instance_id AND o.submission_id = ANY(%s))"
         )
-        rows = fetch(
+        rows = fetch_rows(
             f"SELECT {', '.join(['p.id', confidence, alone, *columns])} FROM"
             " submissions_prediction p WHERE p.id = ANY(%s) ORDER BY p.id",
             [self.other_systems, list(ids)],
@@ -376,7 +376,7 @@ class Explorer:
             np.array(by_column[2], dtype=np.bool_),
         )
 
-    def _search(self, choice: Choice) -> Rows | None:
+    def _search_rows(self, choice: Choice) -> Rows | None:
         """Return the predictions that match words, entity and document; None without
         such a filter.
         """
@@ -391,7 +391,7 @@ class Explorer:
             key=choice["document"],
             entity=choice[ENTITY],
         )
-        rows, judged = self._read(found), self.judged
+        rows, judged = self._unjudged_rows(found), self.judged
         both = np.isin(rows.ids, judged.ids)
         of_judged = judged.rows_at(np.flatnonzero(np.isin(judged.ids, rows.ids)))
         rows.judged[both], rows.value[both] = True, of_judged.value
@@ -402,7 +402,7 @@ class Explorer:
 
     def _rows_unless_whole_run(self, choice: Choice) -> Rows | None:
         """Return the rows of a bounded list; None for the whole run."""
-        found = self._search(choice)
+        found = self._search_rows(choice)
         if found is not None:
             return found
         of_judged = choice["part"] or choice["votes"] or choice["who"]
@@ -413,7 +413,7 @@ class Explorer:
     def page(self, choice: Choice, size: int = PAGE) -> tuple[Page, Counts]:
         """Return a page of the list, and the counts of every filter."""
         rows = self._rows_unless_whole_run(choice)
-        counts = self._counts(choice, rows)
+        counts = self._filter_counts(choice, rows)
         if rows is None:
             listed = self._page_of_whole(choice, size)
             after = listed[size - 1] if len(listed) > size else 0
@@ -461,7 +461,7 @@ class Explorer:
             return rows.ids[order[::-1] if choice["sort"] == "sure" else order]
         return rows.ids
 
-    def _counts(self, choice: Choice, bounded: Rows | None) -> Counts:
+    def _filter_counts(self, choice: Choice, bounded: Rows | None) -> Counts:
         """Return the number of rows for each value of each filter. For a whole run only judged
         predictions are counted, and the total if no facet is selected.
         """

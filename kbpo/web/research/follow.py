@@ -9,8 +9,8 @@ from typing import Any
 from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
 
-from annotation.hits.batch import BASE, IDLE, answers_per_hour, is_idle, last_answer
-from annotation.questions.limits import people_expected
+from annotation.hits.batch import BASE, IDLE, answers_per_hour, is_idle, last_answer_time
+from annotation.questions.limits import expected_people
 from kbpo import clock
 from kbpo.evaluation.latest import Extent
 from kbpo.instances.models import Label
@@ -141,10 +141,10 @@ def _time_left_text(submission: Submission, sample: Extent, option: dict[str, An
     and the reason.
     """
     left = time_left(submission, sample)
-    last = last_answer(submission.track) if left is None else None
+    last = last_answer_time(submission.track) if left is None else None
     is_begun = last and (submission.sampled_at is None or last > submission.sampled_at)
     if is_begun and (rate := answers_per_hour(submission.track)):
-        left = timedelta(hours=sample.open * float(people_expected(submission.track)) / rate)
+        left = timedelta(hours=sample.open * float(expected_people(submission.track)) / rate)
     if left is not None:
         return f"{about_text(left)} left, done near {_time_note(clock.now() + left)}"
     why = "it is too early to say when it is done"

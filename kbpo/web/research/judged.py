@@ -19,10 +19,10 @@ from kbpo.accounts.models import User
 from kbpo.instances.models import Label
 from kbpo.sampling.models import ExpertCheck
 from kbpo.scores.models import Scorer
-from kbpo.scores.read import read_scores, scorers_of
+from kbpo.scores.read import read_scores, scorers_of_track
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import Judged
-from kbpo.tracks.models import Track, sees_all
+from kbpo.tracks.models import Track, can_see_all_judgments
 from kbpo.tracks.registry import kind_of
 
 SHOWING_STATUSES = ("judging", "scored")
@@ -43,7 +43,7 @@ def shows_judgments(submission: Submission) -> bool:
 
 def sees_only_public(user: Any, submission: Submission) -> bool:
     """Return whether a user sees only the public judgments of a run."""
-    return not sees_all(user, submission.track)
+    return not can_see_all_judgments(user, submission.track)
 
 
 def is_restricted(user: Any, submission: Submission) -> bool:
@@ -67,7 +67,7 @@ def metric_scores(
     instances, in the last axis; NaN without a score.
     """
     every = np.unique(instances)
-    used = scorers_of(track).filter(is_used=True)
+    used = scorers_of_track(track).filter(is_used=True)
     scores = read_scores(track, every, list(used.values_list("pk", flat=True)))
     labels = {metric.name: metric.label for metric in kind_of(track).metrics}
     row_of = Scorer.objects.in_bulk(scores.scorers)

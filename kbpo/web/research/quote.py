@@ -15,12 +15,12 @@ from django.shortcuts import redirect
 from django.utils.dateparse import parse_datetime
 
 from annotation.hits.batch import answers_per_hour
-from annotation.questions.limits import people_expected
-from annotation.questions.order import round_up
+from annotation.questions.limits import expected_people
+from annotation.questions.order import round_up_to_cent
 from kbpo.accounts.models import User
 from kbpo.evaluation.latest import Extent
 from kbpo.money.models import Budget
-from kbpo.money.spend import SCOPE_NAMES, OverBudget, allowance
+from kbpo.money.spend import SCOPE_NAMES, OverBudget, remaining_allowance
 from kbpo.sampling.confirm import CannotOrder, can_order, filter_offer, order_judgments
 from kbpo.sampling.models import Further
 from kbpo.sampling.plan import current_offer, max_new_judgments, was_computed_before
@@ -71,7 +71,7 @@ class Quote:
         return f"{count_text(self.new)} to {count_text(self.most)} to judge"
 
     @property
-    def fits(self) -> bool:
+    def is_within_budget(self) -> bool:
         """Return whether the budget allows the option."""
         return self.left is None or self.at_most <= self.left
 
@@ -101,10 +101,10 @@ def list_quotes(submission: Submission, options: dict[str, Any] | None = None) -
     options = submission.plan.get("options", {}) if options is None else options
     if not options:
         return []
-    room = allowance(submission.track, submission.team, submission.purpose)
+    room = remaining_allowance(submission.track, submission.team, submission.purpose)
     rate = answers_per_hour(submission.track)
     cap = SCOPE_NAMES[Budget.Scope(room.scope)] if room.scope else ""
-    people, kind = people_expected(submission.track), kind_of(submission.track)
+    people, kind = expected_people(submission.track), kind_of(submission.track)
     share = people / submission.track.workers_per_question
     population = kind.words.populations.get(kind.measures.population, "")
     told = []
@@ -121,7 +121,7 @@ def list_quotes(submission: Submission, options: dict[str, Any] | None = None) -
                 most=max_new_judgments(option),
                 each=Decimal(option["each"]),
                 at_most=at_most,
-                expected=round_up(at_most * share),
+                expected=round_up_to_cent(at_most * share),
                 work=timedelta(seconds=option["work_seconds"]),
                 left=room.left,
                 cap=cap,
@@ -172,7 +172,7 @@ def order_context(
         reckoning |= was_computed_before(submission, further)
         return context | {"reckoning": reckoning, "reason": further.reason}
     steps = list_quotes(submission, offer.plan["options"])
-    fitting = [index for index, step in enumerate(steps) if step.fits]
+    fitting = [index for index, step in enumerate(steps) if step.is_within_budget]
     chosen = fitting[0] if fitting else 0
     return context | {
         "offer": offer,

@@ -20,15 +20,15 @@ from django.views.decorators.cache import never_cache
 
 from kbpo import clock
 from kbpo.accounts.models import Team, User
-from kbpo.accounts.teams import roles_of
-from kbpo.evaluation.latest import Extent, extent_of
-from kbpo.evaluation.leaderboard import headlines, ranks
+from kbpo.accounts.teams import member_roles
+from kbpo.evaluation.latest import Extent, judging_extent
+from kbpo.evaluation.leaderboard import headline_figures, rank_ranges
 from kbpo.evaluation.models import InterimInterval
 from kbpo.money.spend import Balance, balance, balances, ledger_by_day
 from kbpo.sampling.confirm import add_deadline
-from kbpo.submissions.limits import no_run_left, runs_left
+from kbpo.submissions.limits import no_run_left_reason, runs_left
 from kbpo.submissions.models import Submission
-from kbpo.submissions.withdraw import delete
+from kbpo.submissions.withdraw import delete_discarded
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
@@ -38,7 +38,7 @@ from kbpo.web.research.follow import time_left
 from kbpo.web.research.quote import find_quote
 from kbpo.web.research.teams import UNDER_WAY, open_invitations, team_cap, team_purses
 from kbpo.web.research.upload import for_researchers, requested_team, team_drafts
-from kbpo.web.table import Column, Table, link
+from kbpo.web.table import Column, Table, link_html
 
 PAGE = 50
 STATES = {"all": "All", "under-way": "In progress", "scored": "Scored", "private": "Private"}
@@ -128,7 +128,7 @@ def show_runs(request: HttpRequest) -> HttpResponseBase:
     chosen, counts = _runs_in_state(team, state)
     page = Paginator(chosen, PAGE).get_page(request.GET.get("page"))
     listed = run_lines(page)
-    discards = Submission.objects.filter(team=team).discards().order_by("-pk")
+    discards = Submission.objects.filter(team=team).unconfirmed_ended().order_by("-pk")
     open_tracks = Track.objects.filter(status="open")
     context = {
         "team": team,
@@ -143,7 +143,7 @@ def show_runs(request: HttpRequest) -> HttpResponseBase:
         "now": now,
         "waiting": _waiting_uploads(team),
         "states": [
-            {"url": _url(team, state=name), "text": f"{text} {n}", "current": name == state}
+            {"url": _runs_url(team, state=name), "text": f"{text} {n}", "current": name == state}
             for (name, text), n in zip(STATES.items(), counts, strict=True)
         ],
         "state": state,
@@ -152,11 +152,11 @@ def show_runs(request: HttpRequest) -> HttpResponseBase:
         "rows": listed,
         "axis": drawing.axis_over([row.interval for row in listed]),
         "legends": [kind for kind in LEGENDS if any(row.is_drawn_as(kind) for row in listed)],
-        "csv": _url(team, format="csv"),
+        "csv": _runs_url(team, format="csv"),
         "discards": discards[:200],
         "money": balance(team=team),
         "purses": team_purses(team),
-        "members": roles_of(team),
+        "members": member_roles(team),
         "invited": open_invitations(team).count(),
         "left": [
             (track, left)
@@ -169,7 +169,7 @@ def show_runs(request: HttpRequest) -> HttpResponseBase:
     return render(request, "runs.html", context)
 
 
-def _url(team: Team, **changes: str) -> str:
+def _runs_url(team: Team, **changes: str) -> str:
     return f"?{urlencode({'team': team.slug} | changes)}"
 
 
@@ -193,7 +193,7 @@ def _runs_in_state(team: Team, state: str) -> tuple[QuerySet[Submission], list[i
 
 def _waiting_uploads(team: Team) -> list[dict[str, Any]]:
     """Return the unconfirmed uploads of a team, each with its quote."""
-    limited = cache(lambda track: no_run_left(track, team))
+    limited = cache(lambda track: no_run_left_reason(track, team))
     waiting = []
     for row in team_drafts(team):
         is_planned = row.status == "planned" and not row.track.refusal
@@ -223,17 +223,17 @@ def run_lines(rows: Page[Submission] | QuerySet[Submission]) -> list[Run]:
     under_way = [row for row in rows if row.status in UNDER_WAY]
     intervals = InterimInterval.objects.filter(
         submission__in=under_way, order=F("submission__orders")
-    ).informative()
+    ).excluding_some_values()
     last = intervals.order_by("submission_id", "-n").distinct("submission_id")
     watched = {interval.submission_id: interval for interval in last}
     run_of: dict[int, Run] = {}
     for track, mine in of_track.items():
         evaluation = track.evaluations.order_by("-number").first()
-        scores = headlines(evaluation, [row.pk for row in mine]) if evaluation else {}
-        places = ranks(evaluation) if evaluation else {}
+        scores = headline_figures(evaluation, [row.pk for row in mine]) if evaluation else {}
+        places = rank_ranges(evaluation) if evaluation else {}
         for row in mine:
             interval, label, n, kind = _shown_score(row, scores.get(row.pk), watched.get(row.pk))
-            judged = extent_of(row) if row.status == "judging" else None
+            judged = judging_extent(row) if row.status == "judging" else None
             run_of[row.pk] = Run(
                 row,
                 interval,
@@ -257,13 +257,18 @@ def _shown_score(
     """
     if row.has_score and headline is not None:
         quantity, figure = headline
-        drawn = drawing.Interval.of(figure)
+        drawn = drawing.Interval.from_figure(figure)
         kind: drawing.Kind = "moment" if row.status in UNDER_WAY else "final"
         return drawn, quantity.label, figure.n_labels, "few" if figure.has_few_judgments else kind
     if row.status in UNDER_WAY and shown is not None:
         measures = kind_of(row.track).measures
         quantity = measures.printed(measures.mean, row.track.criterion)
-        return drawing.Interval.of(shown), f"{quantity.label}, provisional", shown.n, "live"
+        return (
+            drawing.Interval.from_figure(shown),
+            f"{quantity.label}, provisional",
+            shown.n,
+            "live",
+        )
     return NO_INTERVAL, "", 0, "final"
 
 
@@ -272,11 +277,11 @@ def delete_discard(request: HttpRequest) -> HttpResponse:
     user = cast(User, request.user)
     submissions = Submission.objects.filter(team__members=user, deleted_at=None)
     row = get_object_or_404(submissions.select_related("team"), pk=form_pk(request))
-    if delete(row, user):
+    if delete_discarded(row, user):
         messages.success(request, f"{row.file_name} is deleted.")
     else:
         messages.error(request, f"{row.name} is a run. Withdraw it on its own page.")
-    return redirect(f"{reverse('runs')}{_url(row.team)}")
+    return redirect(f"{reverse('runs')}{_runs_url(row.team)}")
 
 
 MOVEMENTS = {"reserve": "Reserved", "release": "Returned", "spend": "Spent"}
@@ -289,7 +294,9 @@ def team_ledger(team: Team, run: Submission | None, request: HttpRequest) -> Tab
     moved = ledger_by_day("submission", team, run.purpose if run else None)
 
     def run_link(row: dict[str, Any]) -> str:
-        return link(f"?{urlencode({'team': team.slug, 'run': row['run'].pk})}", row["run"].name)
+        return link_html(
+            f"?{urlencode({'team': team.slug, 'run': row['run'].pk})}", row["run"].name
+        )
 
     columns = [
         Column("on", "Day", cell=lambda row: f"{row['on'].day} {row['on']:%B %Y}"),
@@ -305,10 +312,10 @@ def team_ledger(team: Team, run: Submission | None, request: HttpRequest) -> Tab
         ),
         Column("movements", value=lambda row: row["n"]),
     ]
-    return Table(f"ledger-{team.slug}", columns, moved, request, prepare=_with_runs)
+    return Table(f"ledger-{team.slug}", columns, moved, request, prepare=_add_runs)
 
 
-def _with_runs(rows: list[dict[str, Any]]) -> Sequence[dict[str, Any]]:
+def _add_runs(rows: list[dict[str, Any]]) -> Sequence[dict[str, Any]]:
     runs = Submission.objects.select_related("track", "team").in_bulk(
         {row["purpose_number"] for row in rows}
     )

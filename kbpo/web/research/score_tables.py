@@ -11,14 +11,14 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from kbpo.evaluation.latest import Latest
-from kbpo.evaluation.leaderboard import headlines
+from kbpo.evaluation.leaderboard import headline_figures
 from kbpo.evaluation.models import Evaluation, Headline
 from kbpo.sampling.designs.base import half_width_at
 from kbpo.sampling.models import SampleBatch
 from kbpo.submissions.models import Submission
 from kbpo.tracks.measures import DEFAULT, UNWEIGHED, Quantity
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import recall_of
+from kbpo.tracks.recall import kind_with_recall_or_none
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
 from kbpo.web.components.drawing import Interval
@@ -99,7 +99,7 @@ def _score_rows(
             row: dict[str, Any] = {
                 "name": name,
                 "figure": figure,
-                "interval": drawing.Interval.of(figure),
+                "interval": drawing.Interval.from_figure(figure),
                 "safe": False,
                 "guaranteed": method == DEFAULT
                 and key == (kind_of(track).measures.mean, track.criterion, track.distribution),
@@ -141,7 +141,7 @@ def expert_correction(latest: Latest) -> dict[str, Any] | None:
     corrected = latest.guaranteed("expert")
     if corrected is None:
         return None
-    has_recall = recall_of(latest.submission.track) is not None
+    has_recall = kind_with_recall_or_none(latest.submission.track) is not None
     return {"figure": corrected, "crowd": latest.guaranteed(), "has_recall": has_recall}
 
 
@@ -194,7 +194,7 @@ class History:
     def moments(self) -> list[tuple[Any, Interval]]:
         """Return the points of the plot."""
         return [
-            (evaluation.made_at, Interval.of(figure))
+            (evaluation.made_at, Interval.from_figure(figure))
             for evaluation, figure in self.figures[-MOST_POINTS:]
         ]
 
@@ -216,7 +216,7 @@ def run_history(latest: Latest) -> History | None:
     """
     submission, newest = latest.submission, latest.evaluation
     track, kind = submission.track, kind_of(submission.track)
-    headline = headlines(newest, [submission.pk]).get(submission.pk) if newest else None
+    headline = headline_figures(newest, [submission.pk]).get(submission.pk) if newest else None
     quantity = (
         headline[0]
         if headline

@@ -74,7 +74,7 @@ def slice_table(latest: Latest, chosen: str, *, own: bool, address: str) -> dict
                 "n": stored.n_predictions or 0,
                 "figure": figure,
                 "criteria": [one and one.printed for one in map(scores.get, beside)],
-                "interval": drawing.Interval.of(figure),
+                "interval": drawing.Interval.from_figure(figure),
                 "kind": "few"
                 if figure.has_few_judgments
                 else "final"
@@ -121,8 +121,8 @@ def interim_context(submission: Submission) -> dict[str, Any] | None:
         ],
         "now": now,
         "alt": (
-            f"After {now.n:,} judgments {quantity.in_text} is between {now.low80:.1%} and"
+            f"After {now.n:,} judgments {quantity.label_in_text} is between {now.low80:.1%} and"
             f" {now.high80:.1%}."
         ),
-        "interval": drawing.Interval.of(now),
+        "interval": drawing.Interval.from_figure(now),
     }

@@ -25,22 +25,22 @@ from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 from rest_framework.request import Request
 
-from annotation.quality.agreement import reliability
+from annotation.quality.agreement import reliability_of_track
 from annotation.questions import limits
 from kbpo.accounts.models import Team, User
-from kbpo.evaluation.judges import judges_of
-from kbpo.evaluation.latest import Extent, Latest, extent_of
-from kbpo.evaluation.leaderboard import ranks
+from kbpo.evaluation.judges import judge_statistics
+from kbpo.evaluation.latest import Extent, Latest, judging_extent
+from kbpo.evaluation.leaderboard import rank_ranges
 from kbpo.money.models import Ledger
-from kbpo.money.spend import ZERO, Balance, OverBudget, balance, given_back_since, reserve
+from kbpo.money.spend import ZERO, Balance, OverBudget, balance, released_since, reserve_money
 from kbpo.prepared import Columns, Prepared
-from kbpo.queue import nudge
+from kbpo.queue import wake_step
 from kbpo.sampling.models import Further
 from kbpo.submissions.models import Problem, Submission
-from kbpo.submissions.receive import CannotChange, set_role, withdraw
-from kbpo.submissions.receive import describe as describe_run
+from kbpo.submissions.receive import CannotChange, set_submission_role, withdraw_submission
+from kbpo.submissions.receive import change_description as describe_run
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import recall_of
+from kbpo.tracks.recall import kind_with_recall_or_none
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components.figures import plural, range_text
 from kbpo.web.http import form_reason, has_typed_word, in_snapshot, run_action
@@ -58,7 +58,7 @@ from kbpo.web.research.score_tables import (
     score_tables,
 )
 from kbpo.web.research.slices import interim_context, slice_table
-from kbpo.web.table import Table, columns
+from kbpo.web.table import Table, columns_named
 from scoring.words import no_width_text
 
 END_REASONS = {
@@ -73,8 +73,8 @@ END_REASONS = {
 
 
 ENDS = ("value", "low80", "high80", "low95", "high95", "n_labels")
-HISTORY = columns("evaluation", "made_at", "number", *ENDS)
-PROBLEMS = columns(
+HISTORY = columns_named("evaluation", "made_at", "number", *ENDS)
+PROBLEMS = columns_named(
     *("line", "severity", "code", "text", "line_text", "culprit_begin", "culprit_end"),
 )
 SEVERITIES = {"error": "error", "warning": "warning", "info": "note"}
@@ -167,7 +167,7 @@ def _change_run(request: HttpRequest, pk: int) -> HttpResponse:
 def _history_file(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Return the history of the score as CSV, unrounded."""
     submission = find_run(request, pk)
-    history = run_history(Latest.of(submission)) if submission.has_score else None
+    history = run_history(Latest.read_latest(submission)) if submission.has_score else None
     rows, name = [], history.quantity.name if history else ""
     for evaluation, figure in history.figures if history else ():
         row = {"evaluation": evaluation.number, "made_at": evaluation.made_at, "number": name}
@@ -189,7 +189,7 @@ def _refreshed_offer(request: HttpRequest, pk: int) -> Further | None:
 def _render_page(request: HttpRequest, pk: int, further: Further | None) -> HttpResponse:
     page = _Page(request, pk, further)
     if request.GET.get("part") == "live":
-        return HttpResponse(page.live())
+        return HttpResponse(page.draw_live_part())
     submission = page.submission
     if page.own and submission.status in ("received", "read", "planned", "refused", "expired"):
         return redirect("upload-check", pk=pk)
@@ -198,8 +198,8 @@ def _render_page(request: HttpRequest, pk: int, further: Further | None) -> Http
         "name": display_name(submission, page.own),
         "own": page.own,
         "among": "runs" if page.teams_own else "home",
-        "live": page.live(),
-        "rest": page.rest(request.GET.get("by", "")),
+        "live": page.draw_live_part(),
+        "rest": page.draw_stable_part(request.GET.get("by", "")),
     }
     return render(request, "submission.html", context)
 
@@ -223,7 +223,7 @@ class _Page:
     @cached_property
     def latest_scores(self) -> Latest:
         """Return the scores of the latest evaluation."""
-        return Latest.of(self.submission)
+        return Latest.read_latest(self.submission)
 
     @cached_property
     def _fingerprint_parts(self) -> list[Any]:
@@ -236,13 +236,13 @@ class _Page:
         return [parts, row_values(row, row.track, row.team), further]
 
     @property
-    def _seconds(self) -> int | None:
+    def _cache_seconds(self) -> int | None:
         return CACHE_SECONDS_WHILE_JUDGED if self.submission.status in JUDGED_STATUSES else None
 
-    def live(self) -> SafeString:
+    def draw_live_part(self) -> SafeString:
         """Return the part that is polled."""
 
-        def context() -> dict[str, Any]:
+        def live_part_context() -> dict[str, Any]:
             shown = live_context(
                 self.latest_scores, self.seen, self.further, self.sums, sees_all=self.sees_all
             )
@@ -252,14 +252,18 @@ class _Page:
             return shown
 
         return cached_part(
-            self.request, "submission_live.html", context, self._fingerprint_parts, self._seconds
+            self.request,
+            "submission_live.html",
+            live_part_context,
+            self._fingerprint_parts,
+            self._cache_seconds,
         )
 
-    def rest(self, by: str) -> SafeString:
+    def draw_stable_part(self, by: str) -> SafeString:
         """Return the part that changes only with evaluations: history, and slices by a group."""
         by = by if by in kind_of(self.submission.track).groups else ""
 
-        def context() -> dict[str, Any]:
+        def stable_part_context() -> dict[str, Any]:
             address = reverse("submission", args=[self.submission.pk])
             slices = slice_table(self.latest_scores, by, own=self.own, address=address)
             own = {"submission": self.submission, "own": self.own, "slices": slices, "is_cut": by}
@@ -268,9 +272,9 @@ class _Page:
         return cached_part(
             self.request,
             "submission_rest.html",
-            context,
+            stable_part_context,
             [by, self._fingerprint_parts],
-            self._seconds,
+            self._cache_seconds,
         )
 
 
@@ -286,7 +290,7 @@ def live_context(
     `sees_all` adds hidden judgments.
     """
     submission, own = latest.submission, sums is not None
-    sample, looked = extent_of(submission, latest), interim_context(submission)
+    sample, looked = judging_extent(submission, latest), interim_context(submission)
     moving = submission.status in JUDGED_STATUSES
     shown: dict[str, Any] = {
         "submission": submission,
@@ -300,7 +304,7 @@ def live_context(
         "stages": journey_stages(submission, sample),
         "sample": sample,
         "tables": score_tables(latest, looked),
-        "has_recall": recall_of(submission.track) is not None,
+        "has_recall": kind_with_recall_or_none(submission.track) is not None,
         "provisional": moving,
         "may_see": seen,
         "watched": looked,
@@ -345,7 +349,7 @@ def _end_reason(latest: Latest) -> dict[str, str]:
 def _rank_text(latest: Latest) -> str:
     """Return the rank as “Rank 2–4 of 9”; empty without a rank."""
     submission, evaluation = latest.submission, latest.evaluation
-    places = ranks(evaluation) if evaluation is not None and submission.is_on_board else {}
+    places = rank_ranges(evaluation) if evaluation is not None and submission.is_on_board else {}
     rank = places.get(submission.pk)
     return f"Rank {range_text(*rank)} of {len(places)}" if rank else ""
 
@@ -359,8 +363,8 @@ def _judge_sentences(latest: Latest) -> list[str]:
     """Return sentences on the error of the judges."""
     corrected, words = latest.guaranteed("expert"), kind_of(latest.submission.track).words
     return sentences_on_run(
-        judges_of(latest.evaluation, latest.submission),
-        reliability(latest.submission.track),
+        judge_statistics(latest.evaluation, latest.submission),
+        reliability_of_track(latest.submission.track),
         latest.guaranteed(),
         corrected=corrected,
         checked=corrected is not None or bool(reasons_not_corrected(latest) or words.unchecked),
@@ -371,7 +375,7 @@ def _judge_sentences(latest: Latest) -> list[str]:
 def mean_name(submission: Submission) -> str:
     """Return the name of the guaranteed score within a sentence."""
     kind = kind_of(submission.track)
-    return kind.measures.printed(kind.measures.mean, submission.track.criterion).in_text
+    return kind.measures.printed(kind.measures.mean, submission.track.criterion).label_in_text
 
 
 def _expected_judgments(submission: Submission, n: int) -> tuple[int, float] | None:
@@ -523,7 +527,7 @@ class RunForm(forms.Form):
             with transaction.atomic():
                 describe_run(self.submission, self.who, **cleaned)
                 if role is not None:
-                    set_role(self.submission, role, self.who)
+                    set_submission_role(self.submission, role, self.who)
         except CannotChange as refusal:
             self.add_error(None, str(refusal))
             return False
@@ -556,7 +560,7 @@ def withdraw_run(request: HttpRequest, submission: Submission) -> HttpResponse:
         messages.error(request, "Nothing was withdrawn: type the word withdraw to confirm.")
         return redirect(f"{reverse('submission-edit', args=[pk])}#withdraw")
     try:
-        submission = withdraw(submission, cast(User, request.user), form_reason(request))
+        submission = withdraw_submission(submission, cast(User, request.user), form_reason(request))
     except CannotChange as refusal:
         messages.error(request, str(refusal))
         return redirect("submission", pk=pk)
@@ -586,16 +590,16 @@ def resume_failed(submission: Submission, who: User) -> bool:
         return False
     if row.track.status == "closed":
         raise CannotChange(f"The track {row.track.name} is closed: nothing more is judged for it.")
-    wanted = given_back_since(row.purpose, row.status_since)
+    wanted = released_since(row.purpose, row.status_since)
     if wanted > ZERO:
         key = f"again:{row.pk}:{balance(purpose=row.purpose).released}"
         why = "The money that was returned when it failed"
-        reserve(row.track, row.team, row.purpose, wanted, key=key, who=who, why=why)
+        reserve_money(row.track, row.team, row.purpose, wanted, key=key, who=who, why=why)
     steps = ["received", "read", "planned", "confirmed", "judging"]
     row.move(steps[min(4, stage_reached(row))], who=who)
     submission.refresh_from_db()
     for step in ("ingest", "plan", "draw", "estimate"):
-        nudge(step)
+        wake_step(step)
     return True
 
 

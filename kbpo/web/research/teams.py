@@ -21,15 +21,15 @@ from django.urls import path, reverse
 from django.views.decorators.cache import never_cache
 from rest_framework.request import Request
 
-from annotation.workers.intake import offers_of
+from annotation.workers.intake import offered_questions
 from kbpo import clock
 from kbpo.accounts import teams
 from kbpo.accounts.ask import link_account
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import write_audit_entry
 from kbpo.accounts.models import AccountRequest, Invitation, Team, User
 from kbpo.accounts.sign_up import SignUpForm
 from kbpo.money.models import Budget, Purpose
-from kbpo.money.spend import ZERO, allowance, balance
+from kbpo.money.spend import ZERO, balance, remaining_allowance
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.web.components.figures import plural
@@ -90,7 +90,7 @@ def join_team(request: HttpRequest, code: str) -> HttpResponse:
     status = 422 if request.method == "POST" else 200
     context: dict[str, Any] = {"form": form, "invitation": invitation}
     if invitation.role == "annotator":
-        context["offers"] = offers_of(Track.objects.all())
+        context["offers"] = offered_questions(Track.objects.all())
     return render(request, "people/join.html", context, status=status)
 
 
@@ -108,7 +108,7 @@ def accept_invitation(invitation: Invitation, who: User | JoinForm) -> User | No
         user.is_researcher = True
     user.save()
     if invitation.team is not None:
-        teams.join(invitation.team, user)
+        teams.add_member(invitation.team, user)
     link_account(invitation, user)
     return cast(User, user)
 
@@ -123,7 +123,7 @@ def create_invitation(
         role=role, team=team, made_by=made_by, uses_left=uses, expires_at=expires
     )
     after = f"{role}{f' of {team.name}' if team else ''}, {plural(uses, 'use')}"
-    note("invite", f"invitation:{row.pk}", who=made_by, why=why, after=after)
+    write_audit_entry("invite", f"invitation:{row.pk}", who=made_by, why=why, after=after)
     return row
 
 
@@ -131,7 +131,7 @@ def create_invitation(
 def revoke_invitations(rows: QuerySet[Invitation], who: User, why: str) -> None:
     """Make invitations unusable."""
     for row in rows.filter(uses_left__gt=0).select_for_update(of=("self",)):
-        note(
+        write_audit_entry(
             "withdraw invitation",
             f"invitation:{row.pk}",
             who=who,
@@ -178,13 +178,13 @@ def show_team(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST":
         actions = {"invite": invite_member, "member": change_member, "take-back": revoke_invitation}
         return run_action(request, actions, team)
-    members = teams.roles_of(team)
+    members = teams.member_roles(team)
     context = {
         "team": team,
         "members": members,
         "stays": why_cannot_leave(team, user) if user in members else "",
         "n_owners": sum(role == "owner" for role in members.values()),
-        "manages": teams.may_manage(team, user),
+        "manages": teams.can_manage(team, user),
         "money": balance(team=team),
         "purses": team_purses(team),
         "links": invitation_links(request, open_invitations(team)),
@@ -215,7 +215,7 @@ def team_purses(team: Team) -> list[Purse]:
         sums = balance(team=team, track=track)
         left: Decimal | None = ZERO
         if track.status == Track.Status.OPEN:
-            left = allowance(track, team, Purpose("submission")).left  # of a run to come
+            left = remaining_allowance(track, team, Purpose("submission")).left  # of a run to come
         purses.append(Purse(track, sums.spent, sums.open, team_cap(track, team), left))
     return purses
 
@@ -245,7 +245,7 @@ def change_member(request: HttpRequest, team: Team) -> HttpResponse:
     user, verb = cast(User, request.user), request.POST.get("verb")
     person = get_object_or_404(team.members, pk=form_pk(request))
     leaves = verb == "remove" and person == user
-    if not leaves and not teams.may_manage(team, user):
+    if not leaves and not teams.can_manage(team, user):
         raise PermissionDenied(ONLY_OWNERS)
     try:
         if leaves and not has_typed_word(request, "leave"):
@@ -253,11 +253,11 @@ def change_member(request: HttpRequest, team: Team) -> HttpResponse:
         if leaves:
             check_may_leave(team, user)
         if verb == "remove":
-            ended = teams.remove(team, person, user, form_reason(request))
+            ended = teams.remove_member(team, person, user, form_reason(request))
             notice = f"{person.get_username()} is no longer in {team.name}."
             notice += " Open links ended with it: make new ones." if ended else ""
         else:
-            teams.set_role(team, person, verb or "", user, form_reason(request))
+            teams.set_member_role(team, person, verb or "", user, form_reason(request))
             notice = f"{person.get_username()} is {teams.ROLES[verb or '']} now."
         messages.success(request, notice)
     except teams.CannotChange as refusal:

@@ -26,17 +26,23 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 
-from annotation.workers.worker import has_judged
+from annotation.workers.worker import has_team_judged
 from kbpo import clock
 from kbpo.accounts.models import Team, User
 from kbpo.money.spend import ZERO, OverBudget
-from kbpo.sampling.confirm import CannotConfirm, confirm, refusal_of
+from kbpo.sampling.confirm import CannotConfirm, confirm_plan, refusal_to_confirm
 from kbpo.submissions.keep import Readable
-from kbpo.submissions.limits import no_run_left
-from kbpo.submissions.models import Problem, Submission, progress_of
-from kbpo.submissions.receive import NOT_TAKEN, CannotChange, CannotReceive, receive, withdraw
+from kbpo.submissions.limits import no_run_left_reason
+from kbpo.submissions.models import Problem, Submission, stored_progress
+from kbpo.submissions.receive import (
+    NOT_TAKEN,
+    CannotChange,
+    CannotReceive,
+    store_submission,
+    withdraw_submission,
+)
 from kbpo.tracks.models import Track
-from kbpo.tracks.registry import kind_of, n_inputs, n_inputs_of
+from kbpo.tracks.registry import count_inputs, count_inputs_by_track, kind_of
 from kbpo.web.components.figures import count_text
 from kbpo.web.http import run_action
 from kbpo.web.public.track import reads_offline
@@ -59,7 +65,9 @@ def for_researchers(
 
     @wraps(view)
     @login_required
-    def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+    def view_for_researchers(
+        request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs
+    ) -> HttpResponseBase:
         user = cast(User, request.user)
         if not user.is_staff and (not user.is_researcher or not user.team_keys):
             return render(
@@ -67,7 +75,7 @@ def for_researchers(
             )
         return view(request, *args, **kwargs)
 
-    return guarded
+    return view_for_researchers
 
 
 def receive_run(track: Track, team: Team, user: User, file: Readable, **options: Any) -> Submission:
@@ -79,12 +87,12 @@ def receive_run(track: Track, team: Team, user: User, file: Readable, **options:
         raise CannotReceive(
             f"{track.name} is a study: only the team that owns it uploads there.", "not_yours"
         )
-    if not track.is_study and has_judged(track, team):
+    if not track.is_study and has_team_judged(track, team):
         raise CannotReceive(
             (f"A member of {team.name} has judged on {track.name}: upload after it is closed."),
             "has_judged",
         )
-    return receive(track, team, user, file, **options)
+    return store_submission(track, team, user, file, **options)
 
 
 @for_researchers
@@ -189,7 +197,7 @@ def _file_page(
     """Return step 1. A track that takes no runs is not selected."""
     track = next((choice for choice in tracks if choice == track), None)
     kind = kind_of(track) if track is not None else None
-    inputs = n_inputs_of(tracks)
+    inputs = count_inputs_by_track(tracks)
     for choice in tracks:
         choice.inputs, choice.words = inputs[choice.pk], kind_of(choice).words  # type: ignore[attr-defined]
     context = {
@@ -197,7 +205,7 @@ def _file_page(
         "track": track,
         "words": kind.words if kind else None,
         "pages": kind.pages if kind else None,
-        "n_inputs": n_inputs(track) if track else 0,
+        "n_inputs": count_inputs(track) if track else 0,
         "example": list(islice(kind.example(), SHOWN_LINES)) if kind else [],
         "team": team,
         "teams": list(cast(User, request.user).teams.order_by("pk")),
@@ -205,7 +213,7 @@ def _file_page(
         "key": secrets.token_hex(16),
         "limit_mb": settings.UPLOAD_LIMIT_MB,
         "refusal": refusal,
-        "no_run_left": no_run_left(track, team) if track is not None else "",
+        "no_run_left": no_run_left_reason(track, team) if track is not None else "",
     }
     return render(request, "upload.html", context, status=status)
 
@@ -235,7 +243,7 @@ def check_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _check_context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
     reading = submission.status in ("received", "read")
-    share = progress_of(submission.pk) if submission.status == "received" else 1.0
+    share = stored_progress(submission.pk) if submission.status == "received" else 1.0
     took = left = None
     if submission.read_at is not None:
         took = max(submission.read_at - submission.received_at, timedelta(seconds=1))
@@ -262,7 +270,7 @@ def _check_context(request: HttpRequest, submission: Submission) -> dict[str, An
     address = reverse("upload-check", args=[submission.pk])
     labels = "label exists" if chosen.judged == 1 else "labels exist"
     return context | {
-        "refused": refusal_of(submission),
+        "refused": refusal_to_confirm(submission),
         "targets": [
             {
                 "url": f"{address}?{urlencode({'target': option.width})}",
@@ -343,7 +351,7 @@ def describe_page(request: HttpRequest, pk: int) -> HttpResponse:
     context |= {
         "quote": find_quote(submission, request.GET.get("target")),
         "choices": _query_of_choices(request),
-        "refused": refusal_of(submission),
+        "refused": refusal_to_confirm(submission),
     }
     status = 422 if request.method == "POST" else 200
     return render(request, "upload_describe.html", context, status=status)
@@ -366,7 +374,7 @@ def confirm_page(request: HttpRequest, pk: int) -> HttpResponse:
     chosen = find_quote(submission, request.GET.get("target"))
     refusal = ""
     if request.method == "POST":
-        refusal = _confirm(request, submission, chosen.width if chosen else None)
+        refusal = _confirm_plan(request, submission, chosen.width if chosen else None)
         if not refusal:
             messages.success(request, f"{submission.name} is confirmed. People judge it now.")
             return redirect("submission", pk=pk)
@@ -378,18 +386,18 @@ def confirm_page(request: HttpRequest, pk: int) -> HttpResponse:
         "quote": chosen,
         "same": identical_upload(submission),
         "refusal": refusal,
-        "refused": refusal_of(submission),
+        "refused": refusal_to_confirm(submission),
         "good_lines": request.GET.get("lines") == "good",
         "choices": _query_of_choices(request),
         "faults": _error_text(submission),
         "wider": [],
     }
-    if chosen and not chosen.fits:
-        context["wider"] = [option for option in list_quotes(submission) if option.fits]
+    if chosen and not chosen.is_within_budget:
+        context["wider"] = [option for option in list_quotes(submission) if option.is_within_budget]
     return render(request, "upload_confirm.html", context, status=409 if refusal else 200)
 
 
-def _confirm(request: HttpRequest, submission: Submission, width: str | None) -> str:
+def _confirm_plan(request: HttpRequest, submission: Submission, width: str | None) -> str:
     """Confirm the plan, and return the refusal as a sentence (empty if confirmed)."""
     if (same := identical_upload(submission)) is not None and "again" not in request.POST:
         return f"Your team has submitted this file already, as {same.name}. Confirm below."
@@ -398,7 +406,7 @@ def _confirm(request: HttpRequest, submission: Submission, width: str | None) ->
     if shown is not None and development:
         shown += development * (_parse_dollars(request.POST.get("each_development", "")) or ZERO)
     try:
-        confirm(
+        confirm_plan(
             submission,
             cast(User, request.user),
             half_width=width,
@@ -433,7 +441,7 @@ def discard_draft(request: HttpRequest, submission: Submission) -> HttpResponse:
         messages.error(request, f"{submission.name} is confirmed. Withdraw it on its own page.")
         return redirect("submission", pk=pk)
     try:
-        withdraw(submission, cast(User, request.user))
+        withdraw_submission(submission, cast(User, request.user))
     except CannotChange as refusal:
         messages.error(request, str(refusal))
         return redirect("upload-check", pk=pk)

@@ -11,9 +11,9 @@ from django.urls import NoReverseMatch, reverse
 from django.utils.html import escape, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-from annotation.platforms.registry import other_names, platform_of
-from annotation.questions.limits import people_asked
-from annotation.workers.intake import takes_volunteers
+from annotation.platforms.registry import marketplace_names, platform_of
+from annotation.questions.limits import people_asked_text
+from annotation.workers.intake import volunteer_policy
 from annotation.workers.models import Intake
 from kbpo.tracks.base import Pages, Words
 from kbpo.tracks.models import Track
@@ -31,7 +31,7 @@ register = template.Library()
 @register.filter
 def people(track: Track | None) -> str:
     """Return how many people answer each question of a track, in words."""
-    return people_asked(track) if track is not None else figures.DASH
+    return people_asked_text(track) if track is not None else figures.DASH
 
 
 def _dash_if_none(write: Callable[..., str]) -> Callable[..., str]:
@@ -166,7 +166,7 @@ def release_url(track: object) -> str:
 @register.simple_tag
 def volunteer_url() -> str:
     """Return the address to volunteer as annotator; empty while volunteers are not accepted."""
-    return "" if takes_volunteers() == Intake.Volunteers.CLOSED else reverse("annotate_volunteer")
+    return "" if volunteer_policy() == Intake.Volunteers.CLOSED else reverse("annotate_volunteer")
 
 
 NAV: Mapping[str, Sequence[tuple[str, str, str]]] = {
@@ -218,7 +218,7 @@ def nav(context: template.Context, current: str = "", menu: str = "public") -> d
 @register.inclusion_tag("components/real_money.html")
 def real_money() -> dict[str, Any]:
     """Return the accounts of the marketplaces, for the note on whether they pay real money."""
-    accounts = [platform_of(name).account() for name in other_names()]
+    accounts = [platform_of(name).account() for name in marketplace_names()]
     return {"accounts": [account for account in accounts if account is not None]}
 
 

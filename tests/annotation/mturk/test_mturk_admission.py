@@ -17,7 +17,7 @@ from annotation.models import Assignment, Worker
 from annotation.questions import ask
 from annotation.workers import teach
 from annotation.workers.models import Consent
-from annotation.workers.worker import handle_of
+from annotation.workers.worker import worker_handle
 from kbpo.instances.models import Target
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -114,5 +114,5 @@ def test_a_newcomer_asks_learns_and_is_let_in_without_an_admin(
     rounds()
     worker = Worker.objects.get()
     assert Assignment.objects.get().status == "paid" and Consent.objects.get().worker == worker
-    assert worker.handle == handle_of("mturk", "WNEW") and worker.identity.external_id == "WNEW"
+    assert worker.handle == worker_handle("mturk", "WNEW") and worker.identity.external_id == "WNEW"
     check_books(turk)

@@ -15,7 +15,7 @@ from mturk_world import Turk, check_books, due, round_, rounds
 from annotation.marketplace import give
 from annotation.models import Assignment, Bonus, Payment, Worker
 from kbpo.submissions.models import Submission
-from rehearsal.mturk.app import serving
+from rehearsal.mturk.app import serve_endpoint
 
 pytestmark = pytest.mark.django_db
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def second(tmp_path: Path) -> Iterator[Turk]:
     """Another endpoint, with books of its own."""
-    with serving(tmp_path / "second.sqlite3") as (url, store):
+    with serve_endpoint(tmp_path / "second.sqlite3") as (url, store):
         yield Turk(url, store)
 
 
@@ -42,7 +42,7 @@ def test_work_of_one_endpoint_is_never_paid_at_another(
     paid_before = turk.calls("ApproveAssignment")
     Payment.objects.update(status="owed")  # as if nothing had been paid yet
     Assignment.objects.update(status="approved", platform_status="submitted")
-    bonus = give.grant(
+    bonus = give.grant_bonus(
         Worker.objects.all()[0],
         up.track,
         Decimal("0.50"),

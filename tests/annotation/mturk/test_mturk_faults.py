@@ -108,20 +108,20 @@ def test_after_25_hours_a_forgotten_token_makes_no_second_hit(
 def test_every_failure_is_told_apart_by_what_may_have_happened(turk: Turk, settings: Any) -> None:
     turk.fault("GetAccountBalance", "throttle")
     with pytest.raises(PlatformDown, match="fewer calls"):
-        client.call("GetAccountBalance")
+        client.call_operation("GetAccountBalance")
     turk.fault("GetAccountBalance", "error")
     with pytest.raises(UnknownOutcome, match="fault"):
-        client.call("GetAccountBalance")
+        client.call_operation("GetAccountBalance")
     turk.fault("GetAccountBalance", "timeout")
     settings.MTURK_TIMEOUT = TOO_LATE
     with pytest.raises(UnknownOutcome, match="no answer came"):
-        client.call("GetAccountBalance")
+        client.call_operation("GetAccountBalance")
     with pytest.raises(Refused) as refusal:
-        client.call("GetHIT", HITId="3NONE")
+        client.call_operation("GetHIT", HITId="3NONE")
     assert refusal.value.code == "HITDoesNotExist"
     settings.MTURK_ENDPOINT_URL = "http://127.0.0.1:9"
     with pytest.raises(PlatformDown, match="cannot be reached"):
-        client.call("GetAccountBalance")
+        client.call_operation("GetAccountBalance")
 
 
 @pytest.mark.soak
@@ -133,7 +133,7 @@ def test_a_hint_makes_us_look_at_once_and_is_never_believed(
     turk.do("W1", turk.hits()[0])
     PlatformBooks.objects.update(hinted_at=None)
     assert collect_and_reconcile() == 0
-    reconcile.note_hint("mturk", [turk.hits()[0], "3INVENTED"])
+    reconcile.make_hits_due("mturk", [turk.hits()[0], "3INVENTED"])
     assert collect_and_reconcile() > 0
     assert Assignment.objects.exclude(raw=None).count() == 1
 
@@ -149,7 +149,7 @@ def test_nothing_is_called_when_real_money_and_the_endpoint_disagree(
     settings.REAL_MONEY = False
     settings.MTURK_ENDPOINT_URL = "https://mturk-requester.us-east-1.amazonaws.com"
     with pytest.raises(PlatformDown, match="REAL_MONEY is not true"):
-        client.call("GetAccountBalance")
+        client.call_operation("GetAccountBalance")
 
 
 def there(turk: Turk, hit: HIT) -> list[dict[str, Any]]:

@@ -133,7 +133,7 @@ def test_the_kill_switch_takes_everything_down_and_lifting_it_puts_it_up_again(
     up: Submission, turk: Turk
 ) -> None:
     _, src = turk.accept("W1", turk.hits()[0])
-    halts.pause(None, None, "The schema is wrong.")
+    halts.pause_work(None, None, "The schema is wrong.")
     rounds()
     assert turk.offered("W2") == []
     turk.send(turk.fill_in(src))  # who was at work may finish, and is paid
@@ -175,14 +175,14 @@ def test_a_bonus_and_a_compensation_are_paid_once(up: Submission, turk: Turk) ->
     turk.do("W1", turk.hits()[0])
     rounds()
     worker = Worker.objects.get()
-    bonus = give.grant(
+    bonus = give.grant_bonus(
         worker,
         up.track,
         Decimal("0.50"),
         "You found a mistake of ours.",
         assignment=Assignment.objects.get(),
     )
-    owed = give.grant(worker, up.track, Decimal("0.20"), "Our page failed while you worked.")
+    owed = give.grant_bonus(worker, up.track, Decimal("0.20"), "Our page failed while you worked.")
     rounds()
     assert turk.rows("SELECT cents, fee FROM bonus") == [{"cents": 50, "fee": 10}]
     [hit] = [
@@ -209,5 +209,5 @@ def test_whose_id_nobody_knows_is_refused_before_anything_is_set_aside(up: Submi
     worker = Worker.objects.create(platform="mturk", handle="ab" * 16)
     rows = Ledger.objects.count()
     with pytest.raises(ValueError, match="own id on the platform"):
-        give.grant(worker, up.track, Decimal("0.20"), "Our page failed while you worked.")
+        give.grant_bonus(worker, up.track, Decimal("0.20"), "Our page failed while you worked.")
     assert not Bonus.objects.exists() and Ledger.objects.count() == rows

@@ -207,7 +207,7 @@ def _make_work_for(turk: Turk, operation: str) -> None:
     if operation in ("SendBonus", COMPENSATION, "AssociateQualificationWithWorker"):
         answer = Assignment.objects.filter(payment__isnull=False).order_by("pk").last()
         assert answer is not None, "nobody has sent anything in that a bonus could be for"
-        give.grant(
+        give.grant_bonus(
             answer.worker,
             answer.hit.track,
             Decimal("0.25"),

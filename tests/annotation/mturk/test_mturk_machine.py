@@ -176,7 +176,7 @@ class Crowd(RuleBasedStateMachine):
         """A bonus for the last answer, or a compensation for whoever gave it."""
         answer = Assignment.objects.exclude(raw=None).order_by("pk").last()
         if answer is not None and Bonus.objects.count() < MOST_BONUSES:
-            give.grant(
+            give.grant_bonus(
                 answer.worker,
                 self.track,
                 Decimal("0.25"),
@@ -187,7 +187,7 @@ class Crowd(RuleBasedStateMachine):
     @rule()
     def everything_is_stopped(self) -> None:
         if not Halt.objects.filter(lifted_at=None).exists():
-            take_down.take_down(None, None, "Something smells.")
+            take_down.take_down_open_hits(None, None, "Something smells.")
 
     @rule()
     def everything_goes_on(self) -> None:

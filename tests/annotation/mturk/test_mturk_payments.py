@@ -59,7 +59,7 @@ def answer(turk: Turk, track: Track, targets: list[Target]) -> Assignment:
 
 
 def give_bonus(answer: Assignment) -> Bonus:
-    return give.grant(
+    return give.grant_bonus(
         answer.worker, answer.hit.track, Decimal("0.50"), "A good find.", assignment=answer
     )
 
@@ -108,7 +108,7 @@ def test_a_kill_while_a_bonus_is_sent_pays_it_once(
 
 
 def compensation(answer: Assignment) -> Bonus:
-    return give.grant(
+    return give.grant_bonus(
         answer.worker, answer.hit.track, Decimal("0.20"), "Our page failed while you worked."
     )
 

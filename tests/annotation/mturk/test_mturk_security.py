@@ -11,7 +11,7 @@ from mturk_world import Refusal, Turk, rounds
 
 from annotation.models import HIT, Assignment, Payment, PlatformBooks, Question, Response, Worker
 from annotation.platforms import proof
-from annotation.platforms.mturk.platform import Unreadable, fields_of
+from annotation.platforms.mturk.platform import Unreadable, form_fields
 from kbpo.submissions.models import Submission
 
 pytestmark = pytest.mark.django_db
@@ -214,7 +214,7 @@ def test_a_notification_is_taken_only_at_its_secret_address(up: Submission, turk
 )
 def test_xml_that_is_more_than_plain_elements_is_refused(xml: str) -> None:
     with pytest.raises(Unreadable):
-        fields_of(xml)
+        form_fields(xml)
 
 
 def test_an_answer_with_odd_characters_comes_back_as_it_was_sent() -> None:
@@ -224,4 +224,4 @@ def test_an_answer_with_odd_characters_comes_back_as_it_was_sent() -> None:
         "answer": json.dumps({"q1.a_title": ["<b>&amp; ]]> \x0b “Ö” \U0001f600"]}),
         "proof": "a:b~c",
     }
-    assert fields_of(answers_xml(said)) == said
+    assert form_fields(answers_xml(said)) == said

@@ -18,7 +18,7 @@ from formats.schema import shipped_schema
 from kbpo.corpus.load import find_schema, load_corpus
 from kbpo.sampling.open_track import Money, create_track, open_track
 from kbpo.tracks.models import Track
-from rehearsal.newspaper.files import write
+from rehearsal.newspaper.files import write_files
 from rehearsal.newspaper.knows import Knowledge
 
 DOCUMENTS = 5
@@ -27,7 +27,7 @@ DOCUMENTS = 5
 @pytest.fixture
 def newspaper(tmp_path: Path) -> Iterator[Knowledge]:
     """A few documents of the demo's newspaper, ordered to be read in full."""
-    write(tmp_path, documents=DOCUMENTS, with_dev=False)
+    write_files(tmp_path, documents=DOCUMENTS, with_dev=False)
     corpus = load_corpus("Harbour Wire", tmp_path / "corpus.jsonl", find_schema("tac_kbp"))
     track = open_track(create_track(corpus, "Harbour Wire", money=Money()))
     order_documents(track, DOCUMENTS, plan_documents(track, DOCUMENTS).at_most)
@@ -50,7 +50,7 @@ def test_the_tutorial_teaches_every_type_of_the_schemas_that_ship(name: str) -> 
     for question in builtin_tutorials()["entities"].questions:
         for marks in question["right"]["mentions"]:
             taught.update(mark["type"] for mark in json.loads(marks))
-    assert {one.name for one in shipped_schema(name).counted_types} <= taught
+    assert {one.name for one in shipped_schema(name).types_in_predicates} <= taught
 
 
 def start(browser: Browser, live_server: Any) -> Page:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from annotation.interfaces.base import BadAnswer
-from annotation.interfaces.entities.interface import Entities, _label, settle_mentions
+from annotation.interfaces.entities.interface import Entities, _mention_label, majority_mentions
 from annotation.interfaces.registry import interface_of
 from annotation.interfaces.shared.reading import CheckedMention, Reading
 
@@ -175,7 +175,9 @@ def readers(*of: list[dict[str, Any]]) -> list[list[CheckedMention]]:
     """Readers; the title of a mention is taken out of it, as the interface does."""
     return [
         [
-            CheckedMention.of(one, {f"{one['span'][0]}-{one['span'][1]}": one.get("link", "")})
+            CheckedMention.from_json(
+                one, {f"{one['span'][0]}-{one['span'][1]}": one.get("link", "")}
+            )
             for one in marks
         ]
         for marks in of
@@ -183,7 +185,7 @@ def readers(*of: list[dict[str, Any]]) -> list[list[CheckedMention]]:
 
 
 def test_a_token_is_in_a_mention_if_more_than_half_marked_it() -> None:
-    found = settle_mentions(
+    found = majority_mentions(
         Reading(PAYLOAD),
         readers(
             [mark(MARA, "PER"), mark(NORDWERK, "ORG")],
@@ -202,7 +204,7 @@ def test_a_token_is_in_a_mention_if_more_than_half_marked_it() -> None:
 
 
 def settled_types(*of: list[dict[str, Any]]) -> list[tuple[tuple[int, int], str]]:
-    return [(one.span, one.type) for one in settle_mentions(Reading(PAYLOAD), readers(*of))]
+    return [(one.span, one.type) for one in majority_mentions(Reading(PAYLOAD), readers(*of))]
 
 
 def test_a_mention_is_what_most_say_of_its_tokens() -> None:
@@ -238,7 +240,7 @@ def test_a_tie_of_types_goes_to_the_exact_span_and_then_to_the_order_of_the_sche
 
 
 def test_what_is_the_same_is_what_more_than_half_of_its_finders_say() -> None:
-    found = settle_mentions(
+    found = majority_mentions(
         Reading(PAYLOAD),
         readers(
             [
@@ -265,18 +267,18 @@ def test_what_is_the_same_is_what_more_than_half_of_its_finders_say() -> None:
 def test_one_reader_of_several_does_not_say_what_is_the_same() -> None:
     both = [mark(MARA, "PER"), mark(LINDT, "PER", MARA)]
     only_one, only_other = [mark(MARA, "PER")], [mark(LINDT, "PER")]
-    found = settle_mentions(Reading(PAYLOAD), readers(both, only_one, only_other))
+    found = majority_mentions(Reading(PAYLOAD), readers(both, only_one, only_other))
     assert [(one.cluster, one.undecided) for one in found] == [(MARA, False), (LINDT, True)], (
         "who marked one of them did not say that it is the other; of Lindt one says that it is"
     )
-    found = settle_mentions(Reading(PAYLOAD), readers(both, both, only_other))
+    found = majority_mentions(Reading(PAYLOAD), readers(both, both, only_other))
     assert [(one.cluster, one.undecided) for one in found] == [(MARA, False), (MARA, False)]
-    found = settle_mentions(Reading(PAYLOAD), readers(both))
+    found = majority_mentions(Reading(PAYLOAD), readers(both))
     assert [(one.cluster, one.undecided) for one in found] == [(MARA, False), (MARA, False)], (
         "where there is one reader, that one is more than half"
     )
     split = [mark(MARA, "PER"), mark(LINDT, "PER")]
-    found = settle_mentions(Reading(PAYLOAD), readers(both, both, split, split))
+    found = majority_mentions(Reading(PAYLOAD), readers(both, both, split, split))
     assert [(one.cluster, one.undecided) for one in found] == [(MARA, False), (LINDT, True)], (
         "a tie leaves apart what is counted, and tells nobody what it refers to"
     )
@@ -290,16 +292,16 @@ def test_what_as_many_name_as_not_is_no_canonical_mention() -> None:
     of_mara, of_other = [*marks, mark(LINDT, "PER", MARA)], [*marks, mark(LINDT, "PER", NORDWERK)]
     own = [*marks, mark(LINDT, "PER")]
     for given in ([of_mara, of_other], [of_mara, of_other, own]):
-        *names, lindt = settle_mentions(Reading(PAYLOAD), readers(*given))
+        *names, lindt = majority_mentions(Reading(PAYLOAD), readers(*given))
         assert [(one.cluster, one.undecided) for one in names] == [(MARA, False), (NORDWERK, False)]
-        value = _label(1, lindt).value
+        value = _mention_label(1, lindt).value
         assert "canonical" not in value and value["undecided"] and value["cluster"] == list(LINDT)
         assert value["votes"]["0-10"] == value["votes"]["19-27"] == 1
     by_full = [mark(MARA, "PER"), mark(LINDT, "PER", MARA)]
     by_short = [mark(LINDT, "PER"), mark(MARA, "PER", LINDT)]
-    found = settle_mentions(Reading(PAYLOAD), readers(by_full, by_short))
+    found = majority_mentions(Reading(PAYLOAD), readers(by_full, by_short))
     assert [(one.cluster, one.undecided) for one in found] == [(MARA, True), (MARA, True)]
-    dates = settle_mentions(
+    dates = majority_mentions(
         Reading(PAYLOAD), readers([mark(MARCH, "DATE", value="1990")], [mark(MARCH, "ORG", MARA)])
     )
     assert not any(one.undecided for one in dates if one.type == "DATE"), "it refers to nothing"
@@ -313,9 +315,9 @@ def test_what_stands_for_a_cluster_is_what_more_than_half_of_all_say() -> None:
         [mark(MARA, "PER", a), mark(LINDT, "PER", b)]
         for a, b in ((MARA, MARA), (LINDT, LINDT), (MARA, LINDT))
     )
-    found = settle_mentions(Reading(PAYLOAD), readers(full, short, apart))
+    found = majority_mentions(Reading(PAYLOAD), readers(full, short, apart))
     assert [(one.cluster, one.undecided) for one in found] == [(MARA, True), (MARA, True)]
-    found = settle_mentions(Reading(PAYLOAD), readers(full, short, full))
+    found = majority_mentions(Reading(PAYLOAD), readers(full, short, full))
     assert [(one.cluster, one.undecided) for one in found] == [(MARA, False), (MARA, False)]
 
 
@@ -325,7 +327,7 @@ def test_titles_and_dates_are_those_that_more_than_half_of_the_finders_gave() ->
     silent = [mark(MARA, "PER"), mark(MARCH, "DATE", value="none")]
 
     def settled(*of: list[dict[str, Any]]) -> list[tuple[str | None, str]]:
-        return [(one.link, one.value) for one in settle_mentions(Reading(PAYLOAD), readers(*of))]
+        return [(one.link, one.value) for one in majority_mentions(Reading(PAYLOAD), readers(*of))]
 
     assert settled(title, title, other) == [("Mara Lindt", ""), (None, "1990-03")]
     assert settled(other, other, silent) == [("", ""), (None, "1990")], (
@@ -348,15 +350,15 @@ def test_who_takes_a_mention_for_another_entity_gives_it_that_ones_title(
     rest = [mark(MARCH, "DATE")]
     one = [mark(MARA, "PER", link="Rome"), mark(LINDT, "PER", MARA), *rest]
     apart = [mark(MARA, "PER", link="Rome"), mark(LINDT, "PER", link=title), *rest]
-    found = settle_mentions(Reading(PAYLOAD), readers(one, one, apart))
-    [value] = [_label(1, one).value for one in found if one.span == LINDT]
+    found = majority_mentions(Reading(PAYLOAD), readers(one, one, apart))
+    [value] = [_mention_label(1, one).value for one in found if one.span == LINDT]
     assert value["titled"] == votes
 
 
 def test_a_title_is_asked_of_those_who_found_the_entity_not_of_all_readers() -> None:
     title = [mark(MARA, "PER", link="Mara Lindt"), mark(LINDT, "PER", MARA)]
     nobody = [mark(NORDWERK, "ORG")]
-    found = settle_mentions(
+    found = majority_mentions(
         Reading(PAYLOAD), readers(title, title, [*title[1:], mark(MARA, "PER")], nobody, nobody)
     )
     assert {one.link for one in found if one.type == "PER"} == {"Mara Lindt"}
@@ -387,4 +389,4 @@ def test_people_agree_or_not_on_words_and_on_what_is_the_same() -> None:
 
 
 def test_nobody_found_anything() -> None:
-    assert settle_mentions(Reading(PAYLOAD), readers([], [mark(MARA, "PER")], [])) == []
+    assert majority_mentions(Reading(PAYLOAD), readers([], [mark(MARA, "PER")], [])) == []

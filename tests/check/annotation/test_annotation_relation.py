@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from annotation.interfaces.base import AggregatedLabel, BadAnswer
-from annotation.interfaces.relation.interface import Relation, page_of
+from annotation.interfaces.relation.interface import Relation, page_context
 from annotation.interfaces.shared.majority import most_frequent, parts_by_majority
 from annotation.models import Question, Response
 from annotation.quality.agreement import Row, compute_agreement
@@ -98,7 +98,7 @@ def alone(*span: int) -> Question:
 def test_a_name_that_is_the_only_one_stands_picked_and_people_may_say_that_it_is_another() -> None:
     asked = alone(0, 7)
     for answer_so_far, picked in (({}, [True, False]), ({"a": ["other"]}, [False, True])):
-        side = page_of(asked.payload, answer_so_far)["sides"][0]
+        side = page_context(asked.payload, answer_so_far)["sides"][0]
         assert [one[3] for one in side["candidates"]] == picked and side["may_have_title"]
     _, elsewhere, _ = Relation().parse(asked, {"none": ["1"], "a": ["other"]})
     rows = [Response(target_id=7, criterion="linking", value=elsewhere.value)]

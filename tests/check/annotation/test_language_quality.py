@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from annotation.budget.accrue import extra_of
+from annotation.budget.accrue import extra_pay
 from annotation.interfaces.base import BadAnswer, ParsedResponse
 from annotation.interfaces.registry import interface_of
 from annotation.models import Question
 from annotation.workers import teach
 from kbpo.money.models import Price
 from kbpo.tracks.texts import edits
-from kbpo.tracks.texts.forms import field_of
+from kbpo.tracks.texts.forms import field_description
 from kbpo.tracks.texts.shipped import GenerationTrack
 
 TEXT = "The team have win three matches."
@@ -23,7 +23,7 @@ PAGE = interface_of("language_quality")
 
 
 def question(text: str = TEXT) -> Question:
-    fields = [field_of(one) for one in GenerationTrack.form.questions]
+    fields = [field_description(one) for one in GenerationTrack.form.questions]
     return Question(
         interface="language_quality",
         payload={"title": "A text", "text": text, "fields": fields},
@@ -43,7 +43,7 @@ def values(raw: dict[str, Any], text: str = TEXT) -> dict[str, dict[str, Any]]:
 
 def extra(raw: dict[str, Any], text: str = TEXT) -> Decimal:
     asked = question(text)
-    return extra_of(asked, PAGE.parse(asked, raw))
+    return extra_pay(asked, PAGE.parse(asked, raw))
 
 
 def test_a_text_that_is_best_everywhere_needs_no_mending_and_pays_the_reward_alone() -> None:

@@ -8,9 +8,9 @@ import pytest
 
 from annotation.interfaces.registry import interface_of
 from kbpo.tracks.base import Asking
-from kbpo.tracks.registry import KINDS, class_of
+from kbpo.tracks.registry import KINDS, track_class
 
-ASKED = [asking for kind in KINDS for asking in class_of(kind).asking]
+ASKED = [asking for kind in KINDS for asking in track_class(kind).asking]
 
 
 @pytest.mark.parametrize("asking", ASKED, ids=lambda asking: asking.interface)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kbpo.corpus.sql import fetch, fetch_arrays
+from kbpo.corpus.sql import fetch_arrays, fetch_rows
 
 pytestmark = pytest.mark.django_db
 COLUMNS = {"whole": "n::int - 3", "real": "n / 7.0", "hashed": "hashtextextended('a' || n, 0)"}
@@ -15,7 +15,7 @@ COLUMNS = {"whole": "n::int - 3", "real": "n / 7.0", "hashed": "hashtextextended
 def test_arrays_hold_what_the_rows_hold(n: int) -> None:
     rest = "FROM generate_series(1, %(n)s) AS series(n)"
     found = fetch_arrays(COLUMNS, rest, {"n": n}, reals=("real",))
-    rows = fetch(f"SELECT {', '.join(COLUMNS.values())} {rest}", {"n": n})
+    rows = fetch_rows(f"SELECT {', '.join(COLUMNS.values())} {rest}", {"n": n})
     assert [list(map(float, column)) for column in zip(*rows, strict=True)] == [
         found[name].astype(np.float64).tolist() for name in COLUMNS if n
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kbpo.corpus.cache import caching_reads, read_cached
+from kbpo.corpus.cache import cache_reads, read_cached
 
 
 class Table:
@@ -25,7 +25,7 @@ def test_without_remembering_all_is_read_each_time() -> None:
 
 def test_what_is_known_is_not_read_again_nor_what_is_known_not_to_be() -> None:
     table = Table()
-    with caching_reads():
+    with cache_reads():
         assert read_cached("squares", [2, 3], table.read) == {2: 4}
         assert list(read_cached("squares", [5, 3, 2], table.read).items()) == [(5, 25), (2, 4)]
         assert read_cached("squares", [3, 2], table.read) == {2: 4}
@@ -37,9 +37,9 @@ def test_what_is_known_is_not_read_again_nor_what_is_known_not_to_be() -> None:
 
 def test_a_moment_within_another_is_of_its_own() -> None:
     table = Table()
-    with caching_reads():
+    with cache_reads():
         read_cached("squares", [2], table.read)
-        with caching_reads():
+        with cache_reads():
             read_cached("squares", [2], table.read)
         read_cached("squares", [2], table.read)
     assert table.asked == [[2], [2]]

@@ -11,5 +11,5 @@ from rehearsal.newspaper import files
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All files of the demo."""
     directory = tmp_path_factory.mktemp("demo")
-    files.write(directory)
+    files.write_files(directory)
     return directory

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.newspaper.knows import Knowledge, rows
+from rehearsal.newspaper.knows import Knowledge, read_rows
 
 REAL = Path(__file__).parents[4] / "shared" / "data" / "redocred"
 
 
 def agrees_with_gold(knowledge: Knowledge, gold: Path, limit: int) -> None:
-    for _, row in zip(range(limit), rows(gold), strict=False):
+    for _, row in zip(range(limit), read_rows(gold), strict=False):
         subject = int(row["subj_begin"]), int(row["subj_end"])
         object_ = int(row["obj_begin"]), int(row["obj_end"])
         answer = knowledge.true_answer(row["doc_id"], subject, object_)
@@ -25,7 +25,7 @@ def agrees_with_gold(knowledge: Knowledge, gold: Path, limit: int) -> None:
 def test_it_agrees_with_the_demo_gold(demo: Path) -> None:
     knowledge = Knowledge(demo / "mentions.tsv", demo / "gold.tsv")
     agrees_with_gold(knowledge, demo / "gold.tsv", 100_000)
-    links = [row for row in rows(demo / "mentions.tsv") if row["link"]]
+    links = [row for row in read_rows(demo / "mentions.tsv") if row["link"]]
     assert links
     for row in links:
         span = int(row["begin"]), int(row["end"])

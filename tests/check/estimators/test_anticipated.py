@@ -10,15 +10,15 @@ from scipy import sparse
 
 from estimators.anticipated import (
     Belief,
-    beyond_targets,
     combine_variances,
     f1_weights,
-    overconfidence,
+    overconfidence_factor,
+    variance_beyond_targets,
 )
 from estimators.design import Design
 from estimators.estimate import Estimate
-from estimators.horvitz_thompson import anticipated_variance, difference
-from estimators.recall import f1, recall, with_anticipated
+from estimators.horvitz_thompson import anticipated_variance, difference_estimate
+from estimators.recall import add_anticipated_variance, estimate_recall, f1_of_recall
 
 U = np.array([[0.3, 0.0], [0.1, 0.25], [0.0, 0.2]])
 V = np.array([0.2, 0.1, 0.3])
@@ -110,10 +110,10 @@ def test_a_lucky_sample_does_not_make_recall_certain():
     point.
     """
     members, half = np.ones((4, 1)), np.full(4, 0.5)
-    found = recall(members[:2], half[:2], [1, 1], np.ones(2), [3.0], 3.0, [0, 0], 2)
+    found = estimate_recall(members[:2], half[:2], [1, 1], np.ones(2), [3.0], 3.0, [0, 0], 2)
     assert found.recall.variance[0] == 0
     guesses = np.full(4, 0.75)
-    floored = with_anticipated(
+    floored = add_anticipated_variance(
         found, np.vstack([members[:3], [[0]]]), half, guesses, [1, 1], np.full(2, 0.98)
     ).recall
     # r = 1: of what the system predicts nothing is uncertain about recall but what only others
@@ -128,11 +128,17 @@ def test_documents_keep_their_whole_variance():
     leave half of it out.
     """
     members = np.array([[1.0], [1.0]])
-    found = recall(members, np.full(2, 0.5), [1, 1], np.full(2, 0.5), [1.0], 1.0, [3, 0, 1], 30)
+    found = estimate_recall(
+        members, np.full(2, 0.5), [1, 1], np.full(2, 0.5), [1.0], 1.0, [3, 0, 1], 30
+    )
     alone = found.recall.influence[2:, 0]
     documents = 0.9 * 3 / 2 * np.sum((alone - alone.mean()) ** 2)
-    assert beyond_targets(found.recall.influence, found.design, 2)[0] == pytest.approx(documents)
-    floored = with_anticipated(found, members, [0.5, 0.5], [0.5, 0.5], [1, 0], [0.5, 0.5]).recall
+    assert variance_beyond_targets(found.recall.influence, found.design, 2)[0] == pytest.approx(
+        documents
+    )
+    floored = add_anticipated_variance(
+        found, members, [0.5, 0.5], [0.5, 0.5], [1, 0], [0.5, 0.5]
+    ).recall
     assert floored.anticipated[0] > documents
 
 
@@ -148,11 +154,11 @@ def test_the_floor_of_f1_is_that_of_its_own_influence():
     ratios = []
     for _ in range(60):
         f, rows = (rng.random(n) < g).astype(float), np.flatnonzero(rng.random(n) < pi)
-        precision = difference(p[rows], pi[rows], f[rows], g[rows], p.T @ g)
-        found = recall(
+        precision = difference_estimate(p[rows], pi[rows], f[rows], g[rows], p.T @ g)
+        found = estimate_recall(
             members[rows], pi[rows], f[rows], g[rows], members.T @ g, g.sum(), [0, 0, 0], 3
         )
-        both = f1(precision, found.recall, found.design)
+        both = f1_of_recall(precision, found.recall, found.design)
         by_p, by_r = f1_weights(precision, found.recall)
         truth = found.totals.pool.value + found.unseen.value
         own = sparse.csr_array(p * by_p + members * by_r / truth)
@@ -165,7 +171,7 @@ def test_the_floor_of_f1_is_that_of_its_own_influence():
 
 def test_beyond_targets_is_nothing_without_documents():
     design = Design(np.array([0.5, 0.25]))
-    assert beyond_targets(np.array([[1.0], [2.0]]), design, 2).tolist() == [0.0]
+    assert variance_beyond_targets(np.array([[1.0], [2.0]]), design, 2).tolist() == [0.0]
 
 
 def test_the_weights_of_f1_where_both_are_zero():
@@ -174,9 +180,9 @@ def test_the_weights_of_f1_where_both_are_zero():
 
 
 def test_a_model_that_is_too_sure_is_scaled_up():
-    assert overconfidence([1, 0, np.nan], [0.1, 0.9, 0.5]) == pytest.approx(0.81 / 0.09)
-    assert overconfidence([1, 1], [0.9, 0.9]) == 1.0
-    assert overconfidence([[1, 0], [0, 1]], [[0.2], [0.8]]) == pytest.approx(
+    assert overconfidence_factor([1, 0, np.nan], [0.1, 0.9, 0.5]) == pytest.approx(0.81 / 0.09)
+    assert overconfidence_factor([1, 1], [0.9, 0.9]) == 1.0
+    assert overconfidence_factor([[1, 0], [0, 1]], [[0.2], [0.8]]) == pytest.approx(
         (0.64 + 0.04 + 0.64 + 0.04) / 0.64
     )
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from estimators.components import (
     RequiredJudgments,
+    combine_with_prior,
     data_efficiency,
     mean_variance,
     metric_worth,
     required_judgments,
     variance_components,
-    with_prior,
 )
 from estimators.control_variates import control_variate_mean, regression_mean
 
@@ -263,20 +263,20 @@ def test_an_interval_needs_resamples_and_a_known_name():
 
 
 def test_a_prior_speaks_alone_before_a_pilot_and_yields_to_what_is_measured():
-    prior = with_prior(None, sigma_f2=0.26, sigma_a2=0.32)
+    prior = combine_with_prior(None, sigma_f2=0.26, sigma_a2=0.32)
     assert (prior.sigma_f2, prior.sigma_a2, prior.n_items) == (0.26, 0.32, 0)
     rng = np.random.default_rng(5)
     f = rng.normal(0, 1, 4000)
     measured = variance_components(
         (f[:, None] + rng.normal(0, 0.5, (4000, 2))).ravel(), np.repeat(np.arange(4000), 2)
     )
-    both = with_prior(measured, sigma_f2=0.26, sigma_a2=0.32)
+    both = combine_with_prior(measured, sigma_f2=0.26, sigma_a2=0.32)
     assert both.sigma_f2 == pytest.approx(measured.sigma_f2, rel=0.01)
     assert both.sigma_a2 == pytest.approx(measured.sigma_a2, rel=0.01)
     single = variance_components([0.2, 0.4], [0, 1])
-    assert with_prior(single, sigma_f2=0.26, sigma_a2=0.32).sigma_a2 == 0.32
+    assert combine_with_prior(single, sigma_f2=0.26, sigma_a2=0.32).sigma_a2 == 0.32
     with pytest.raises(ValueError, match="strength"):
-        with_prior(None, sigma_f2=1, sigma_a2=1, strength=0)
+        combine_with_prior(None, sigma_f2=1, sigma_a2=1, strength=0)
 
 
 def test_data_efficiency_is_that_of_the_publication():

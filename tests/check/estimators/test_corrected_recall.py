@@ -8,9 +8,13 @@ import numpy as np
 import pytest
 
 from estimators.design import Design
-from estimators.horvitz_thompson import difference
-from estimators.noise import corrected, corrected_recall, expert_probabilities
-from estimators.recall import f1, recall
+from estimators.horvitz_thompson import difference_estimate
+from estimators.noise import (
+    correct_by_expert_checks,
+    expert_probabilities,
+    recall_from_corrected_totals,
+)
+from estimators.recall import estimate_recall, f1_of_recall
 
 TARGET = np.array([0, 1, 2, 1])  # two facts share the second target
 MEMBER = np.array([[1.0, 0], [1, 1], [0, 1], [1, 0]])
@@ -23,7 +27,7 @@ UNSEEN = np.array([2.0, 0, 1])
 
 def both(member, pi, crowd, expert, e, target, counts, n_documents, total, pool_total, g):
     """Return recall from crowd labels, and as expert checks correct it."""
-    found = recall(
+    found = estimate_recall(
         member,
         pi,
         crowd,
@@ -39,11 +43,11 @@ def both(member, pi, crowd, expert, e, target, counts, n_documents, total, pool_
     code = np.arange(n) if target is None else target
     design = Design(found.design.pi[:n])
     part = pi, crowd, expert, e
-    systems = corrected(found.totals.systems, design, member, *part, target=code)
-    pool = corrected(found.totals.pool, design, np.ones(len(pi)), *part, target=code)
+    systems = correct_by_expert_checks(found.totals.systems, design, member, *part, target=code)
+    pool = correct_by_expert_checks(found.totals.pool, design, np.ones(len(pi)), *part, target=code)
     by_target = np.ones(n)
     by_target[code] = e
-    return found, corrected_recall(found, systems, pool, by_target)
+    return found, recall_from_corrected_totals(found, systems, pool, by_target)
 
 
 @pytest.mark.parametrize("crowd", CROWD)
@@ -91,7 +95,9 @@ def test_checking_everything_is_asking_the_expert():
     of_all = MEMBER, PI[TARGET], CROWD[0]
     rest = UNSEEN, 3, MEMBER.T @ G, G.sum(), G
     plain, told = both(*of_all, TRUE, sure, TARGET, *rest)
-    by_expert = recall(MEMBER, PI[TARGET], TRUE, G, MEMBER.T @ G, G.sum(), UNSEEN, 3, target=TARGET)
+    by_expert = estimate_recall(
+        MEMBER, PI[TARGET], TRUE, G, MEMBER.T @ G, G.sum(), UNSEEN, 3, target=TARGET
+    )
     np.testing.assert_allclose(told.recall.value, by_expert.recall.value)
     np.testing.assert_allclose(told.recall.variance, by_expert.recall.variance)
     assert abs(told.recall.value - plain.recall.value).max() > 0.01
@@ -106,9 +112,9 @@ def test_it_says_which_rows_are_missing():
     )
     systems, pool = found.totals.systems, found.totals.pool
     with pytest.raises(ValueError, match="systems must have 6 rows of influence; got 3"):
-        corrected_recall(found, systems, pool, E)
+        recall_from_corrected_totals(found, systems, pool, E)
     with pytest.raises(ValueError, match=r"expert_probability must have shape \(3,\)"):
-        corrected_recall(found, systems, pool, E[:2])
+        recall_from_corrected_totals(found, systems, pool, E[:2])
 
 
 @pytest.mark.statistical
@@ -141,7 +147,7 @@ def test_a_biased_crowd_is_put_right_and_the_intervals_hold():
         drawn = rng.choice(documents, read, replace=False)
         expert = np.where(rng.random(n) < e, true, np.nan)[rows]
         label = p[rows], pi[rows], crowd[rows]
-        precision = difference(*label, g[rows], p.T @ g)
+        precision = difference_estimate(*label, g[rows], p.T @ g)
         found, told = both(
             member[rows],
             *label[1:],
@@ -154,9 +160,9 @@ def test_a_biased_crowd_is_put_right_and_the_intervals_hold():
             g.sum(),
             g[rows],
         )
-        better = corrected(precision, Design(pi[rows]), *label, expert, e[rows])
-        of_crowd = precision, found.recall, f1(precision, found.recall, found.design)
-        of_expert = better, told.recall, f1(better, told.recall, told.design)
+        better = correct_by_expert_checks(precision, Design(pi[rows]), *label, expert, e[rows])
+        of_crowd = precision, found.recall, f1_of_recall(precision, found.recall, found.design)
+        of_expert = better, told.recall, f1_of_recall(better, told.recall, told.design)
         for name, some in (("crowd", of_crowd), ("expert", of_expert)):
             errors[name].append([one.value - value for one, value in zip(some, truth, strict=True)])
         for level, some in ((0.8, of_expert), (0.95, of_expert), ("crowd", of_crowd)):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimators.design import Design, contrast, on_common_design, target_probabilities
+from estimators.design import Design, estimate_difference, rescale_to_design, target_probabilities
 from estimators.estimate import Estimate
 
 reals = st.floats(-2, 2).map(lambda x: round(x, 3))
@@ -105,7 +105,7 @@ def test_a_document_without_any_row_counts_as_drawn():
 def test_a_contrast_with_a_twin_is_certain():
     rows = np.array([[0.1], [0.3]])
     a = Estimate(np.array([0.4]), np.array([0.05]), np.array([2]), rows)
-    same = contrast(a, a, Design(np.array([0.5, 0.5])))
+    same = estimate_difference(a, a, Design(np.array([0.5, 0.5])))
     assert same.value == 0
     assert same.variance == 0
     assert same.n == 2
@@ -115,7 +115,7 @@ def test_a_contrast_of_disjoint_systems_adds_variances():
     design = Design(np.array([0.5, 0.25]))
     a = Estimate(0.4, design.variance([0.2, 0.0]), 1, np.array([0.2, 0.0]))
     b = Estimate(0.3, design.variance([0.0, 0.4]), 1, np.array([0.0, 0.4]))
-    assert contrast(a, b, design).variance == pytest.approx(a.variance + b.variance)
+    assert estimate_difference(a, b, design).variance == pytest.approx(a.variance + b.variance)
 
 
 @pytest.mark.parametrize(
@@ -157,8 +157,8 @@ def test_an_influence_keeps_its_variance_on_a_common_design():
     own, common = rng.uniform(0, 0.5, 9), rng.uniform(0.5, 1, 9)
     z = rng.normal(size=(9, 2))
     np.testing.assert_allclose(
-        Design(common).variance(on_common_design(z, own, common)),
+        Design(common).variance(rescale_to_design(z, own, common)),
         np.sum((1 - own)[:, None] * z**2, axis=0),
     )
     with pytest.raises(ValueError, match="as many rows"):
-        on_common_design(z, own[:3], common)
+        rescale_to_design(z, own[:3], common)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.estimate import Estimate, with_columns
-from estimators.intervals import score_interval, t_over_z, wilson
+from estimators.estimate import Estimate, replace_columns
+from estimators.intervals import score_interval, t_to_normal_quantile_ratio, wilson_interval
 
 levels = st.floats(0.05, 0.99)
 
@@ -50,20 +50,20 @@ def test_it_refuses_an_unknown_method_and_an_impossible_level():
 
 def test_an_interval_of_next_to_nothing_is_the_whole_without_a_warning():
     with np.errstate(all="raise"):
-        assert wilson(0.3, 1e-300) == pytest.approx((0, 1), abs=1e-12)
-        assert wilson(0.3, 1e-12) == pytest.approx((0, 1), abs=1e-11)
+        assert wilson_interval(0.3, 1e-300) == pytest.approx((0, 1), abs=1e-12)
+        assert wilson_interval(0.3, 1e-12) == pytest.approx((0, 1), abs=1e-11)
 
 
 def test_wilson_agrees_with_a_published_example():
     # Newcombe (1998), table I: 81 of 263 at 95 %: 0.2553 to 0.3662.
-    assert wilson(81 / 263, 263, 0.95) == pytest.approx((0.2553, 0.3662), abs=5e-5)
+    assert wilson_interval(81 / 263, 263, 0.95) == pytest.approx((0.2553, 0.3662), abs=5e-5)
 
 
 def test_wilson_refuses_what_is_no_proportion():
     with pytest.raises(ValueError, match=r"1\.5"):
-        wilson(1.5, 10)
+        wilson_interval(1.5, 10)
     with pytest.raises(ValueError, match="n_effective must be positive"):
-        wilson(0.5, 0)
+        wilson_interval(0.5, 0)
 
 
 @given(
@@ -143,7 +143,7 @@ def test_some_systems_of_several_are_replaced_and_the_others_kept():
     own = Estimate(
         0.7, 0.5, 3, np.array([8.0, 9.0]), degrees_of_freedom=1.0, anticipated=0.6, total_g=0.8
     )
-    found = with_columns(three, {1: own})
+    found = replace_columns(three, {1: own})
     assert found.value.tolist() == [0.2, 0.7, 0.9]
     assert found.variance.tolist() == [0.01, 0.5, 0.03]
     assert found.n.tolist() == [10, 3, 30]
@@ -160,12 +160,12 @@ def test_some_systems_of_several_are_replaced_and_the_others_kept():
 
 def test_one_number_for_all_systems_becomes_one_each_where_a_system_is_replaced():
     two = Estimate(np.array([0.2, 0.5]), np.array([0.01, 0.02]), 10, np.zeros((1, 2)))
-    found = with_columns(two, {0: Estimate(0.4, 0.04, 3, np.ones(1), anticipated=0.05)})
+    found = replace_columns(two, {0: Estimate(0.4, 0.04, 3, np.ones(1), anticipated=0.05)})
     assert (found.n.tolist(), found.anticipated.tolist()) == ([3, 10], [0.05, 0.0])
-    assert with_columns(two, {}) is two
+    assert replace_columns(two, {}) is two
 
 
 def test_students_quantile_tends_to_the_normal_one():
-    assert t_over_z(np.inf, 0.8) == 1.0
-    assert t_over_z(1e7, 0.8) == pytest.approx(1.0, abs=1e-6)
-    assert t_over_z(1, 0.8) > t_over_z(2, 0.8) > 1
+    assert t_to_normal_quantile_ratio(np.inf, 0.8) == 1.0
+    assert t_to_normal_quantile_ratio(1e7, 0.8) == pytest.approx(1.0, abs=1e-6)
+    assert t_to_normal_quantile_ratio(1, 0.8) > t_to_normal_quantile_ratio(2, 0.8) > 1

@@ -10,18 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from estimators.design import Design, contrast
+from estimators.design import Design, estimate_difference
 from estimators.horvitz_thompson import (
-    anticipated_of_systems,
     anticipated_variance,
-    centred,
-    difference,
-    hajek,
-    inclusion_iid,
+    anticipated_variances,
+    centred_difference_estimate,
+    difference_estimate,
+    hajek_estimate,
+    iid_inclusion_probabilities,
 )
 from estimators.sums import Support
 
-METHODS = (difference, centred)
+METHODS = (difference_estimate, centred_difference_estimate)
 guesses = st.floats(0.01, 0.99)
 
 
@@ -51,7 +51,7 @@ def test_the_difference_estimate_and_its_variance_are_exactly_unbiased(universe)
     for asked in subsets(4):
         probability = np.prod(np.where(asked, chance, 1 - chance))
         rows = asked[target]
-        estimate = difference(
+        estimate = difference_estimate(
             p[rows], chance[target][rows], f[rows], g[rows], p.T @ g, target=target[rows]
         )
         mean += probability * estimate.value
@@ -79,8 +79,8 @@ def test_every_label_known_for_certain_gives_the_truth_without_variance(universe
     p, f, g, _, target = universe
     everything = p, np.ones(len(f)), f, g, p.T @ g
     for estimate in (
-        difference(*everything, target=target),
-        centred(*everything, total_p=p.sum(axis=0)),
+        difference_estimate(*everything, target=target),
+        centred_difference_estimate(*everything, total_p=p.sum(axis=0)),
     ):
         np.testing.assert_allclose(estimate.value, p.T @ f, atol=1e-9)
         np.testing.assert_allclose(estimate.variance, 0, atol=1e-12)
@@ -99,8 +99,8 @@ def test_the_interval_contains_the_point(universe, level):
 
 def test_terms_of_one_target_are_summed_before_they_are_squared():
     p, pi, f, g = np.full(2, 0.5), np.full(2, 0.5), np.array([1.0, 0.0]), np.full(2, 0.5)
-    apart = difference(p, pi, f, g, 0.5)
-    together = difference(p, pi, f, g, 0.5, target=np.array([0, 0]))
+    apart = difference_estimate(p, pi, f, g, 0.5)
+    together = difference_estimate(p, pi, f, g, 0.5, target=np.array([0, 0]))
     assert apart.value == together.value == 0.5
     assert apart.variance == pytest.approx(2 * 0.5 * 0.5**2)
     assert together.variance == 0
@@ -121,21 +121,24 @@ def test_hajek_is_centred_with_a_constant_guess():
     rng = np.random.default_rng(1)
     p, pi = rng.dirichlet(np.ones(20)), rng.uniform(0.1, 1, 20)
     f = rng.integers(0, 2, 20).astype(float)
-    one, other = hajek(p, pi, f), centred(p, pi, f, np.full(20, 0.3), 0.3)
+    one, other = (
+        hajek_estimate(p, pi, f),
+        centred_difference_estimate(p, pi, f, np.full(20, 0.3), 0.3),
+    )
     assert one.value == pytest.approx(other.value)
     assert one.variance == pytest.approx(other.variance)
 
 
 def test_hajek_by_hand():
-    estimate = hajek(np.array([0.2, 0.3]), np.array([0.5, 1.0]), np.array([1.0, 0.0]))
+    estimate = hajek_estimate(np.array([0.2, 0.3]), np.array([0.5, 1.0]), np.array([1.0, 0.0]))
     assert estimate.value == pytest.approx(0.4 / 0.7)
     assert estimate.variance == pytest.approx(0.5 * (0.4 * (1 - 0.4 / 0.7)) ** 2)
 
 
 def test_missing_labels_are_missing_and_never_wrong():
     p, pi, g = np.full(3, 0.25), np.full(3, 0.5), np.full(3, 0.4)
-    with_missing = difference(p, pi, np.array([1.0, np.nan, 0.0]), g, 0.4)
-    without = difference(p[:2], pi[:2], np.array([1.0, 0.0]), g[:2], 0.4)
+    with_missing = difference_estimate(p, pi, np.array([1.0, np.nan, 0.0]), g, 0.4)
+    without = difference_estimate(p[:2], pi[:2], np.array([1.0, 0.0]), g[:2], 0.4)
     assert with_missing.value == pytest.approx(without.value)
     assert with_missing.variance == pytest.approx(without.variance)
     assert with_missing.n == 2
@@ -148,13 +151,15 @@ def test_without_labels_the_model_speaks_and_the_interval_says_so():
         estimate = method(empty, empty, empty, empty, 0.7)
         assert (estimate.value, estimate.n) == (0.7, 0)
         assert estimate.confidence_interval(method="wilson") == (0, 1)
-    nothing = hajek(empty, empty, empty)
+    nothing = hajek_estimate(empty, empty, empty)
     assert np.isnan(nothing.value)
     assert np.isnan(nothing.variance)
 
 
 def test_a_system_whose_support_has_no_label_is_undefined_beside_one_that_has():
-    estimate = hajek(np.array([[0.5, 0.0], [0.5, 0.0]]), np.array([0.5, 0.5]), np.array([1.0, 0.0]))
+    estimate = hajek_estimate(
+        np.array([[0.5, 0.0], [0.5, 0.0]]), np.array([0.5, 0.5]), np.array([1.0, 0.0])
+    )
     assert estimate.value[0] == 0.5
     assert np.isnan(estimate.value[1])
     assert estimate.n.tolist() == [2, 0]
@@ -162,7 +167,7 @@ def test_a_system_whose_support_has_no_label_is_undefined_beside_one_that_has():
 
 @pytest.mark.parametrize("truth", [0.0, 1.0])
 def test_all_right_or_all_wrong_does_not_give_a_point(truth):
-    low, high = hajek(
+    low, high = hajek_estimate(
         np.full(50, 1 / 100), np.full(50, 0.5), np.full(50, truth)
     ).confidence_interval(method="wilson")
     assert 0.01 < high - low < 0.1
@@ -171,7 +176,7 @@ def test_all_right_or_all_wrong_does_not_give_a_point(truth):
 
 def test_labels_may_depend_on_the_system():
     p, f = np.full((2, 2), 0.5), np.array([[1.0, 0.0], [1.0, np.nan]])
-    estimate = hajek(p, np.full(2, 0.5), f)
+    estimate = hajek_estimate(p, np.full(2, 0.5), f)
     assert estimate.value.tolist() == [1.0, 0.0]
     assert estimate.n.tolist() == [2, 1]
 
@@ -184,16 +189,16 @@ def test_identical_systems_agree_and_their_difference_is_certain():
         rng.integers(0, 2, 8).astype(float),
         rng.uniform(0.1, 0.9, 8),
     )
-    one, twin = (centred(p[:, i], pi, f, g, p[:, i] @ g) for i in (0, 1))
-    assert contrast(one, twin, Design(pi)).variance == 0
+    one, twin = (centred_difference_estimate(p[:, i], pi, f, g, p[:, i] @ g) for i in (0, 1))
+    assert estimate_difference(one, twin, Design(pi)).variance == 0
 
 
 def test_nested_systems_share_variance():
     pi, f, g = np.full(4, 0.5), np.array([1.0, 0, 1, 0]), np.full(4, 0.5)
     p = np.array([[0.25, 0.5], [0.25, 0.5], [0.25, 0.0], [0.25, 0.0]])
-    outer, inner = (difference(p[:, i], pi, f, g, 0.5) for i in (0, 1))
+    outer, inner = (difference_estimate(p[:, i], pi, f, g, 0.5) for i in (0, 1))
     apart = outer.variance + inner.variance
-    assert contrast(outer, inner, Design(pi)).variance < apart
+    assert estimate_difference(outer, inner, Design(pi)).variance < apart
 
 
 @given(universes())
@@ -222,21 +227,29 @@ def test_what_can_never_be_asked_has_infinite_anticipated_variance():
 
 def test_inclusion_by_draws_is_the_chance_of_any_draw():
     P = np.array([[0.5, 0.0], [0.25, 1.0], [0.25, 0.0]])
-    np.testing.assert_allclose(inclusion_iid(P, np.array([2, 0])), [0.75, 0.4375, 0.4375])
-    np.testing.assert_allclose(inclusion_iid(P, np.array([0, 3])), [0, 1, 0])
     np.testing.assert_allclose(
-        inclusion_iid(P, np.array([1, 0]), target=np.array([1, 0, 1])), [0.75, 0.25, 0.75]
+        iid_inclusion_probabilities(P, np.array([2, 0])), [0.75, 0.4375, 0.4375]
+    )
+    np.testing.assert_allclose(iid_inclusion_probabilities(P, np.array([0, 3])), [0, 1, 0])
+    np.testing.assert_allclose(
+        iid_inclusion_probabilities(P, np.array([1, 0]), target=np.array([1, 0, 1])),
+        [0.75, 0.25, 0.75],
     )
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=5), st.integers(0, 30))
 def test_more_draws_never_lower_the_chance(column, n):
     P = np.array(column)[:, None] / max(sum(column), 1)
-    assert np.all(inclusion_iid(P, np.array([n + 1])) >= inclusion_iid(P, np.array([n])))
+    assert np.all(
+        iid_inclusion_probabilities(P, np.array([n + 1]))
+        >= iid_inclusion_probabilities(P, np.array([n]))
+    )
 
 
 def test_tiny_probabilities_keep_their_digits():
-    assert inclusion_iid(np.array([[1e-18]]), np.array([10]))[0] == pytest.approx(1e-17)
+    assert iid_inclusion_probabilities(np.array([[1e-18]]), np.array([10]))[0] == pytest.approx(
+        1e-17
+    )
 
 
 @pytest.mark.parametrize(
@@ -262,7 +275,7 @@ def test_it_names_the_offending_value(change, message):
         "total_g": 0.5,
     } | change
     with pytest.raises(ValueError, match=message):
-        difference(**{name: np.array(value) for name, value in arguments.items()})
+        difference_estimate(**{name: np.array(value) for name, value in arguments.items()})
 
 
 @pytest.mark.statistical
@@ -277,7 +290,7 @@ def test_the_centred_interval_covers_as_often_as_it_says(skill):
     truth, hits, values = p @ f, 0, []
     for _ in range(repeats):
         s = rng.random(N) < pi
-        estimate = centred(p[s], pi[s], f[s], g[s], p @ g)
+        estimate = centred_difference_estimate(p[s], pi[s], f[s], g[s], p @ g)
         low, high = estimate.confidence_interval(0.8, method="wilson")
         hits += low <= truth <= high
         values.append(estimate.value)
@@ -293,7 +306,7 @@ def test_a_model_that_promises_too_much_does_not_lift_the_interval():
     hits = 0
     for _ in range(repeats):
         s = rng.random(N) < 0.1
-        low, high = centred(
+        low, high = centred_difference_estimate(
             p[s], np.full(s.sum(), 0.1), f[s], np.full(s.sum(), 0.5), 0.5
         ).confidence_interval(0.8, method="wilson")
         hits += low <= f.mean() <= high
@@ -313,6 +326,6 @@ def test_systems_given_one_by_one_have_the_anticipated_variance_of_their_table(r
     by_hand = scale * (rho * (sums**2).sum(axis=0) + (1 - rho) * (spread**2).sum(axis=0))
     np.testing.assert_allclose(whole, by_hand)
     spans = list(zip(p.indptr, p.indptr[1:], strict=False))
-    own = [(Support.of(p.indices[a:b], target), p.data[a:b]) for a, b in spans]
-    alone = anticipated_of_systems(own, pi, g, *labels, correlation=rho)
+    own = [(Support.from_rows(p.indices[a:b], target), p.data[a:b]) for a, b in spans]
+    alone = anticipated_variances(own, pi, g, *labels, correlation=rho)
     np.testing.assert_allclose(alone, by_hand)

@@ -44,8 +44,8 @@ def test_all_systems_at_once_are_what_they_are_one_by_one(method, monkeypatch):
     system = np.repeat([0, 1, 2, 4], 6)
     rows = np.concatenate([rng.choice(31, 6, p=universe[:, i]) for i in (0, 1, 2, 4)])
     label = np.where(rng.random((24, 5)) < 0.3, np.nan, rng.random((24, 5)) < 0.5)
-    draws = mixture.read_draws(
-        universe[rows], system, label, distributions.overlap(universe), method=method
+    draws = mixture.check_draws(
+        universe[rows], system, label, distributions.pairwise_overlap(universe), method=method
     )
     blocks = list(draws.inverse_proposals(method))
     assert len(blocks) == 6
@@ -62,7 +62,7 @@ def test_all_systems_at_once_are_what_they_are_one_by_one(method, monkeypatch):
 
 
 def test_the_proposal_mixes_the_columns():
-    mixed = joint.proposal(NESTED, [[0.4, 0.6], [0.25, 0.75]])
+    mixed = joint.proposal_probabilities(NESTED, [[0.4, 0.6], [0.25, 0.75]])
     assert mixed == pytest.approx(np.array([[0.2, 0.125], [0.8, 0.875]]))
 
 
@@ -84,9 +84,9 @@ def test_bad_mixtures_are_named(change, message):
 
 def test_weights_that_are_no_weights_make_no_proposal():
     with pytest.raises(ValueError, match=r"row 1 sums to 0\.75"):
-        joint.proposal(NESTED, [[1, 0], [0.25, 0.5]])
+        joint.proposal_probabilities(NESTED, [[1, 0], [0.25, 0.5]])
     with pytest.raises(ValueError, match=r"W \(m, m\)"):
-        joint.proposal(NESTED, [[1.0]])
+        joint.proposal_probabilities(NESTED, [[1.0]])
 
 
 def test_simple_precision_is_the_mean_of_a_systems_own_labels():
@@ -115,7 +115,7 @@ def test_simple_precision_of_nothing_is_undefined():
 def test_joint_precision_by_hand():
     # w_0 = (1/2, 1/2), q_0 = (1/4, 3/4); w_1 = (1/3, 2/3), q_1(b) = 5/6. Draws: a (right) of 0, b
     # (right) of 1.
-    result = joint.joint_precision(NESTED, [0, 1], [1, 1], distributions.overlap(NESTED))
+    result = joint.joint_precision(NESTED, [0, 1], [1, 1], distributions.pairwise_overlap(NESTED))
     assert result.value == pytest.approx([1 / 2 * 2 + 1 / 2 * 2 / 3, 2 / 3 * 6 / 5])
     assert result.n.tolist() == [2, 1]
 
@@ -151,7 +151,9 @@ def test_identical_systems_share_all_labels():
 @pytest.mark.parametrize("right", [0, 1])
 def test_all_right_or_all_wrong(right):
     P = NESTED[[0, 1, 1, 1]]
-    result = joint.joint_precision(P, [0, 0, 1, 1], [right] * 4, distributions.overlap(NESTED))
+    result = joint.joint_precision(
+        P, [0, 0, 1, 1], [right] * 4, distributions.pairwise_overlap(NESTED)
+    )
     if right:
         assert (result.value > 0).all()
     else:
@@ -160,14 +162,16 @@ def test_all_right_or_all_wrong(right):
 
 
 def test_without_any_label_everything_is_undefined():
-    result = joint.joint_precision(NESTED, [0, 1], [NAN, NAN], distributions.overlap(NESTED))
+    result = joint.joint_precision(
+        NESTED, [0, 1], [NAN, NAN], distributions.pairwise_overlap(NESTED)
+    )
     assert np.isnan(result.value).all()
     assert np.isnan(result.variance).all()
     assert result.n.tolist() == [0, 0]
 
 
 def test_a_missing_label_is_as_if_never_drawn():
-    overlap = distributions.overlap(NESTED)
+    overlap = distributions.pairwise_overlap(NESTED)
     kept = joint.joint_precision(NESTED[[0, 1, 1]], [0, 0, 1], [1, 0, 1], overlap)
     more = joint.joint_precision(
         NESTED[[0, 1, 1, 0, 1]], [0, 0, 1, 0, 1], [1, 0, 1, NAN, NAN], overlap
@@ -179,7 +183,9 @@ def test_a_missing_label_is_as_if_never_drawn():
 
 def test_an_undrawn_system_is_scored_by_what_it_shares():
     # System 1 is drawn from alone: of system 0 it reaches b, half of its probability.
-    result = joint.joint_precision(NESTED[[1, 1]], [1, 1], [1, 1], distributions.overlap(NESTED))
+    result = joint.joint_precision(
+        NESTED[[1, 1]], [1, 1], [1, 1], distributions.pairwise_overlap(NESTED)
+    )
     assert result.value == pytest.approx([0.5, 1])
     apart = joint.joint_precision([[1.0, 0.0]], [0], [1], np.eye(2))
     assert apart.value[0] == 1
@@ -187,7 +193,7 @@ def test_an_undrawn_system_is_scored_by_what_it_shares():
 
 
 def test_a_column_of_labels_for_each_system_judges_it_alone():
-    P, overlap = NESTED[[0, 1, 1]], distributions.overlap(NESTED)
+    P, overlap = NESTED[[0, 1, 1]], distributions.pairwise_overlap(NESTED)
     label = np.array([[1, NAN], [1, 0], [1, 0]])
     result = joint.joint_precision(P, [0, 0, 1], label, overlap)
     assert result.value[0] == pytest.approx(
@@ -201,13 +207,13 @@ def test_uneven_numbers_of_draws_stay_unbiased_and_finite():
     P, truth = shares([[1, 1, 1, 0], [0, 1, 2, 1]]), np.array([1, 0, 1, 1])
     system = np.repeat([0, 1], [20_000, 1])
     rows = np.array([rng.choice(4, p=P[:, j]) for j in system])
-    result = joint.joint_precision(P[rows], system, truth[rows], distributions.overlap(P))
+    result = joint.joint_precision(P[rows], system, truth[rows], distributions.pairwise_overlap(P))
     assert np.isfinite(result.variance).all()
     assert result.value[0] == pytest.approx(2 / 3, abs=0.02)
 
 
 def test_draws_that_cannot_be_are_refused():
-    overlap = distributions.overlap(NESTED)
+    overlap = distributions.pairwise_overlap(NESTED)
     with pytest.raises(ValueError, match=r"got 0\.0 for draw 0"):
         joint.joint_precision(NESTED, [1, 1], [1, 1], overlap)
     with pytest.raises(ValueError, match=r"1\.5"):
@@ -233,7 +239,7 @@ def test_draws_that_cannot_be_are_refused():
 @given(universe=universes(), method=st.sampled_from(METHODS))
 def test_over_all_samples_joint_precision_is_unbiased_and_so_is_its_variance(universe, method):
     P, truth = universe
-    overlap = distributions.overlap(P)
+    overlap = distributions.pairwise_overlap(P)
     mean, square, predicted = np.zeros(2), np.zeros(2), np.zeros(2)
     for probability, rows, system in samples(P, (2, 2)):
         result = joint.joint_precision(P[rows], system, truth[rows], overlap, method=method, ddof=1)
@@ -251,12 +257,12 @@ def test_renaming_systems_renames_the_results(universe, data):
     system = np.array(data.draw(st.lists(st.integers(0, 2), min_size=4, max_size=12)))
     rows = np.array([data.draw(st.sampled_from(np.flatnonzero(P[:, j]).tolist())) for j in system])
     order = np.array(data.draw(st.permutations(range(3))))
-    here = joint.joint_precision(P[rows], system, truth[rows], distributions.overlap(P))
+    here = joint.joint_precision(P[rows], system, truth[rows], distributions.pairwise_overlap(P))
     there = joint.joint_precision(
         P[rows][:, order],
         np.argsort(order)[system],
         truth[rows],
-        distributions.overlap(P[:, order]),
+        distributions.pairwise_overlap(P[:, order]),
     )
     assert there.value == pytest.approx(here.value[order], nan_ok=True)
     assert there.variance == pytest.approx(here.variance[order], abs=1e-14, nan_ok=True)
@@ -274,7 +280,7 @@ def test_variance_is_the_square_of_the_influence_and_the_terms_sum_to_the_value(
     rng = np.random.default_rng(seed)
     system = np.repeat([0, 1], n)
     rows = np.array([rng.choice(4, p=P[:, j]) for j in system])
-    arguments = (P[rows], system, truth[rows], distributions.overlap(P))
+    arguments = (P[rows], system, truth[rows], distributions.pairwise_overlap(P))
     result = joint.joint_precision(*arguments)
     assert joint.precision_variance(*arguments) == pytest.approx((result.influence**2).sum(axis=0))
     assert joint.joint_terms(*arguments).sum(axis=0) == pytest.approx(result.value)
@@ -284,8 +290,8 @@ def test_variance_is_the_square_of_the_influence_and_the_terms_sum_to_the_value(
 
 def test_theorem_2_term_by_term():
     P, system, label = NESTED[[0, 1, 1, 1, 1]], np.array([0, 0, 0, 1, 1]), np.array([1, 1, 0, 0, 1])
-    W = joint.mixture_weights(distributions.overlap(NESTED), [3, 2])
-    ratio = P * label[:, None] / joint.proposal(P, W)
+    W = joint.mixture_weights(distributions.pairwise_overlap(NESTED), [3, 2])
+    ratio = P * label[:, None] / joint.proposal_probabilities(P, W)
     by_hand = [
         sum(
             W[i, j] ** 2
@@ -296,7 +302,7 @@ def test_theorem_2_term_by_term():
         for i in (0, 1)
     ]
     assert joint.precision_variance(
-        P, system, label, distributions.overlap(NESTED)
+        P, system, label, distributions.pairwise_overlap(NESTED)
     ) == pytest.approx(by_hand)
 
 
@@ -321,7 +327,7 @@ def test_f1_is_the_harmonic_mean_with_the_joint_variance():
         np.array([3, 3, 3]),
         np.column_stack([[0.06, 0, 0.08], [0, 0, 0], [0, 0, 0]]),
     )
-    result = joint.f1(precision, recall)
+    result = joint.joint_f1(precision, recall)
     by_p, by_r = 2 * 0.25**2 / 0.75**2, 2 * 0.5**2 / 0.75**2
     assert result.value == pytest.approx([1 / 3, 0, NAN], nan_ok=True)
     assert result.influence[:, 0] == pytest.approx(
@@ -332,14 +338,14 @@ def test_f1_is_the_harmonic_mean_with_the_joint_variance():
     assert np.isnan(result.variance[2])
     assert result.n.tolist() == [2, 2, 0]
     with pytest.raises(ValueError, match="do not fit"):
-        joint.f1(recall, precision)
+        joint.joint_f1(recall, precision)
 
 
 def test_f1_keeps_the_second_order_part_of_recall():
     half = Estimate(0.5, 0.01, 10, np.array([0.1]))
     wider = Estimate(0.5, 0.014, 10, np.array([0.1]))
-    assert joint.f1(half, half).variance == pytest.approx(0.01)
-    assert joint.f1(half, wider).variance == pytest.approx(0.01 + 0.25 * 0.004)
+    assert joint.joint_f1(half, half).variance == pytest.approx(0.01)
+    assert joint.joint_f1(half, wider).variance == pytest.approx(0.01 + 0.25 * 0.004)
 
 
 @pytest.mark.statistical
@@ -348,7 +354,7 @@ def test_intervals_of_joint_precision_cover_as_often_as_they_say():
     m, size, n, repeats = 4, 300, 100, 400
     truth = rng.random(size) < 0.6
     P = shares([list(rng.integers(1, 4, size) * (rng.random(size) < 0.4)) for _ in range(m)])
-    overlap, target = distributions.overlap(P), P.T @ truth
+    overlap, target = distributions.pairwise_overlap(P), P.T @ truth
     hits, errors = np.zeros(m), []
     system = np.repeat(np.arange(m), n)
     for _ in range(repeats):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from estimators.design import Design
-from estimators.misses import found_share, with_misses
-from estimators.recall import recall
+from estimators.misses import correct_recall_for_misses, marked_share
+from estimators.recall import estimate_recall
 
 
 def test_the_share_weighs_by_probabilities_and_leaves_out_what_is_not_known_or_not_there():
@@ -14,7 +14,7 @@ def test_the_share_weighs_by_probabilities_and_leaves_out_what_is_not_known_or_n
         cluster=[-1] * 5 + [0, 1],
         beta=np.array([0.2, 0.5]),
     )
-    share = found_share(
+    share = marked_share(
         true=[1, 1, np.nan, 0, 1],
         marked=[True, False, True, False, True],
         weight=[1, 1, 1, 1, 1],
@@ -27,20 +27,24 @@ def test_the_share_weighs_by_probabilities_and_leaves_out_what_is_not_known_or_n
 
 
 def test_a_missing_share_leaves_the_corrected_recall_undefined():
-    plain = recall([[1], [1]], np.ones(2), [1, 1], np.full(2, 0.5), [1.0], 1.0, [1, 1, 0, 0], 4)
-    share = found_share([0, 1], [False, False], np.ones(2), np.ones(2), [0, -1], plain.design)
+    plain = estimate_recall(
+        [[1], [1]], np.ones(2), [1, 1], np.full(2, 0.5), [1.0], 1.0, [1, 1, 0, 0], 4
+    )
+    share = marked_share([0, 1], [False, False], np.ones(2), np.ones(2), [0, -1], plain.design)
     assert np.isnan(share.value)
     assert share.n == 0
-    assert np.isnan(with_misses(plain, share).recall.value).all()
-    nobody = found_share([1, 1], [False, False], np.ones(2), np.ones(2), [0, 1], plain.design)
+    assert np.isnan(correct_recall_for_misses(plain, share).recall.value).all()
+    nobody = marked_share([1, 1], [False, False], np.ones(2), np.ones(2), [0, 1], plain.design)
     assert nobody.value == 0
-    assert np.isnan(with_misses(plain, nobody).recall.value).all()
+    assert np.isnan(correct_recall_for_misses(plain, nobody).recall.value).all()
 
 
 def test_who_misses_nothing_changes_nothing():
-    plain = recall([[1], [1]], np.full(2, 0.5), [1, 1], np.full(2, 0.5), [1.0], 1.0, [1, 1, 0], 6)
-    share = found_share([1, 1], [True, True], np.ones(2), np.full(2, 0.5), [0, 1], plain.design)
-    corrected = with_misses(plain, share)
+    plain = estimate_recall(
+        [[1], [1]], np.full(2, 0.5), [1, 1], np.full(2, 0.5), [1.0], 1.0, [1, 1, 0], 6
+    )
+    share = marked_share([1, 1], [True, True], np.ones(2), np.full(2, 0.5), [0, 1], plain.design)
+    corrected = correct_recall_for_misses(plain, share)
     assert corrected.recall.value == pytest.approx(plain.recall.value)
     assert corrected.recall.variance == pytest.approx(plain.recall.variance)
     assert corrected.unseen.variance == pytest.approx(plain.unseen.variance)
@@ -48,7 +52,7 @@ def test_who_misses_nothing_changes_nothing():
 
 def test_where_all_of_a_document_is_known_the_documents_alone_carry_the_influence():
     folded = Design(np.array([0.6, 1.0, 0.5, 0.5]), cluster=[0, -1, 0, 1], beta=0.5)
-    share = found_share(
+    share = marked_share(
         [1, 1, 1, 0, np.nan],
         [True, False, True, False, True],
         np.ones(5),
@@ -84,11 +88,13 @@ def test_the_correction_repairs_recall_and_knows_its_variance(n_d):
         position[drawn] = np.arange(n_d)
         half, chance = np.full(rows.size, 0.5), np.full(rows.size, pi)
         total = float(members.sum() / 2)
-        plain = recall(members[rows], chance, f[rows], half, [total], place.size / 2, counts, D)
-        share = found_share(
+        plain = estimate_recall(
+            members[rows], chance, f[rows], half, [total], place.size / 2, counts, D
+        )
+        share = marked_share(
             f[rows], marked[rows], np.ones(rows.size), chance, position[place[rows]], plain.design
         )
-        corrected = with_misses(plain, share)
+        corrected = correct_recall_for_misses(plain, share)
         ends[at, 0] = (
             share.value,
             share.variance,

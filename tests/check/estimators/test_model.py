@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from estimators import model
-from estimators.features import LEAST_ROWS, RIDGE, Claims, Features, features
+from estimators.features import LEAST_ROWS, RIDGE, Claims, Features, prediction_features
 from estimators.horvitz_thompson import anticipated_variance
 from estimators.poisson import planned_variance
 
@@ -27,7 +27,7 @@ def world(rng, n=400, m=4):
 
 def test_agreement_makes_a_statement_likelier():
     member, label, target, fold = world(np.random.default_rng(1))
-    g = model.guess(member, label, fold, target=target).g
+    g = model.fit_and_predict(member, label, fold, target=target).g
     votes = member.sum(axis=1)
     assert g[votes == 4].mean() > g[votes == 1].mean() + 0.3
 
@@ -36,7 +36,7 @@ def test_it_beats_the_mean_on_labels_it_has_not_seen():
     rng = np.random.default_rng(2)
     member, label, target, fold = world(rng, n=1000)
     some = np.where(rng.random(1000) < 0.3, label, np.nan)
-    g = model.guess(member, some, fold, target=target).g
+    g = model.fit_and_predict(member, some, fold, target=target).g
     unseen = np.isnan(some)
     assert np.mean((label - g)[unseen] ** 2) < 0.9 * label[unseen].var()
 
@@ -44,9 +44,9 @@ def test_it_beats_the_mean_on_labels_it_has_not_seen():
 def test_no_label_predicts_itself():
     rng = np.random.default_rng(3)
     member, label, target, fold = world(rng)
-    first = model.guess(member, label, fold, target=target).g
+    first = model.fit_and_predict(member, label, fold, target=target).g
     turned = np.where(fold == 2, 1 - label, label)
-    second = model.guess(member, turned, fold, target=target).g
+    second = model.fit_and_predict(member, turned, fold, target=target).g
     np.testing.assert_allclose(first[fold == 2], second[fold == 2], atol=1e-4)
     assert np.abs(first - second)[fold != 2].max() > 0.05
 
@@ -54,8 +54,8 @@ def test_no_label_predicts_itself():
 def test_it_is_the_minimum_that_it_says_it_is():
     rng = np.random.default_rng(4)
     member, label, target, fold = world(rng, n=120)
-    found = features(member, target=target, confidence=rng.random(member.shape))
-    fitted = model.fit(found, label, fold)
+    found = prediction_features(member, target=target, confidence=rng.random(member.shape))
+    fitted = model.fit_ridge_logistic(found, label, fold)
     x, learn = found.matrix.toarray(), fold != 1
 
     def loss(beta):
@@ -77,9 +77,9 @@ def test_a_warm_start_with_fewer_systems_changes_nothing():
     member, label, target, fold = world(rng)
     early = np.flatnonzero(member[:, :3].any(axis=1))
     codes = np.unique(target[early], return_inverse=True)[1]
-    before = model.guess(member[early, :3], label[early], fold[early], target=codes)
-    cold = model.guess(member, label, fold, target=target)
-    warm = model.guess(member, label, fold, target=target, start=before)
+    before = model.fit_and_predict(member[early, :3], label[early], fold[early], target=codes)
+    cold = model.fit_and_predict(member, label, fold, target=target)
+    warm = model.fit_and_predict(member, label, fold, target=target, start=before)
     np.testing.assert_allclose(warm.g, cold.g, atol=1e-4)
 
 
@@ -97,7 +97,7 @@ def test_the_order_of_rows_changes_no_digit(seed):
     fold, predicate = np.arange(n) % 5, random.integers(0, 12, n)
 
     def fitted(rows):
-        return model.guess(
+        return model.fit_and_predict(
             membership[rows],
             label[rows],
             fold[rows],
@@ -112,15 +112,18 @@ def test_the_order_of_rows_changes_no_digit(seed):
 
 def test_without_labels_it_knows_nothing():
     member, label, target, fold = world(np.random.default_rng(6), n=40)
-    assert model.guess(member, np.full(40, np.nan), fold, target=target).g.tolist() == [0.5] * 40
+    assert (
+        model.fit_and_predict(member, np.full(40, np.nan), fold, target=target).g.tolist()
+        == [0.5] * 40
+    )
     lonely = np.where(fold == fold[0], label, np.nan)
-    assert model.guess(member, lonely, fold, target=target).g[0] == 0.5
+    assert model.fit_and_predict(member, lonely, fold, target=target).g[0] == 0.5
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0])
 def test_labels_that_all_agree_leave_it_inside_the_open_interval(value):
     member, _, target, fold = world(np.random.default_rng(7), n=60)
-    g = model.guess(member, np.full(60, value), fold, target=target).g
+    g = model.fit_and_predict(member, np.full(60, value), fold, target=target).g
     assert g.min() >= 0.02
     assert g.max() <= 0.98
 
@@ -132,18 +135,18 @@ def test_sparse_and_dense_arguments_give_the_same():
     cells = sparse.csr_array(member.astype(float))
     stored = cells.copy()
     stored.data = confidence[cells.nonzero()]
-    dense = model.guess(member, label, fold, target=target, confidence=confidence).g
+    dense = model.fit_and_predict(member, label, fold, target=target, confidence=confidence).g
     np.testing.assert_array_equal(
-        dense, model.guess(cells, label, fold, target=target, confidence=stored).g
+        dense, model.fit_and_predict(cells, label, fold, target=target, confidence=stored).g
     )
 
 
 def test_only_the_order_of_confidences_counts():
     member = np.ones((5, 1))
-    first = features(
+    first = prediction_features(
         member, target=range(5), confidence=np.array([[0.1], [0.2], [0.2], [0.9], [np.nan]])
     )
-    again = features(
+    again = prediction_features(
         member, target=range(5), confidence=np.array([[1.0], [5.0], [5.0], [70.0], [np.nan]])
     )
     column = first.names.index("standing 0")
@@ -159,11 +162,13 @@ def test_a_confidence_that_is_not_stored_is_none():
     row, system = np.nonzero(~np.isnan(table))
     stored = sparse.csr_array((table[row, system], (row, system)), shape=(4, 2))
     dense, thin = (
-        features(member, target=range(4), confidence=one).matrix.toarray()
+        prediction_features(member, target=range(4), confidence=one).matrix.toarray()
         for one in (table, stored)
     )
     np.testing.assert_array_equal(dense, thin)
-    none = features(member, target=range(4), confidence=sparse.csr_array((4, 2))).matrix.toarray()
+    none = prediction_features(
+        member, target=range(4), confidence=sparse.csr_array((4, 2))
+    ).matrix.toarray()
     assert none[:, -2:].tolist() == [[0.0, 0.0]] * 4
 
 
@@ -172,7 +177,7 @@ def test_every_family_has_its_columns_and_penalties():
     n = 3 * LEAST_ROWS
     codes = np.repeat([0, 1, 2], LEAST_ROWS)
     rare = np.append(np.zeros(n - 1, dtype=int), 1)
-    found = features(
+    found = prediction_features(
         np.ones((n, 2)),
         target=np.arange(n),
         team=[0, 0],
@@ -218,13 +223,13 @@ def test_it_names_what_is_wrong(change, message):
         "target": [0, 0, 1],
     }
     with pytest.raises(ValueError, match=message):
-        model.guess(**{**right, **change})
+        model.fit_and_predict(**{**right, **change})
 
 
 def test_a_fit_wants_as_many_labels_as_rows():
     found = Features(sparse.csr_array(np.ones((2, 1))), np.zeros(1), ("1",))
     with pytest.raises(ValueError, match="label must have shape"):
-        model.fit(found, [1.0], [0, 1])
+        model.fit_ridge_logistic(found, [1.0], [0, 1])
 
 
 def test_correlation_is_found_in_simulated_errors():
@@ -235,18 +240,18 @@ def test_correlation_is_found_in_simulated_errors():
         float
     )
     target, one = np.repeat(np.arange(n), 2), np.ones((2 * n, 1))
-    assert abs(model.correlation(label, np.full(2 * n, 0.3), target, one) - rho) < 0.05
+    assert abs(model.error_correlation(label, np.full(2 * n, 0.3), target, one) - rho) < 0.05
 
 
 def test_correlation_counts_only_what_one_system_predicts_together():
     label, g, target = [1.0, 0.0, 1.0, 0.0], np.full(4, 0.5), [0, 0, 1, 1]
     apart = np.array([[1, 0], [0, 1], [1, 0], [0, 1]])
-    assert model.correlation(label, g, target, apart) == 1.0, "no pair: the careful prior"
-    assert model.correlation(label, g, target, np.ones((4, 1)), prior=(1.0, 0.0)) == 0.0
+    assert model.error_correlation(label, g, target, apart) == 1.0, "no pair: the careful prior"
+    assert model.error_correlation(label, g, target, np.ones((4, 1)), prior=(1.0, 0.0)) == 0.0
 
 
 def test_few_pairs_hardly_move_the_careful_prior():
-    assert model.correlation([1.0, 0.0], [0.5, 0.5], [0, 0], np.ones((2, 1))) > 0.85
+    assert model.error_correlation([1.0, 0.0], [0.5, 0.5], [0, 0], np.ones((2, 1))) > 0.85
 
 
 def test_expected_error_plans_what_is_anticipated():
@@ -294,7 +299,7 @@ def test_a_pool_tells_the_model_all_that_is_free_and_can_leave_out_nothing():
         "subject": rng.integers(0, 5, n),
         "object": rng.integers(0, 5, n),
     }
-    found, same = Claims(**told).features(), features(**told)
+    found, same = Claims(**told).features(), prediction_features(**told)
     assert found.names == same.names
     np.testing.assert_array_equal(found.matrix.toarray(), same.matrix.toarray())
     for name in told:

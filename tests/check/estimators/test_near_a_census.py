@@ -14,8 +14,8 @@ from scipy.stats import hypergeom
 from estimators import recall as totals
 from estimators.anticipated import f1_weights
 from estimators.checks import FloatArray
-from estimators.horvitz_thompson import hajek
-from estimators.intervals import few_left, half_step, score_interval
+from estimators.horvitz_thompson import hajek_estimate
+from estimators.intervals import are_few_unjudged, half_label_step, score_interval
 
 SIZES = [
     (50, 1),
@@ -35,7 +35,7 @@ def covered(size: int, left: int, *, corrected: bool) -> FloatArray:
     n, share = size - left, np.arange(size - left + 1) / (size - left)
     smooth = (share * n + 0.5) / (n + 1)
     open_share = left / size
-    step = half_step(np.full(size, 1 / size), np.arange(size) < n)
+    step = half_label_step(np.full(size, 1 / size), np.arange(size) < n)
     assert step == pytest.approx(0.5 / size)
     low, high = score_interval(
         share,
@@ -84,14 +84,14 @@ def test_nor_do_unequal_weights_and_chances_break_it(weights: FloatArray) -> Non
         chance = np.prod(np.where(at, pi, 1 - pi))
         if not at.any():
             continue
-        found = hajek(np.repeat(p[at, None], 512, axis=1), pi[at], truths[at])
+        found = hajek_estimate(np.repeat(p[at, None], 512, axis=1), pi[at], truths[at])
         for corrected in (True, False):
             low, high = score_interval(
                 found.value,
                 found.variance,
                 found.n,
                 anticipated=found.anticipated,
-                half_step=half_step(p, at) if corrected else 0.0,
+                half_step=half_label_step(p, at) if corrected else 0.0,
             )
             truth = p @ truths
             held[corrected] += chance * ((low <= truth + 1e-12) & (truth - 1e-12 <= high))
@@ -113,18 +113,18 @@ def held_of_ratios(truth: FloatArray, *, corrected: bool) -> dict[str, FloatArra
         chance = np.prod(np.where(at, pi, 1 - pi))
         if not (predicts[at].sum(axis=0) > 0).all():
             continue
-        counted = totals.recall(
+        counted = totals.estimate_recall(
             predicts[at], pi[at], truth[at], g[at], g @ predicts, g.sum(), [2, 1], 2
         )
-        counted = totals.with_anticipated(counted, predicts, pi, g, truth[at], g[at])
-        precision = hajek(share[at], pi[at], truth[at])
-        both = totals.f1(precision, counted.recall, counted.design)
+        counted = totals.add_anticipated_variance(counted, predicts, pi, g, truth[at], g[at])
+        precision = hajek_estimate(share[at], pi[at], truth[at])
+        both = totals.f1_of_recall(precision, counted.recall, counted.design)
         of_both = np.array(f1_weights(precision, counted.recall))
         fact = 1 / (counted.totals.pool.value + 3)
         step = fact * (predicts - np.asarray(counted.recall.value))
         steps = {"recall": step, "f1": of_both[0] * share + of_both[1] * step}
         for name, estimate in (("recall", counted.recall), ("f1", both)):
-            half = [half_step(np.abs(one), at) for one in steps[name].T] if corrected else 0.0
+            half = [half_label_step(np.abs(one), at) for one in steps[name].T] if corrected else 0.0
             low, high = score_interval(
                 estimate.value,
                 estimate.variance,
@@ -154,21 +154,25 @@ def test_nor_do_recall_and_f1_miss_more_often_where_all_documents_are_read() -> 
 def test_half_a_step_is_told_by_what_is_left_and_only_where_that_is_little() -> None:
     p = np.array([0.5, 0.2, 0.1, 0.1, 0.05, 0.03, 0.02])
     judged = np.array([True, True, True, True, False, False, True])
-    assert half_step(p, judged) == pytest.approx(0.5 * (0.05**2 + 0.03**2) / 0.08)
-    assert half_step(p, np.full(7, True)) == 0
+    assert half_label_step(p, judged) == pytest.approx(0.5 * (0.05**2 + 0.03**2) / 0.08)
+    assert half_label_step(p, np.full(7, True)) == 0
     many = np.full(100, 0.01)
-    assert half_step(many, np.arange(100) < 79) == 0
-    assert half_step(many, np.arange(100) < 80) == pytest.approx(0.005)
-    assert half_step(many[:6] * 100 / 6, np.arange(6) < 1) > 0, "five are a handful of any number"
-    assert half_step(np.zeros(3), np.full(3, False)) == 0
+    assert half_label_step(many, np.arange(100) < 79) == 0
+    assert half_label_step(many, np.arange(100) < 80) == pytest.approx(0.005)
+    assert half_label_step(many[:6] * 100 / 6, np.arange(6) < 1) > 0, (
+        "five are a handful of any number"
+    )
+    assert half_label_step(np.zeros(3), np.full(3, False)) == 0
 
 
 @pytest.mark.parametrize("judged", range(101))
 def test_what_needs_no_half_step_is_told_without_looking_for_the_judged(judged: int) -> None:
     for p in (np.full(100, 0.01), np.arange(100) / 4950, np.arange(100)[::-1] / 4950):
         at = np.arange(100) < judged
-        assert few_left(p, p[at]) or half_step(p, at) == 0
-    assert not few_left(np.full(100, 0.01), np.full(79, 0.01)), "then nothing need be looked for"
+        assert are_few_unjudged(p, p[at]) or half_label_step(p, at) == 0
+    assert not are_few_unjudged(np.full(100, 0.01), np.full(79, 0.01)), (
+        "then nothing need be looked for"
+    )
 
 
 @pytest.mark.filterwarnings("error")
@@ -179,4 +183,4 @@ def test_a_variance_of_next_to_nothing_gives_the_point_and_no_warning() -> None:
 @pytest.mark.parametrize(("p", "judged"), [([0.5, 0.5], [True]), ([-1.0], [True])])
 def test_what_does_not_go_together_is_refused(p: list[float], judged: list[bool]) -> None:
     with pytest.raises(ValueError):
-        half_step(p, judged)
+        half_label_step(p, judged)

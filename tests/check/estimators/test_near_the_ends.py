@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from estimators.horvitz_thompson import anticipated_variance, centred
+from estimators.horvitz_thompson import anticipated_variance, centred_difference_estimate
 
 N, ASKED, REPEATS = 1500, 150, 300
 pytestmark = pytest.mark.statistical
@@ -35,7 +35,7 @@ def samples(share, model, *, floored=True):
     found = []
     for _ in range(REPEATS):
         s = rng.random(N) < pi
-        estimate = centred(p[s], pi[s], f[s], g[s], p @ g)
+        estimate = centred_difference_estimate(p[s], pi[s], f[s], g[s], p @ g)
         if floored:
             estimate = replace(estimate, anticipated=anticipated_variance(p, pi, g, f[s], g[s]))
         found.append(estimate)

@@ -9,8 +9,14 @@ from hypothesis import strategies as st
 
 from estimators.design import Design
 from estimators.estimate import Estimate
-from estimators.horvitz_thompson import centred, difference
-from estimators.noise import LEAST_DOUBT, corrected, expert_design, expert_probabilities, ppi
+from estimators.horvitz_thompson import centred_difference_estimate, difference_estimate
+from estimators.noise import (
+    LEAST_DOUBT,
+    correct_by_expert_checks,
+    expert_design,
+    expert_probabilities,
+    ppi_estimate,
+)
 
 unit = st.floats(0, 1)
 chances = st.floats(0.2, 1.0)
@@ -54,7 +60,7 @@ def test_the_estimate_its_variance_and_the_covariances_are_exactly_unbiased(univ
     for chance, rows, checked in outcomes(pi, e):
         expert = np.where(checked, truth, np.nan)[rows]
         sample = p[rows], pi[TARGET][rows], crowd[rows], g[rows], expert, e[TARGET][rows]
-        estimate = ppi(*sample, p.T @ g, target=TARGET[rows])
+        estimate = ppi_estimate(*sample, p.T @ g, target=TARGET[rows])
         design = expert_design(sample[1], sample[5], target=TARGET[rows])
         mean += chance * estimate.value
         second += chance * np.outer(estimate.value, estimate.value)
@@ -71,7 +77,7 @@ def test_the_variance_is_the_published_sum_of_three():
     p, pi, e = rng.uniform(0, 1, 9), rng.uniform(0.2, 1, 9), rng.uniform(0.2, 1, 9)
     c, g, f = rng.uniform(0, 1, 9), rng.uniform(0, 1, 9), rng.integers(0, 2, 9).astype(float)
     checked = rng.random(9) < 0.5
-    estimate = ppi(p, pi, c, g, np.where(checked, f, np.nan), e, 3.0)
+    estimate = ppi_estimate(p, pi, c, g, np.where(checked, f, np.nan), e, 3.0)
     a = p / pi
     expected = np.sum(a**2 * (1 - pi) * (c - g) ** 2)
     a, pi, c, g, f, e = (array[checked] for array in (a, pi, c, g, f, e))
@@ -87,8 +93,8 @@ def test_without_checks_and_with_all_checks_it_is_the_difference_estimate():
     nothing, always = np.full(4, np.nan), np.ones(4)
     for expert, label in ((nothing, crowd), (truth, truth)):
         estimate, plain = (
-            ppi(p, pi, crowd, g, expert, always, 0.5),
-            difference(p, pi, label, g, 0.5),
+            ppi_estimate(p, pi, crowd, g, expert, always, 0.5),
+            difference_estimate(p, pi, label, g, 0.5),
         )
         assert estimate.value == pytest.approx(plain.value)
         assert estimate.variance == pytest.approx(plain.variance)
@@ -96,13 +102,15 @@ def test_without_checks_and_with_all_checks_it_is_the_difference_estimate():
 
 def test_without_labels_the_model_speaks():
     empty = np.array([])
-    estimate = ppi(empty, empty, empty, empty, empty, empty, 0.6)
+    estimate = ppi_estimate(empty, empty, empty, empty, empty, empty, 0.6)
     assert (estimate.value, estimate.variance, estimate.n) == (0.6, 0, 0)
 
 
 def test_a_missing_crowd_score_leaves_the_row_out():
     half = np.full(2, 0.5)
-    estimate = ppi(half, half, np.array([1.0, np.nan]), half, np.array([np.nan, 1.0]), half, 0.5)
+    estimate = ppi_estimate(
+        half, half, np.array([1.0, np.nan]), half, np.array([np.nan, 1.0]), half, 0.5
+    )
     assert estimate.n == 1
     assert estimate.influence[[1, 3]].tolist() == [0, 0]
 
@@ -120,7 +128,7 @@ def test_it_names_the_offending_value(name, value, message):
     half = np.full(2, 0.5)
     arguments = dict.fromkeys(("p", "pi", "crowd", "g", "expert", "expert_probability"), half)
     with pytest.raises(ValueError, match=message):
-        ppi(**(arguments | {name: np.array(value)}), total_g=0.5)
+        ppi_estimate(**(arguments | {name: np.array(value)}), total_g=0.5)
 
 
 @given(st.lists(st.floats(0.001, 5), min_size=1, max_size=20), st.floats(0.01, 25))
@@ -166,7 +174,7 @@ def test_doubt_and_weight_beat_checking_at_random():
         values = []
         for _ in range(500):
             expert = np.where(rng.random(n) < e, truth, np.nan)
-            values.append(ppi(p, np.ones(n), crowd, q, expert, e, p @ q).value)
+            values.append(ppi_estimate(p, np.ones(n), crowd, q, expert, e, p @ q).value)
         assert abs(np.mean(values) - p @ truth) < 4 * np.std(values) / np.sqrt(500)
         spread.append(np.var(values))
     assert spread[1] < 0.85 * spread[0]
@@ -180,13 +188,15 @@ def test_any_estimate_of_the_crowd_is_corrected_by_the_same_term():
         rng.integers(0, 2, (9, 2)).astype(float),
     )
     truth[rng.random(9) < 0.4] = np.nan
-    alone = centred(p, pi, crowd, np.full(9, 0.5), 0.5)
-    both = corrected(alone, Design(pi), p, pi, crowd, truth, e)
+    alone = centred_difference_estimate(p, pi, crowd, np.full(9, 0.5), 0.5)
+    both = correct_by_expert_checks(alone, Design(pi), p, pi, crowd, truth, e)
     for column in range(2):
         added = np.nansum(p[:, column] / pi / e * (truth - crowd)[:, column])
         assert both.value[column] == pytest.approx(alone.value[column] + added)
-        one = centred(p[:, column], pi, crowd[:, column], np.full(9, 0.5), 0.5)
-        single = corrected(one, Design(pi), p[:, column], pi, crowd[:, column], truth[:, column], e)
+        one = centred_difference_estimate(p[:, column], pi, crowd[:, column], np.full(9, 0.5), 0.5)
+        single = correct_by_expert_checks(
+            one, Design(pi), p[:, column], pi, crowd[:, column], truth[:, column], e
+        )
         assert single.value == pytest.approx(both.value[column])
         assert single.variance == pytest.approx(both.variance[column])
     np.testing.assert_array_equal(both.n, alone.n)
@@ -203,7 +213,9 @@ def test_documents_keep_their_clusters_beside_the_checks():
     unchecked = np.full(3, np.nan)
     with pytest.raises(ValueError, match="3 rows"):
         expert_design(labelled.pi, np.full(3, 0.25), design=Design(np.array([0.5])))
-    same = corrected(nothing, labelled, np.ones(3), labelled.pi, np.ones(3), unchecked, np.ones(3))
+    same = correct_by_expert_checks(
+        nothing, labelled, np.ones(3), labelled.pi, np.ones(3), unchecked, np.ones(3)
+    )
     assert (same.value, same.variance) == (0.5, 0.0)
 
 
@@ -242,7 +254,7 @@ def test_of_single_ratings_the_expert_takes_out_also_what_people_differ_by(pi, e
             s = np.array(state)
             chance = likely * np.prod(np.choose(s, [1 - pi, pi * (1 - e), pi * e]))
             rows, said = s >= 1, np.where(s == 2, expert, np.nan)
-            found = ppi(
+            found = ppi_estimate(
                 p[rows],
                 pi[rows],
                 crowd[rows],

@@ -8,16 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from estimators.horvitz_thompson import hajek
+from estimators.horvitz_thompson import hajek_estimate
 from estimators.poisson import (
     asking_order,
-    multiplier,
-    multipliers_together,
-    next_goal,
+    is_selected,
+    joint_multipliers,
+    keyed_uniforms,
+    next_planned_variance,
     planned_variance,
-    select,
-    uniforms,
     water_fill,
+    water_fill_multiplier,
 )
 
 
@@ -48,7 +48,7 @@ def test_thresholds_never_sink_and_meet_the_target_without_waste(plan):
 @settings(deadline=None)
 def test_the_multiplier_makes_the_thresholds(plan):
     p, old, v, wanted = plan
-    chosen = multiplier(p, old, v, target_variance=wanted)
+    chosen = water_fill_multiplier(p, old, v, target_variance=wanted)
     pi = water_fill(p, old, v, target_variance=wanted)
     np.testing.assert_allclose(
         pi, np.maximum(old, np.minimum(1.0, chosen * p * np.sqrt(v))), rtol=1e-12
@@ -58,7 +58,7 @@ def test_the_multiplier_makes_the_thresholds(plan):
 
 def test_the_multiplier_refuses_no_variance():
     with pytest.raises(ValueError, match="target_variance must be positive; got 0"):
-        multiplier([0.5], [0.0], 0.25, target_variance=0)
+        water_fill_multiplier([0.5], [0.0], 0.25, target_variance=0)
 
 
 @given(plans(), st.integers(0, 10**6))
@@ -131,60 +131,66 @@ def test_it_names_the_offending_value(change, message):
 
 def test_uniforms_are_the_same_for_ever_and_differ_by_key_and_name():
     names = [f"doc-{i}" for i in range(100)]
-    u = uniforms(names, key=b"one")
-    np.testing.assert_array_equal(uniforms(names[::-1], key=b"one")[::-1], u)
-    assert not np.isin(uniforms(names, key=b"two"), u).any()
+    u = keyed_uniforms(names, key=b"one")
+    np.testing.assert_array_equal(keyed_uniforms(names[::-1], key=b"one")[::-1], u)
+    assert not np.isin(keyed_uniforms(names, key=b"two"), u).any()
     assert np.unique(u).size == 100
-    assert uniforms(["7"], key=b"one") == uniforms([7], key=b"one") == uniforms([b"7"], key=b"one")
+    assert (
+        keyed_uniforms(["7"], key=b"one")
+        == keyed_uniforms([7], key=b"one")
+        == keyed_uniforms([b"7"], key=b"one")
+    )
     by_hand = hashlib.blake2b(b"doc-0", key=b"one", digest_size=8).hexdigest()
     assert u[0] == (int(by_hand, 16) >> 11) / 2**53
 
 
 def test_no_name_gives_no_number_and_no_key_is_refused():
-    assert uniforms([], key=b"k").size == 0
+    assert keyed_uniforms([], key=b"k").size == 0
     for key in (b"", b"x" * 65):
         with pytest.raises(ValueError, match="1 to 64 bytes"):
-            uniforms(["a"], key=key)
+            keyed_uniforms(["a"], key=key)
 
 
 @pytest.mark.statistical
 def test_uniforms_are_uniform():
-    u = np.sort(uniforms(range(20_000), key=b"secret"))
+    u = np.sort(keyed_uniforms(range(20_000), key=b"secret"))
     assert np.abs(u - np.arange(0.5, u.size) / u.size).max() < 1.95 / np.sqrt(
         u.size
     )  # Kolmogorov, 1 in 1,000
 
 
 def test_raising_a_threshold_keeps_what_was_asked():
-    u = uniforms(range(1000), key=b"k")
-    assert np.all(select(u, np.full(1000, 0.5)) >= select(u, np.full(1000, 0.3)))
+    u = keyed_uniforms(range(1000), key=b"k")
+    assert np.all(is_selected(u, np.full(1000, 0.5)) >= is_selected(u, np.full(1000, 0.3)))
 
 
 def test_any_prefix_of_the_order_is_a_sample_with_proportional_probabilities():
     rng = np.random.default_rng(2)
     u, pi = rng.random(500), rng.uniform(0, 1, 500)
     order = asking_order(u, pi)
-    assert sorted(order) == np.flatnonzero(select(u, pi)).tolist()
+    assert sorted(order) == np.flatnonzero(is_selected(u, pi)).tolist()
     share = (u / pi)[order[99]]
     np.testing.assert_array_equal(np.sort(order[:100]), np.flatnonzero(u <= pi * share))
 
 
 def test_a_uniform_number_of_one_is_refused():
     with pytest.raises(ValueError, match="below 1"):
-        select(np.array([1.0]), np.array([1.0]))
+        is_selected(np.array([1.0]), np.array([1.0]))
 
 
 @given(st.floats(1e-6, 1), st.floats(0, 10), st.floats(1e-6, 1))
 def test_every_stage_plans_for_less_than_the_one_before(planned, anticipated, wanted):
-    goal = next_goal(planned, anticipated, target_variance=wanted)
+    goal = next_planned_variance(planned, anticipated, target_variance=wanted)
     assert 0.24 * planned < goal < planned
-    assert goal >= next_goal(planned, anticipated + 1, target_variance=wanted)
+    assert goal >= next_planned_variance(planned, anticipated + 1, target_variance=wanted)
 
 
 def test_a_stage_goes_for_what_the_model_lacks_but_not_for_more_than_a_quarter():
-    assert next_goal(0.04, 0.05, target_variance=0.02) == pytest.approx(0.995 * 0.016)
-    assert next_goal(0.04, np.inf, target_variance=0.02) == pytest.approx(0.995 * 0.01)
-    assert next_goal(0.04, np.inf, target_variance=0.02, most=8.0) == pytest.approx(0.995 * 0.005)
+    assert next_planned_variance(0.04, 0.05, target_variance=0.02) == pytest.approx(0.995 * 0.016)
+    assert next_planned_variance(0.04, np.inf, target_variance=0.02) == pytest.approx(0.995 * 0.01)
+    assert next_planned_variance(0.04, np.inf, target_variance=0.02, most=8.0) == pytest.approx(
+        0.995 * 0.005
+    )
 
 
 @pytest.mark.parametrize(
@@ -199,7 +205,7 @@ def test_a_stage_goes_for_what_the_model_lacks_but_not_for_more_than_a_quarter()
 def test_a_goal_cannot_be_had_from_nonsense(change, message):
     arguments = {"planned": 0.04, "anticipated": 0.04, "target_variance": 0.02} | change
     with pytest.raises(ValueError, match=message):
-        next_goal(**arguments)
+        next_planned_variance(**arguments)
 
 
 @pytest.mark.statistical
@@ -216,11 +222,11 @@ def test_stopping_on_what_is_expected_is_unbiased_and_asks_less_than_chasing_wha
         pi, goal = np.zeros(n), 4 * wanted
         for _ in range(50):
             pi = water_fill(p, pi, 0.25, target_variance=goal)
-            chosen = select(u, pi)
-            found = hajek(p[chosen], pi[chosen], f[chosen])
+            chosen = is_selected(u, pi)
+            found = hajek_estimate(p[chosen], pi[chosen], f[chosen])
             if variance_of(found) <= wanted:
                 return chosen.sum(), found.value - f.mean()
-            goal = next_goal(
+            goal = next_planned_variance(
                 planned_variance(p, pi, 0.25), variance_of(found), target_variance=wanted
             )
         raise AssertionError("never met")
@@ -249,11 +255,11 @@ def test_systems_that_are_planned_together_come_to_their_goals_with_the_fewest_q
 
     alone = np.array(
         [
-            multiplier(one, old, 1.0, target_variance=goal)
+            water_fill_multiplier(one, old, 1.0, target_variance=goal)
             for one, goal in zip(sizes, goals, strict=True)
         ]
     )
-    found = multipliers_together(variances, goals, alone, (sizes**2).sum(axis=1))
+    found = joint_multipliers(variances, goals, alone, (sizes**2).sum(axis=1))
     assert (variances(found) <= goals * 1.001).all()
     best = minimize(
         lambda pi: pi.sum(),
@@ -285,5 +291,5 @@ def test_a_goal_of_next_to_nothing_is_planned_for_without_a_warning():
     def variances(multipliers):
         return np.full(2, 1e-3) / (1 + multipliers)
 
-    found = multipliers_together(variances, [1e-315, 1e-3], [1.0, 1.0], [1e-2, 1e-2])
+    found = joint_multipliers(variances, [1e-315, 1e-3], [1.0, 1.0], [1e-2, 1e-2])
     assert np.isfinite(found).all() and found[0] > found[1]

@@ -103,7 +103,7 @@ def test_on_a_census_pooled_recall_is_exact_under_common_support():
     rows, system = census(GROUPS)
     member = GROUPS[rows] > 0
     result = joint.pooled_recall(
-        GROUPS[rows], system, TRUTH[rows], distributions.overlap(GROUPS), member
+        GROUPS[rows], system, TRUTH[rows], distributions.pairwise_overlap(GROUPS), member
     )
     assert result.value == pytest.approx([2 / 3, 1 / 3, 1 / 3])
     without = joint.pooled_recall(GROUPS[rows], system, TRUTH[rows], None, member)
@@ -116,7 +116,7 @@ def test_per_system_support_forgets_what_the_system_cannot_reach():
         GROUPS[rows],
         system,
         TRUTH[rows],
-        distributions.overlap(GROUPS),
+        distributions.pairwise_overlap(GROUPS),
         GROUPS[rows] > 0,
         support="per_system",
     )
@@ -130,7 +130,7 @@ def test_weights_change_what_recall_counts():
         GROUPS[rows],
         system,
         TRUTH[rows],
-        distributions.overlap(GROUPS),
+        distributions.pairwise_overlap(GROUPS),
         GROUPS[rows] > 0,
         weight=heavy_c,
     )
@@ -138,7 +138,7 @@ def test_weights_change_what_recall_counts():
 
 
 def test_without_a_true_draw_pooled_recall_is_undefined():
-    overlap = distributions.overlap(GROUPS)
+    overlap = distributions.pairwise_overlap(GROUPS)
     for label in ([0, 0], [NAN, NAN], [0, NAN]):
         result = joint.pooled_recall(GROUPS[[0, 2]], [0, 2], label, overlap, GROUPS[[0, 2]] > 0)
         assert np.isnan(result.value).all()
@@ -150,7 +150,7 @@ def test_bad_recall_arguments_are_named():
         "P": GROUPS[[0]],
         "system": [0],
         "label": [1],
-        "overlap": distributions.overlap(GROUPS),
+        "overlap": distributions.pairwise_overlap(GROUPS),
     }
     with pytest.raises(ValueError, match="got 'own'"):
         joint.pooled_recall(**arguments, membership=[[1, 0, 0]], support="own")
@@ -169,7 +169,7 @@ def test_renaming_systems_renames_the_recall(label, order):
     rng = np.random.default_rng(3)
     system, order = np.repeat([0, 1, 2], 4), np.array(order)
     rows = np.array([rng.choice(4, p=GROUPS[:, j]) for j in system])
-    P, overlap = GROUPS[rows], distributions.overlap(GROUPS)
+    P, overlap = GROUPS[rows], distributions.pairwise_overlap(GROUPS)
     here = joint.pooled_recall(P, system, label, overlap, P > 0)
     there = joint.pooled_recall(
         P[:, order], np.argsort(order)[system], label, overlap[order][:, order], P[:, order] > 0
@@ -180,7 +180,13 @@ def test_renaming_systems_renames_the_recall(label, order):
 
 def test_joint_recall_is_the_product_with_the_variance_of_lemma_1():
     rows, system = census(GROUPS)
-    arguments = (GROUPS[rows], system, TRUTH[rows], distributions.overlap(GROUPS), GROUPS[rows] > 0)
+    arguments = (
+        GROUPS[rows],
+        system,
+        TRUTH[rows],
+        distributions.pairwise_overlap(GROUPS),
+        GROUPS[rows] > 0,
+    )
     theta = joint.pool_recall([1, 1, 0, 1], document=[7, 7, 9, 9])
     nu = joint.pooled_recall(*arguments)
     result = joint.joint_recall(*arguments, [1, 1, 0, 1], document=[7, 7, 9, 9])
@@ -193,10 +199,10 @@ def test_joint_recall_is_the_product_with_the_variance_of_lemma_1():
 
 def test_f1_of_joint_precision_and_recall_fits_together():
     rows, system = census(GROUPS)
-    arguments = (GROUPS[rows], system, TRUTH[rows], distributions.overlap(GROUPS))
+    arguments = (GROUPS[rows], system, TRUTH[rows], distributions.pairwise_overlap(GROUPS))
     recall = joint.joint_recall(*arguments, GROUPS[rows] > 0, [1, 1, 0, 1], document=[7, 7, 9, 9])
     precision = joint.joint_precision(*arguments)
-    result = joint.f1(precision, recall)
+    result = joint.joint_f1(precision, recall)
     assert result.value == pytest.approx(
         2 * precision.value * recall.value / (precision.value + recall.value)
     )
@@ -211,7 +217,7 @@ def test_joint_recall_covers_under_common_support_and_per_system_is_too_large():
     truth = rng.random(size) < 0.7
     left, right = document % 2 == 0, document % 2 == 1
     P = shares([list((rng.random(size) < 0.5) * group * 1) for group in (left, left, right, right)])
-    overlap, member = distributions.overlap(P), P > 0
+    overlap, member = distributions.pairwise_overlap(P), P > 0
     recall = (member & truth[:, None]).sum(axis=0) / truth.sum()
     system = np.repeat(np.arange(4), n)
     hits, common, own = 0.0, [], []

@@ -5,21 +5,21 @@ import itertools
 import numpy as np
 import pytest
 
-from estimators.design import Design, contrast
+from estimators.design import Design, estimate_difference
 from estimators.estimate import Estimate
-from estimators.horvitz_thompson import centred, difference
+from estimators.horvitz_thompson import centred_difference_estimate, difference_estimate
 from estimators.ratings import (
     Crossed,
     JudgeEffect,
+    add_judge_effect,
     anticipated_rating_variance,
+    estimate_with_rating_noise,
+    expected_rating_error,
     judge_effect,
     judgment_variance,
     rating_design,
-    rating_error,
-    variances_of_outputs,
+    rating_variance_of_outputs,
     verdict_variance,
-    with_judges,
-    with_rating_noise,
 )
 
 # Three outputs, two systems; what two people say of each, a model's guess, chances to be asked.
@@ -69,8 +69,10 @@ def test_the_mean_and_its_variance_and_covariance_are_exactly_unbiased(pi, c, op
         sample = P[rows], chances[rows]
         said = ratings.mean(axis=1)[:, None]
         said = np.where(sign[rows] > 0, said, 1 - said)
-        alone = difference(*sample, said, g[rows], (P * g).sum(axis=0), target=rows, n_targets=3)
-        estimate = with_rating_noise(
+        alone = difference_estimate(
+            *sample, said, g[rows], (P * g).sum(axis=0), target=rows, n_targets=3
+        )
+        estimate = estimate_with_rating_noise(
             alone, *sample, np.full(rows.size, c), spread, sign=sign[rows], target=rows
         )
         design = rating_design(chances[rows], target=rows, n_targets=3)
@@ -81,7 +83,7 @@ def test_the_mean_and_its_variance_and_covariance_are_exactly_unbiased(pi, c, op
         first, other = (
             Estimate(estimate.value[i], 0.0, 1, estimate.influence[:, i]) for i in (0, 1)
         )
-        difference_variance += chance * contrast(first, other, design).variance
+        difference_variance += chance * estimate_difference(first, other, design).variance
     exact = second - np.outer(mean, mean)
     np.testing.assert_allclose(mean, (P * f).sum(axis=0), atol=1e-12)
     np.testing.assert_allclose(variance, np.diag(exact), atol=1e-12)
@@ -94,9 +96,9 @@ def test_the_mean_and_its_variance_and_covariance_are_exactly_unbiased(pi, c, op
 def test_where_everything_was_judged_only_people_are_left_in_the_variance():
     quarter = np.full(4, 0.25)
     label = np.array([1.0, 0.5, 0.25, 1.0])
-    alone = centred(quarter, np.ones(4), label, np.full(4, 0.5), 0.5)
+    alone = centred_difference_estimate(quarter, np.ones(4), label, np.full(4, 0.5), 0.5)
     assert alone.variance == 0
-    noisy = with_rating_noise(alone, quarter, np.ones(4), np.array([1, 1, 2, 2]), 0.2)
+    noisy = estimate_with_rating_noise(alone, quarter, np.ones(4), np.array([1, 1, 2, 2]), 0.2)
     assert noisy.variance == pytest.approx(0.2 / 16 * (1 + 1 + 0.5 + 0.5))
     assert noisy.value == alone.value
     assert noisy.degrees_of_freedom == 3
@@ -105,16 +107,16 @@ def test_where_everything_was_judged_only_people_are_left_in_the_variance():
 def test_an_output_of_two_systems_and_two_rows_of_one_are_one_judgment():
     p, pi = np.array([0.25, 0.25, 0.5]), np.full(3, 0.5)
     target = np.array([0, 0, 1])
-    alone = difference(p, pi, np.full(3, 0.5), np.full(3, 0.5), 0.5, target=target)
-    noisy = with_rating_noise(alone, p, pi, np.ones(3), 0.1, target=target)
+    alone = difference_estimate(p, pi, np.full(3, 0.5), np.full(3, 0.5), 0.5, target=target)
+    noisy = estimate_with_rating_noise(alone, p, pi, np.ones(3), 0.1, target=target)
     assert noisy.variance == pytest.approx(0.1 * (0.5**2 + 0.5**2) / 0.5)
     assert noisy.influence.shape == (4,)
 
 
 def test_without_judgments_nothing_is_added():
     half = np.full(2, 0.5)
-    alone = difference(half, half, np.array([1.0, np.nan]), half, 0.5)
-    noisy = with_rating_noise(alone, half, half, np.array([1, 0]), 0.1)
+    alone = difference_estimate(half, half, np.array([1.0, np.nan]), half, 0.5)
+    noisy = estimate_with_rating_noise(alone, half, half, np.array([1, 0]), 0.1)
     assert noisy.variance == pytest.approx(alone.variance + 0.1 * 0.25 / 0.5)
 
 
@@ -140,10 +142,10 @@ def test_the_design_keeps_the_documents_of_the_first_rows():
 )
 def test_noise_names_the_offending_value(name, value, message):
     half = np.full(2, 0.5)
-    alone = difference(half, half, half, half, 0.5)
+    alone = difference_estimate(half, half, half, half, 0.5)
     arguments = {"p": half, "pi": half, "count": np.ones(2), "sigma_a2": 0.1} | {name: value}
     with pytest.raises(ValueError, match=message):
-        with_rating_noise(alone, **arguments)
+        estimate_with_rating_noise(alone, **arguments)
 
 
 LEVELS = (-0.1, 0.1)
@@ -194,7 +196,7 @@ def test_the_variance_with_judges_is_exactly_unbiased(pi, pattern):
         chance /= 2 ** (2 + item.size)
         sample, given = (p[rows], chances[rows]), np.array(asked)[item]
         place = np.searchsorted(rows, item[given])
-        alone = difference(*sample, F[rows], G[rows], p @ G)
+        alone = difference_estimate(*sample, F[rows], G[rows], p @ G)
         for levels in itertools.product(LEVELS, repeat=2):
             for errors in itertools.product((-noise, noise), repeat=item.size):
                 # Ratings may leave [0, 1] here; the estimate is linear in them.
@@ -207,8 +209,8 @@ def test_the_variance_with_judges_is_exactly_unbiased(pi, pattern):
                     rows.size,
                     influence,
                 )
-                noisy = with_rating_noise(raw, *sample, count[rows], 0.01 + noise**2)
-                crossed = with_judges(noisy, *sample, judge[given], place, effect)
+                noisy = estimate_with_rating_noise(raw, *sample, count[rows], 0.01 + noise**2)
+                crossed = add_judge_effect(noisy, *sample, judge[given], place, effect)
                 mean += chance * noisy.value
                 second += chance * noisy.value**2
                 variance += chance * crossed.estimate.variance
@@ -220,7 +222,7 @@ def test_judges_of_two_systems_cancel_in_their_difference():
     p = np.array([[0.5, 0], [0.5, 0], [0, 0.5], [0, 0.5]])
     effect = JudgeEffect(sigma_j2=0.04, n_judges=2, n_judgments=4, n_pairs=2)
     alone = Estimate(np.full(2, 0.5), np.full(2, 0.001), np.full(2, 2), np.zeros((4, 2)))
-    crossed = with_judges(alone, p, np.ones(4), [0, 1, 0, 1], [0, 1, 2, 3], effect)
+    crossed = add_judge_effect(alone, p, np.ones(4), [0, 1, 0, 1], [0, 1, 2, 3], effect)
     assert isinstance(crossed, Crossed)
     np.testing.assert_allclose(crossed.covariance, [[0, 0.02], [0.02, 0]])
 
@@ -229,7 +231,7 @@ def test_an_effect_that_is_not_seen_changes_nothing():
     effect = judge_effect([0.5, -0.5, 0.5, -0.5], [0, 0, 1, 1], [0, 1, 2, 3])
     assert effect.sigma_j2 < 0 and effect.n_pairs == 2
     alone = Estimate(0.5, 0.01, 4, np.zeros(4), degrees_of_freedom=3)
-    crossed = with_judges(alone, np.full(4, 0.25), np.ones(4), [0, 0, 1, 1], range(4), effect)
+    crossed = add_judge_effect(alone, np.full(4, 0.25), np.ones(4), [0, 0, 1, 1], range(4), effect)
     assert crossed.estimate.variance == 0.01 and crossed.telling is False
     assert crossed.estimate.degrees_of_freedom == 3
     unknown = judge_effect([0.5, np.nan, 0.1], [0, 0, 1], [0, 1, 2])
@@ -241,7 +243,7 @@ def test_rows_and_residuals_that_do_not_fit_are_refused():
     alone = Estimate(0.5, 0.01, 1, np.zeros(1))
     effect = JudgeEffect(0.1, 1, 1, 0)
     with pytest.raises(ValueError, match="below 1"):
-        with_judges(alone, np.ones(1), np.ones(1), [0], [1], effect)
+        add_judge_effect(alone, np.ones(1), np.ones(1), [0], [1], effect)
     with pytest.raises(ValueError, match="residual"):
         judge_effect([np.inf], [0], [0])
 
@@ -260,7 +262,7 @@ def study(rng, n_judges, n=100, bias=0.15):
     variance = float(residual @ residual / n / (n - 1))
     alone = Estimate(float(y.mean()), variance, n, residual / n, degrees_of_freedom=n - 1)
     effect = judge_effect(residual, judge, rows)
-    crossed = with_judges(alone, p, np.ones(n), judge, rows, effect)
+    crossed = add_judge_effect(alone, p, np.ones(n), judge, rows, effect)
     return alone, crossed.estimate
 
 
@@ -301,7 +303,7 @@ def shares(n_systems, n_judges, share, repeats):
         count = np.full(n_systems, n)
         alone = Estimate(value, variance, count, influence, degrees_of_freedom=degrees)
         effect = judge_effect(left, judge, rows)
-        crossed = with_judges(alone, p, np.ones(rows.size), judge, rows, effect)
+        crossed = add_judge_effect(alone, p, np.ones(rows.size), judge, rows, effect)
         low, high = crossed.estimate.confidence_interval(0.8, method="t")
         held += float(((low <= 0) & (high >= 0)).mean()) / repeats
     return held
@@ -324,7 +326,7 @@ def test_degrees_of_freedom_are_the_judges_as_far_as_the_variance_rests_on_them(
     for level, noise in ((0.0, 0.0), (1e-9, 0.0), (0.02, 0.0), (0.02, 0.01), (1e9, 0.0)):
         alone = Estimate(0.5, 0.01 + level / 4, 4, np.zeros(4), degrees_of_freedom=3)
         effect = JudgeEffect(level, 2, 4, 2, noise)
-        crossed = with_judges(alone, p, np.ones(4), judge, rows, effect)
+        crossed = add_judge_effect(alone, p, np.ones(4), judge, rows, effect)
         found.append(crossed.estimate.degrees_of_freedom)
     none, little, some, noisy, all_of_it = found
     assert none == 3
@@ -342,7 +344,7 @@ def test_what_is_anticipated_is_the_expectation_of_what_is_realised(c):
     for chance, taken, judgments in outcomes(chances, c):
         rows = np.flatnonzero(taken)
         sample = P[rows], chances[rows], judgments[rows].mean(axis=1), G[rows], P.T @ G
-        found = difference(*sample, target=rows, n_targets=3)
+        found = difference_estimate(*sample, target=rows, n_targets=3)
         realised += chance * np.asarray(found.variance)
     error = (F - G) ** 2 + SPREAD / c
     assert anticipated_rating_variance(P, chances, error) == pytest.approx(realised, abs=1e-12)
@@ -353,7 +355,7 @@ def test_what_a_few_ratings_show_is_drawn_to_what_all_show():
     guess = np.array([1.0, 1.0, 1.0, 0.5, 0.5])
     together = (0.25 + 0.25) / 5
     expected = [5 * together / 8, (0.25 + 5 * together) / 6, together]
-    assert rating_error(rating, guess, [0, 0, 0, 1, 1], 3) == pytest.approx(expected)
+    assert expected_rating_error(rating, guess, [0, 0, 0, 1, 1], 3) == pytest.approx(expected)
 
 
 def test_what_can_never_be_asked_has_no_bound_and_what_weighs_nothing_no_part():
@@ -362,7 +364,7 @@ def test_what_can_never_be_asked_has_no_bound_and_what_weighs_nothing_no_part():
     with pytest.raises(ValueError, match="error"):
         anticipated_rating_variance([[1.0]], [0.5], [-0.1])
     with pytest.raises(ValueError, match="rating"):
-        rating_error([[1.0]], [[0.5]], [0])
+        expected_rating_error([[1.0]], [[0.5]], [0])
 
 
 def census(rating, item, v):
@@ -372,8 +374,8 @@ def census(rating, item, v):
     count = np.bincount(item)
     mean = np.bincount(item, rating) / count
     p, sure = np.full(count.size, 1 / count.size), np.ones(count.size)
-    alone = centred(p, sure, mean, np.full(count.size, 0.5), 0.5)
-    return with_rating_noise(alone, p, sure, count, v).confidence_interval(0.8, method="t")
+    alone = centred_difference_estimate(p, sure, mean, np.full(count.size, 0.5), 0.5)
+    return estimate_with_rating_noise(alone, p, sure, count, v).confidence_interval(0.8, method="t")
 
 
 def test_annotator_noise_is_pooled_over_the_pairs():
@@ -441,20 +443,20 @@ def test_people_differ_on_the_outputs_of_one_system_and_agree_on_those_of_anothe
     seen = 1.0 / 4  # of one degree of freedom
     of_first, of_second = (0.1 * (w / seen + 6) / (3 + 6) for w in (1.0, 0.5))
     mean = (of_first + of_second) / 2
-    found = variances_of_outputs(within, count, member, 0.1)
+    found = rating_variance_of_outputs(within, count, member, 0.1)
     np.testing.assert_allclose(found, [of_first, of_second, mean, of_second, 0.1])
-    alone = variances_of_outputs(within, count, np.ones((5, 1)), 0.1)
+    alone = rating_variance_of_outputs(within, count, np.ones((5, 1)), 0.1)
     np.testing.assert_allclose(alone, 0.1)
-    assert variances_of_outputs([], [], np.zeros((0, 2)), 0.1).size == 0
+    assert rating_variance_of_outputs([], [], np.zeros((0, 2)), 0.1).size == 0
     with pytest.raises(ValueError, match="as many rows"):
-        variances_of_outputs(within, count[:2], member, 0.1)
+        rating_variance_of_outputs(within, count[:2], member, 0.1)
 
 
 def test_a_rating_by_somebody_unknown_has_its_share_of_the_weight_of_an_output():
     half, sure = np.full(2, 0.5), np.ones(2)
     alone = Estimate(0.5, 0.01, 2, np.zeros(4))
     effect = JudgeEffect(sigma_j2=0.04, n_judges=1, n_judgments=2, n_pairs=1)
-    crossed = with_judges(alone, half, sure, [0, 0], [0, 1], effect, count=[2, 2])
+    crossed = add_judge_effect(alone, half, sure, [0, 0], [0, 1], effect, count=[2, 2])
     assert crossed.estimate.variance == pytest.approx(0.01 + 0.04 * (0.5**2 - 2 * 0.25**2))
     with pytest.raises(ValueError, match="count"):
-        with_judges(alone, half, sure, [0, 0], [0, 1], effect, count=[1, 0])
+        add_judge_effect(alone, half, sure, [0, 0], [0, 1], effect, count=[1, 0])

@@ -10,17 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from estimators.design import Design
-from estimators.documents import document_probabilities, half_a_fact
+from estimators.documents import document_probabilities, half_fact_changes
 from estimators.estimate import Estimate
-from estimators.horvitz_thompson import centred
+from estimators.horvitz_thompson import centred_difference_estimate
 from estimators.recall import (
-    f1,
-    from_totals,
-    recall,
-    totals,
-    unseen,
-    with_anticipated,
-    with_missed_floor,
+    add_anticipated_variance,
+    add_missed_fact_floor,
+    estimate_recall,
+    estimate_totals,
+    estimate_unseen_facts,
+    f1_of_recall,
+    recall_from_totals,
 )
 
 
@@ -29,7 +29,7 @@ def known(counts, n_documents, **more):
     predicts 1, 2 and 3.
     """
     members = np.array([[1, 0], [1, 1], [0, 1], [0, 1]])
-    return recall(
+    return estimate_recall(
         members,
         np.ones(4),
         [1, 1, 0, 1],
@@ -63,8 +63,10 @@ def test_the_documents_terms_by_hand():
 
 
 def test_totals_that_are_known_give_the_same_again():
-    found = recall([[1, 0], [1, 1]], [0.5, 0.4], [1, 0], [0.5, 0.7], [1.2, 0.7], 1.9, [2, 0, 1], 9)
-    again = from_totals(found.totals, found.unseen, found.design)
+    found = estimate_recall(
+        [[1, 0], [1, 1]], [0.5, 0.4], [1, 0], [0.5, 0.7], [1.2, 0.7], 1.9, [2, 0, 1], 9
+    )
+    again = recall_from_totals(found.totals, found.unseen, found.design)
     for one, other in ((again.recall, found.recall), (again.pool_recall, found.pool_recall)):
         np.testing.assert_array_equal(one.value, other.value)
         np.testing.assert_array_equal(one.variance, other.variance)
@@ -76,7 +78,7 @@ def test_no_annotated_document_leaves_recall_undefined():
     assert np.isnan(found.recall.value).all()
     assert np.isnan(found.recall.variance).all()
     assert np.isnan(found.pool_recall.value)
-    assert np.isnan(unseen([], 10).value)
+    assert np.isnan(estimate_unseen_facts([], 10).value)
     assert found.totals.pool.value == 3
 
 
@@ -88,14 +90,16 @@ def test_one_annotated_document_gives_a_value_without_a_variance():
 
 
 def test_one_system_is_the_pool():
-    found = recall([[1], [1]], np.full(2, 0.5), [1, 0], np.full(2, 0.4), [0.8], 0.8, [1, 2, 0], 9)
+    found = estimate_recall(
+        [[1], [1]], np.full(2, 0.5), [1, 0], np.full(2, 0.4), [0.8], 0.8, [1, 2, 0], 9
+    )
     assert found.recall.value[0] == pytest.approx(found.pool_recall.value)
     assert found.recall.variance[0] == pytest.approx(found.pool_recall.variance)
 
 
 def test_identical_systems_have_equal_recall_and_a_certain_difference():
     members = np.repeat(np.array([[1], [1], [0]]), 2, axis=1)
-    found = recall(
+    found = estimate_recall(
         members, np.full(3, 0.5), [1, 0, 1], np.full(3, 0.4), [0.8, 0.8], 1.2, [1, 2, 0], 9
     )
     z = found.recall.influence
@@ -103,17 +107,19 @@ def test_identical_systems_have_equal_recall_and_a_certain_difference():
 
 
 def test_nothing_true_anywhere_is_undefined():
-    found = recall([[1]], np.ones(1), [0], [0.5], [0.5], 0.5, [0, 0], 5)
+    found = estimate_recall([[1]], np.ones(1), [0], [0.5], [0.5], 0.5, [0, 0], 5)
     assert np.isnan(found.recall.value[0])
-    assert with_anticipated(found, [[1]], [1.0], [0.5], [0], [0.5]) is found
+    assert add_anticipated_variance(found, [[1]], [1.0], [0.5], [0], [0.5]) is found
 
 
 def test_a_numerator_may_ask_for_more_than_the_denominator():
     members, correct = np.ones((2, 2)), np.array([[1.0, 0.0], [0.0, 0.0]])
-    found = recall(members, np.ones(2), correct, 0.5, [1, 1], 1.0, [0, 0], 2, pool_label=[1, 1])
+    found = estimate_recall(
+        members, np.ones(2), correct, 0.5, [1, 1], 1.0, [0, 0], 2, pool_label=[1, 1]
+    )
     assert found.recall.value.tolist() == [0.5, 0.0]
     with pytest.raises(ValueError, match="pool_label"):
-        totals(members, np.ones(2), correct, 0.5, [1, 1], 1.0)
+        estimate_totals(members, np.ones(2), correct, 0.5, [1, 1], 1.0)
 
 
 def test_influence_is_the_derivative_of_recall():
@@ -125,14 +131,14 @@ def test_influence_is_the_derivative_of_recall():
         np.array([1.0, 3.0, 0.0, 2.0]),
     )
     total_g, pool_g = np.array([6.0, 5.0, 4.0]), 9.0
-    found = recall(members, pi, f, g, total_g, pool_g, counts, 20)
+    found = estimate_recall(members, pi, f, g, total_g, pool_g, counts, 20)
     direction = (
         found.totals.systems.influence.sum(axis=0),
         found.totals.pool.influence.sum(),
         found.unseen.value,
     )
     step = 1e-6
-    nudged = recall(
+    nudged = estimate_recall(
         members,
         pi,
         f,
@@ -150,7 +156,10 @@ def test_influence_is_the_derivative_of_recall():
 @settings(deadline=None, max_examples=30)
 def test_the_total_of_unseen_facts_and_its_variance_are_exactly_unbiased(everywhere, data):
     n = data.draw(st.integers(2, len(everywhere)))
-    drawn = [unseen(sample, len(everywhere)) for sample in itertools.combinations(everywhere, n)]
+    drawn = [
+        estimate_unseen_facts(sample, len(everywhere))
+        for sample in itertools.combinations(everywhere, n)
+    ]
     values = np.array([estimate.value for estimate in drawn])
     assert values.mean() == pytest.approx(sum(everywhere))
     assert np.mean([estimate.variance for estimate in drawn]) == pytest.approx(
@@ -160,23 +169,28 @@ def test_the_total_of_unseen_facts_and_its_variance_are_exactly_unbiased(everywh
 
 def test_two_stage_documents_count_for_themselves_and_for_others():
     counts, inclusion = np.array([5.0, 1.0, 2.0]), np.array([1.0, 0.25, 0.5])
-    estimate = unseen(counts, 50, inclusion=inclusion)
+    estimate = estimate_unseen_facts(counts, 50, inclusion=inclusion)
     assert estimate.value == 5 + 4 + 4
     assert estimate.degrees_of_freedom == 1
-    assert unseen(counts + np.array([90, 0, 0]), 50, inclusion=inclusion).variance == pytest.approx(
-        estimate.variance
-    )
+    assert estimate_unseen_facts(
+        counts + np.array([90, 0, 0]), 50, inclusion=inclusion
+    ).variance == pytest.approx(estimate.variance)
 
 
 def test_equal_probabilities_given_or_worked_out_agree():
-    one, other = unseen([1, 2, 6], 12), unseen([1, 2, 6], 12, inclusion=np.full(3, 0.25))
+    one, other = (
+        estimate_unseen_facts([1, 2, 6], 12),
+        estimate_unseen_facts([1, 2, 6], 12, inclusion=np.full(3, 0.25)),
+    )
     assert one.value == other.value
     assert one.variance == pytest.approx(other.variance)
 
 
 def test_a_regression_that_explains_everything_leaves_no_variance():
     length = np.array([1.0, 2.0, 5.0, 3.0])
-    estimate = unseen(2 + 3 * length, 10, features=length[:, None], feature_totals=[40.0])
+    estimate = estimate_unseen_facts(
+        2 + 3 * length, 10, features=length[:, None], feature_totals=[40.0]
+    )
     assert estimate.value == pytest.approx(2 * 10 + 3 * 40)
     assert estimate.variance == pytest.approx(0, abs=1e-9)
     assert estimate.degrees_of_freedom == 2
@@ -184,8 +198,8 @@ def test_a_regression_that_explains_everything_leaves_no_variance():
 
 def test_a_constant_feature_changes_nothing():
     plain, with_constant = (
-        unseen([1, 2, 6, 0], 12),
-        unseen([1, 2, 6, 0], 12, features=np.zeros((4, 1)), feature_totals=[0.0]),
+        estimate_unseen_facts([1, 2, 6, 0], 12),
+        estimate_unseen_facts([1, 2, 6, 0], 12, features=np.zeros((4, 1)), feature_totals=[0.0]),
     )
     assert plain.value == pytest.approx(with_constant.value)
     assert plain.variance == pytest.approx(with_constant.variance)
@@ -209,13 +223,13 @@ def test_a_constant_feature_changes_nothing():
 )
 def test_unseen_names_the_offending_value(arguments, more, message):
     with pytest.raises(ValueError, match=message):
-        unseen(*arguments, **more)
+        estimate_unseen_facts(*arguments, **more)
 
 
 def test_recall_refuses_what_does_not_fit():
     arguments = [[1], [1]], np.full(2, 0.9), [1, 0], np.full(2, 0.5), [1.0], 1.0, [1, 1], 4
     with pytest.raises(ValueError, match="membership must be in"):
-        recall([[2], [1]], *arguments[1:])
+        estimate_recall([[2], [1]], *arguments[1:])
 
 
 def test_documents_have_the_share_that_was_drawn_or_what_was_recorded():
@@ -232,10 +246,10 @@ def test_the_anticipated_variance_by_hand_with_its_document_term():
         np.array([0.5, 0.8, 0.4]),
     )
     asked, label = np.array([0, 1]), np.array([1.0, 0.0])
-    found = recall(
+    found = estimate_recall(
         members[asked], pi[asked], label, g[asked], members.T @ g, float(g.sum()), [2, 0, 4], 12
     )
-    anticipated = with_anticipated(found, members, pi, g, label, g[asked])
+    anticipated = add_anticipated_variance(found, members, pi, g, label, g[asked])
     truth = found.totals.pool.value + 4 * 6  # T + M
     too_sure = (0.5**2 + 0.8**2) / (0.5 * 0.5 + 0.8 * 0.2)
     documents = (
@@ -260,7 +274,7 @@ def test_f1_by_hand_with_its_covariance():
     design = Design(np.array([0.5]))
     P = Estimate(0.5, 0.02, 9, np.array([0.2]))
     R = Estimate(0.25, 0.005, 7, np.array([0.1]))
-    both = f1(P, R, design)
+    both = f1_of_recall(P, R, design)
     assert both.value == pytest.approx(1 / 3)
     slope = 2 * (0.25**2 * 0.2 + 0.5**2 * 0.1) / 0.75**2
     assert both.variance == pytest.approx(0.5 * slope**2)
@@ -271,24 +285,31 @@ def test_f1_by_hand_with_its_covariance():
 def test_the_influence_of_f1_is_its_derivative(P, R):
     step, z = 1e-7, np.array([0.3])
     design = Design(np.array([0.5]))
-    both = f1(Estimate(P, 0.0, 1, z), Estimate(R, 0.0, 1, 2 * z), design)
-    nudged = f1(Estimate(P + step * 0.3, 0.0, 1, z), Estimate(R + step * 0.6, 0.0, 1, z), design)
+    both = f1_of_recall(Estimate(P, 0.0, 1, z), Estimate(R, 0.0, 1, 2 * z), design)
+    nudged = f1_of_recall(
+        Estimate(P + step * 0.3, 0.0, 1, z), Estimate(R + step * 0.6, 0.0, 1, z), design
+    )
     assert (nudged.value - both.value) / step == pytest.approx(both.influence[0], abs=1e-4)
 
 
 def test_f1_of_nothing_is_nothing_and_of_the_undefined_undefined():
     design, z = Design(np.array([0.5])), np.zeros(1)
     zero, undefined = Estimate(0.0, 0.0, 1, z), Estimate(np.nan, np.nan, 0, z)
-    assert (f1(zero, zero, design).value, f1(zero, zero, design).variance) == (0, 0)
-    assert np.isnan(f1(undefined, zero, design).value)
-    assert np.isnan(f1(undefined, zero, design).variance)
+    assert (f1_of_recall(zero, zero, design).value, f1_of_recall(zero, zero, design).variance) == (
+        0,
+        0,
+    )
+    assert np.isnan(f1_of_recall(undefined, zero, design).value)
+    assert np.isnan(f1_of_recall(undefined, zero, design).variance)
 
 
 def test_f1_takes_precision_without_document_rows():
     found = known([2, 0], 10)
     p = np.array([[0.5, 0], [0.5, 1 / 3], [0, 1 / 3], [0, 1 / 3]])
-    precision = centred(p, np.ones(4), [1, 1, 0, 1], np.full(4, 0.5), [0.5, 0.5])
-    both = f1(precision, found.recall, found.design)
+    precision = centred_difference_estimate(
+        p, np.ones(4), [1, 1, 0, 1], np.full(4, 0.5), [0.5, 0.5]
+    )
+    both = f1_of_recall(precision, found.recall, found.design)
     np.testing.assert_allclose(
         both.value,
         [
@@ -297,7 +318,7 @@ def test_f1_takes_precision_without_document_rows():
         ],
     )
     with pytest.raises(ValueError, match="rows"):
-        f1(precision, found.recall, Design(np.ones(2)))
+        f1_of_recall(precision, found.recall, Design(np.ones(2)))
 
 
 class Corpus:
@@ -327,7 +348,7 @@ class Corpus:
         rows = self.pool & (rng.random(self.document.size) < pi_1)
         pi = np.full(rows.sum(), pi_1)
         g = 0.6
-        return recall(
+        return estimate_recall(
             self.members[rows],
             pi,
             self.f[rows],
@@ -361,10 +382,10 @@ def held_over_all_samples(missed, n_read, *, floor):
     facts, truth = 2 * len(missed), 2 * len(missed) / (2 * len(missed) + sum(missed))
     ones, held = np.ones(facts), []
     for counts in itertools.combinations(missed, n_read):
-        found = recall(
+        found = estimate_recall(
             ones[:, None], ones, ones, 0.5 * ones, [facts / 2], facts / 2, counts, len(missed)
         )
-        told = with_missed_floor(found.recall, found) if floor else found.recall
+        told = add_missed_fact_floor(found.recall, found) if floor else found.recall
         low, high = told.confidence_interval(0.8, method="wilson")
         held.append(bool(low[0] - 1e-12 <= truth <= high[0] + 1e-12))
     return np.mean(held)
@@ -383,25 +404,25 @@ def test_documents_without_a_missed_fact_do_not_say_that_none_was_missed(missed,
 def test_where_missed_facts_were_found_nothing_changes():
     for counts in ([1, 0], [2, 1, 0, 0], [5, 1, 3]):
         found = known(counts, 10)
-        assert with_missed_floor(found.recall, found) is found.recall
+        assert add_missed_fact_floor(found.recall, found) is found.recall
     found = known([0, 0], 2)
-    assert with_missed_floor(found.recall, found) is found.recall, "all documents were read"
+    assert add_missed_fact_floor(found.recall, found) is found.recall, "all documents were read"
 
 
 def test_two_documents_of_a_thousand_without_a_missed_fact_leave_recall_open():
     ones = np.ones(3000)
-    found = recall(ones[:, None], ones, ones, 0.5 * ones, [1500], 1500, [0, 0], 1000)
-    few = with_missed_floor(found.recall, found).confidence_interval(0.8, method="wilson")
+    found = estimate_recall(ones[:, None], ones, ones, 0.5 * ones, [1500], 1500, [0, 0], 1000)
+    few = add_missed_fact_floor(found.recall, found).confidence_interval(0.8, method="wilson")
     assert few.low[0] < 0.5 and few.high[0] == 1
-    found = recall(ones[:, None], ones, ones, 0.5 * ones, [1500], 1500, [0] * 100, 1000)
-    many = with_missed_floor(found.recall, found).confidence_interval(0.8, method="wilson")
+    found = estimate_recall(ones[:, None], ones, ones, 0.5 * ones, [1500], 1500, [0] * 100, 1000)
+    many = add_missed_fact_floor(found.recall, found).confidence_interval(0.8, method="wilson")
     assert 0.98 < many.low[0] < 0.999, "of some 300 facts read none was missed"
 
 
 def test_documents_of_unequal_chances_carry_half_a_missed_fact_each_with_its_weight():
-    estimate = unseen([0, 0, 0], 50, inclusion=[1.0, 0.25, 0.5])
+    estimate = estimate_unseen_facts([0, 0, 0], 50, inclusion=[1.0, 0.25, 0.5])
     assert estimate.variance == 0
     assert estimate.anticipated == pytest.approx(0.5 * (0.75 * 16 + 0.5 * 4) / 2)
-    more, variance = half_a_fact([1.0, 0.25, 0.5])
+    more, variance = half_fact_changes([1.0, 0.25, 0.5])
     assert more == pytest.approx(0.5 * (4 + 2) / 2) and variance == estimate.anticipated
-    assert half_a_fact([1.0, 1.0]) == (0.0, 0.0), "all documents were read"
+    assert half_fact_changes([1.0, 1.0]) == (0.0, 0.0), "all documents were read"

@@ -22,16 +22,16 @@ COPIES = {
 
 
 def test_the_sizes_that_the_literature_knows():
-    assert sample_size.for_half_width(0.03, 0.8) == 456
-    assert sample_size.half_width(500, 0.8) == pytest.approx(0.0287, abs=5e-5)
-    assert sample_size.for_half_width(0.03, 0.8, p=0) == 1
+    assert sample_size.labels_for_half_width(0.03, 0.8) == 456
+    assert sample_size.half_width_of_proportion(500, 0.8) == pytest.approx(0.0287, abs=5e-5)
+    assert sample_size.labels_for_half_width(0.03, 0.8, p=0) == 1
 
 
 @given(st.floats(0.001, 0.4), st.floats(0.5, 0.99), st.floats(0.05, 0.95))
 def test_the_size_for_a_half_width_is_the_smallest_that_reaches_it(width, level, p):
-    n = sample_size.for_half_width(width, level, p, tolerance=0)
-    assert sample_size.half_width(n, level, p) <= width * (1 + 1e-12)
-    assert n == 1 or sample_size.half_width(n - 1, level, p) > width * (1 - 1e-12)
+    n = sample_size.labels_for_half_width(width, level, p, tolerance=0)
+    assert sample_size.half_width_of_proportion(n, level, p) <= width * (1 + 1e-12)
+    assert n == 1 or sample_size.half_width_of_proportion(n - 1, level, p) > width * (1 - 1e-12)
 
 
 @pytest.mark.parametrize(
@@ -45,11 +45,11 @@ def test_the_size_for_a_half_width_is_the_smallest_that_reaches_it(width, level,
 )
 def test_impossible_half_widths_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
-        sample_size.for_half_width(*arguments)
+        sample_size.labels_for_half_width(*arguments)
     with pytest.raises(ValueError, match="got 0"):
-        sample_size.half_width(0, 0.8)
+        sample_size.half_width_of_proportion(0, 0.8)
     with pytest.raises(ValueError, match="tolerance"):
-        sample_size.for_half_width(0.03, 0.8, tolerance=-1)
+        sample_size.labels_for_half_width(0.03, 0.8, tolerance=-1)
 
 
 def test_a_system_alone_needs_one_over_the_target_under_the_published_bound():
@@ -128,7 +128,7 @@ def test_the_plan_is_theorem_2_with_a_bound_for_the_new_draws(universe, seed, si
     rng = np.random.default_rng(seed)
     system = np.repeat([0, 1], [4, 3])
     rows = np.array([rng.choice(4, p=P[:, j]) for j in system])
-    overlap = distributions.overlap(P)
+    overlap = distributions.pairwise_overlap(P)
     weight = joint.mixture_weights(overlap, [4, 3, size])[2]
     q = P @ weight
     expected = 0.0
@@ -150,7 +150,7 @@ def test_the_plan_is_theorem_2_with_a_bound_for_the_new_draws(universe, seed, si
 @given(universe=universes(5, 2), size=st.integers(1, 20))
 def test_the_sharp_bound_is_the_largest_variance_over_all_truths(universe, size):
     P, _ = universe
-    overlap = distributions.overlap(P)
+    overlap = distributions.pairwise_overlap(P)
     row = np.flatnonzero(P[:, 0])[:1]
     arguments = (P, P[row], [0], [0], overlap)
     weight = joint.mixture_weights(overlap, [1, size])[1]
@@ -174,7 +174,7 @@ def test_the_size_required_is_the_first_that_will_do(universe, seed, target, low
     rng = np.random.default_rng(seed)
     system = np.repeat([0, 1], [6, 2])
     rows = np.array([rng.choice(4, p=P[:, j]) for j in system])
-    arguments = (P, P[rows], system, truth[rows], distributions.overlap(P))
+    arguments = (P, P[rows], system, truth[rows], distributions.pairwise_overlap(P))
     planned = sample_size.planned_variance(np.arange(low, 301), *arguments, own_term=own_term)
     enough = np.flatnonzero(planned <= target * (1 + sample_size.TARGET_TOLERANCE))
     expected = low + enough[0] if enough.size else 300

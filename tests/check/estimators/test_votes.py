@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.agreement import dawid_skene, majority, token_majority
+from estimators.agreement import dawid_skene, majority_answers, token_majority
 
 NAN = float("nan")
 
 
 def test_the_majority_is_what_most_say():
-    result = majority([2, 2, 5, 1, NAN], unit=[3, 3, 3, 9, 9], annotator=[0, 1, 2, 0, 1])
+    result = majority_answers([2, 2, 5, 1, NAN], unit=[3, 3, 3, 9, 9], annotator=[0, 1, 2, 0, 1])
     assert result.unit.tolist() == [3, 9]
     assert result.value.tolist() == [2, 1]
     assert result.share == pytest.approx([2 / 3, 1])
@@ -22,14 +22,14 @@ def test_the_majority_is_what_most_say():
 
 def test_a_tie_is_missing_unless_told_otherwise():
     votes = {"values": [0, 1, 2, 2], "unit": [0, 0, 1, 1]}
-    assert np.isnan(majority(**votes).value[0])
-    assert majority(**votes, ties="lowest").value.tolist() == [0, 2]
-    assert majority(**votes, ties="highest").value.tolist() == [1, 2]
+    assert np.isnan(majority_answers(**votes).value[0])
+    assert majority_answers(**votes, ties="lowest").value.tolist() == [0, 2]
+    assert majority_answers(**votes, ties="highest").value.tolist() == [1, 2]
 
 
 def test_without_votes_there_is_no_majority():
-    assert majority([NAN], unit=[4]).unit.size == 0
-    assert majority([], unit=np.zeros(0, dtype=int)).value.size == 0
+    assert majority_answers([NAN], unit=[4]).unit.size == 0
+    assert majority_answers([], unit=np.zeros(0, dtype=int)).value.size == 0
 
 
 @given(
@@ -38,7 +38,8 @@ def test_without_votes_there_is_no_majority():
 def test_the_majority_ignores_the_order_of_votes(votes, random):
     shuffled = random.sample(votes, len(votes))
     here, there = (
-        majority([v for _, v in rows], unit=[u for u, _ in rows]) for rows in (votes, shuffled)
+        majority_answers([v for _, v in rows], unit=[u for u, _ in rows])
+        for rows in (votes, shuffled)
     )
     assert np.array_equal(here.value, there.value, equal_nan=True)
     assert here.n.tolist() == there.n.tolist()
@@ -137,7 +138,7 @@ def test_dawid_and_skene_find_out_who_is_good_and_beat_the_majority():
     assert diagonal == pytest.approx([0.95, 0.6, 0.6, 0.6, 0.55], abs=0.05)
     assert result.prior == pytest.approx([0.4, 0.6], abs=0.05)
     by_model = (result.posterior.argmax(axis=1) == truth).mean()
-    by_majority = (majority(votes["values"], votes["unit"]).value == truth).mean()
+    by_majority = (majority_answers(votes["values"], votes["unit"]).value == truth).mean()
     assert by_model > by_majority + 0.1
 
 
@@ -178,9 +179,9 @@ def test_naming_the_classes_otherwise_renames_the_posterior():
 
 def test_bad_votes_are_named():
     with pytest.raises(ValueError, match="got 'random'"):
-        majority([1], unit=[0], ties="random")
+        majority_answers([1], unit=[0], ties="random")
     with pytest.raises(ValueError, match="annotator 1 on unit 0 again"):
-        majority([1, 1], unit=[0, 0], annotator=[1, 1])
+        majority_answers([1, 1], unit=[0, 0], annotator=[1, 1])
     with pytest.raises(ValueError, match=r"got 0\.5"):
         dawid_skene([0.5], unit=[0], annotator=[0])
     with pytest.raises(ValueError, match="n_classes = 2; got 2"):

@@ -13,8 +13,8 @@ from kbpo.evaluation.leaderboard import Row, _Order
 from kbpo.submissions.models import Submission
 from kbpo.tracks.kbp.track import KbpTrack
 from kbpo.tracks.measures import Criterion
-from kbpo.tracks.texts.track import TextTrack, measures_of
-from scoring.compare import Order, comparisons
+from kbpo.tracks.texts.track import TextTrack, rating_measures
+from scoring.compare import Order, compare_boards
 from scoring.data import Data
 from scoring.report import Figure
 
@@ -23,7 +23,7 @@ class Edited(TextTrack):
     """What people changed in a text: less is better."""
 
     kind: ClassVar[str] = "edited"
-    measures: ClassVar = measures_of(
+    measures: ClassVar = rating_measures(
         Criterion("edit", "Edits", higher_is_better=False, single="mean"),
         Criterion("fluency", "Fluency", single="mean"),
     )
@@ -42,7 +42,7 @@ def test_ranks_follow_the_direction_of_the_criterion(criterion: str, best: list[
     key = ("mean", criterion, "instance")
     data: Data = Systems()  # type: ignore[assignment]
     order = Order(["mean"], Edited.measures.higher_is_better)
-    stored = comparisons(order, data, {key: (estimate, Design(np.full(2, 0.5)))}, {7, 8})
+    stored = compare_boards(order, data, {key: (estimate, Design(np.full(2, 0.5)))}, {7, 8})
     assert stored[key].best == best
     assert stored[key].systems == [7, 8]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.horvitz_thompson import centred
+from estimators.horvitz_thompson import centred_difference_estimate
 from scoring.inclusion import Inclusion
 
 N, REPEATS = 300, 1500
@@ -26,7 +26,7 @@ def test_later_labels_correct_a_judge_that_repeats_earlier_ones() -> None:
         known = ratio <= np.quantile(ratio[ratio < 1], 0.5)
         g = np.where(known, np.clip(truth, 0.01, 0.99), 0.35)
         inclusion = Inclusion(asked=both, drawn=u < both, threshold=both, released=1.0)
-        after, certain = inclusion.given_answers(u, first, known)
+        after, certain = inclusion.at_time_of_answers(u, first, known)
         assert (certain == known).all() and (after.asked[certain] == 1).all()
         estimate = mean(g, truth, after.drawn, after.asked)
         conditional.append(np.asarray(estimate.value).item())
@@ -43,7 +43,7 @@ def test_later_labels_correct_a_judge_that_repeats_earlier_ones() -> None:
 def mean(g: Floats, truth: Floats, drawn: NDArray[np.bool_], pi: Floats):  # type: ignore[no-untyped-def]
     at = np.flatnonzero(drawn)
     weight = np.full((at.size, 1), 1 / N)
-    return centred(
+    return centred_difference_estimate(
         weight, pi[at], truth[at, None], g[at], np.array([g.mean()]), target=np.arange(at.size),
         n_targets=at.size,
     )  # fmt: skip

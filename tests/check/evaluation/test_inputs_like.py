@@ -13,7 +13,7 @@ from scoring.compare import covariance_of
 from scoring.data import Data, Noise, SingleRatings
 from scoring.documents import Annotated
 from scoring.inclusion import Inclusion
-from scoring.inputs import about_inputs_like, expected_variance
+from scoring.inputs import estimates_for_similar_inputs, expected_variance_of_means
 from scoring.pool import Pool
 from scoring.score import default_estimates
 
@@ -51,7 +51,7 @@ def of(rating: Any, *, input: Any = None, pi: float = 1.0, seed: int = 0, **chan
 
 
 def like(data: Data) -> Any:
-    return about_inputs_like(data, default_estimates(data, ("it",), ()))[KEY]
+    return estimates_for_similar_inputs(data, default_estimates(data, ("it",), ()))[KEY]
 
 
 def test_where_all_is_judged_it_is_the_variance_of_a_mean_of_inputs() -> None:
@@ -86,7 +86,7 @@ def test_ratings_of_two_values_are_never_surer_than_a_share() -> None:
 
 def test_the_other_population_and_relations_have_none_of_it() -> None:
     data = of(np.random.default_rng(1).random((20, 2)))
-    assert about_inputs_like(replace(data, population=""), {}) == {}
+    assert estimates_for_similar_inputs(replace(data, population=""), {}) == {}
 
 
 def test_intervals_hold_where_a_part_is_judged() -> None:
@@ -96,10 +96,10 @@ def test_intervals_hold_where_a_part_is_judged() -> None:
         ratings = np.clip(level + rng.normal(0, 0.1, size=(40, 2)), 0, 1)
         data = of(ratings, pi=0.6, seed=seed)
         these = default_estimates(data, ("it",), ())
-        estimate, _ = about_inputs_like(data, these)[KEY]
+        estimate, _ = estimates_for_similar_inputs(data, these)[KEY]
         low, high = estimate.confidence_interval(0.8, method="wilson")
         held.append((np.asarray(low) < 0.5) & (np.asarray(high) > 0.5))
-        expected.append(expected_variance(data, KEY, these[KEY][0]))
+        expected.append(expected_variance_of_means(data, KEY, these[KEY][0]))
         seen.append(estimate.variance)
     assert 0.75 < np.mean(held) < 0.85
     assert np.mean(expected) == pytest.approx(np.mean(seen), rel=0.1), (

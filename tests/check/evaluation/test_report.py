@@ -12,8 +12,18 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 import pytest
 
-from scoring.build import figure_of
-from scoring.report import Details, Figure, Key, Named, Report, as_dict, load, pack, unpack
+from scoring.build import figure_of_score
+from scoring.report import (
+    Details,
+    Figure,
+    Key,
+    Named,
+    Report,
+    load_dataclass,
+    pack_report,
+    report_as_dict,
+    unpack_report,
+)
 from scoring.score import Score
 
 WORDS = ("precision", "f1", "relation", "instance", "a name: of “two” words", "")
@@ -54,24 +64,24 @@ def made(kind: Any, rng: random.Random) -> Any:
 @pytest.mark.parametrize("seed", range(20))
 def test_a_report_is_read_as_it_was_written(kind: Any, seed: int) -> None:
     report = made(kind, random.Random(seed))
-    read = unpack(kind, pack(report))
+    read = unpack_report(kind, pack_report(report))
     assert read == report and repr(read) == repr(report), "to the last bit, in its order"
-    assert load(kind, as_dict(report)) == report
+    assert load_dataclass(kind, report_as_dict(report)) == report
 
 
 def test_no_bytes_are_an_empty_report() -> None:
-    assert unpack(Report, b"") == Report() and unpack(Details, b"") == Details()
+    assert unpack_report(Report, b"") == Report() and unpack_report(Details, b"") == Details()
 
 
 def test_what_is_not_finite_is_not_known() -> None:
     nan = math.nan
     score = Score(0, "f1", "it", "instance", "centred", nan, math.inf, 0.1, nan, 0, 1, 3, 2, 1)
     data: Any = type("Systems", (), {"systems": [7], "shown": np.array([True])})
-    key, figure = figure_of(data, score)
+    key, figure = figure_of_score(data, score)
     assert key == Key(7, "f1", "it", "instance", "centred")
     assert (figure.value, figure.variance, figure.low80, figure.high80) == (None, None, 0.1, None)
     report = Report(figures={key: Figure(nan)}, correlation={"it": nan})
-    assert unpack(Report, pack(report)) == Report(
+    assert unpack_report(Report, pack_report(report)) == Report(
         figures={key: Figure()},
         correlation={"it": None},  # type: ignore[dict-item]
     )

@@ -12,9 +12,9 @@ from toy import LIMITS, TOY, small, span
 from formats.corpus import DocumentRecord, read_corpus
 from formats.mentions import CompactMap
 from formats.messages import Report
-from formats.occurrences import occurrences, same_text
+from formats.occurrences import find_occurrences, is_same_text
 from formats.opening import open_text
-from formats.splitting import split_sentences, tokenise
+from formats.splitting import sentence_spans, token_spans
 
 
 def documents(*data: dict[str, object]) -> list[DocumentRecord]:
@@ -26,11 +26,11 @@ def documents(*data: dict[str, object]) -> list[DocumentRecord]:
 
 
 def sentences(text: str) -> list[str]:
-    return [text[begin:end] for begin, end in split_sentences(text)]
+    return [text[begin:end] for begin, end in sentence_spans(text)]
 
 
 def tokens(text: str) -> list[str]:
-    return [text[begin:end] for begin, end in tokenise(text)]
+    return [text[begin:end] for begin, end in token_spans(text)]
 
 
 def test_given_tokens_and_sentences_are_kept() -> None:
@@ -124,7 +124,7 @@ def test_marks_belong_to_the_letter_before_them(text: str, expected: list[str]) 
 @settings(max_examples=200, deadline=None)
 @given(st.text(alphabet="aB.?!”\"' \n\t1,-é。\u2028", max_size=60))
 def test_tokens_and_sentences_cover_all_that_is_not_white_space(text: str) -> None:
-    for found in (tokenise(text), split_sentences(text)):
+    for found in (token_spans(text), sentence_spans(text)):
         at = 0
         for begin, end in found:
             assert at <= begin < end
@@ -153,28 +153,29 @@ def test_tokens_and_sentences_cover_all_that_is_not_white_space(text: str) -> No
 )
 def test_a_date_is_found_by_its_written_forms(text: str, value: str, expected: str | None) -> None:
     found = [
-        text[begin:end] for begin, end in occurrences(text, value, [(0, len(text))], is_date=True)
+        text[begin:end]
+        for begin, end in find_occurrences(text, value, [(0, len(text))], is_date=True)
     ]
     assert found == ([] if expected is None else [expected])
 
 
 def test_a_string_is_found_in_another_case_only_if_not_in_its_own() -> None:
     text = "Actress and actress"
-    assert occurrences(text, "actress", [(0, 19)], False) == [(12, 19)]
-    assert occurrences(text, "ACTRESS", [(0, 19)], False) == [(0, 7), (12, 19)]
-    assert occurrences(text, "actress", [(0, 10)], False) == [(0, 7)]
-    assert occurrences("vice\n president", "vice president", [(0, 15)], False) == [(0, 15)]
+    assert find_occurrences(text, "actress", [(0, 19)], False) == [(12, 19)]
+    assert find_occurrences(text, "ACTRESS", [(0, 19)], False) == [(0, 7), (12, 19)]
+    assert find_occurrences(text, "actress", [(0, 10)], False) == [(0, 7)]
+    assert find_occurrences("vice\n president", "vice president", [(0, 15)], False) == [(0, 15)]
 
 
 def test_texts_agree_in_white_space_and_unicode_forms_only() -> None:
-    assert same_text("José\nNúñez", "Jose\u0301 Nu\u0301n\u0303ez")
-    assert not same_text("José", "Jose")
+    assert is_same_text("José\nNúñez", "Jose\u0301 Nu\u0301n\u0303ez")
+    assert not is_same_text("José", "Jose")
 
 
 def test_sentences_over_two_spans() -> None:
     view = TOY.get("D1")
     assert view is not None
-    covered = view.sentences_over(span("D1", "Debbie"), span("D1", "Fisher"))
+    covered = view.sentence_span_over(span("D1", "Debbie"), span("D1", "Fisher"))
     assert view.text[slice(*covered)].startswith("Carrie") and view.text[slice(*covered)].endswith(
         "too."
     )

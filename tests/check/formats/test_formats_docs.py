@@ -41,13 +41,13 @@ def corpus() -> MemoryCorpus:
     """The documents of the examples, with the mentions that are marked in another one."""
     report = Report()
     records = list(read_corpus(lines(block('{"id"'), report), LIMITS, report))
-    bare = MemoryCorpus(DocumentView.of(record) for record in records)
+    bare = MemoryCorpus(DocumentView.from_record(record) for record in records)
     types, entities = {}, {}
     for mention in read_mentions(lines(block("doc_id\tbegin"), report), bare, TAC, report):
         types[mention.span] = mention.type
         entities.setdefault(int(mention.entity), []).append(mention.span)
     assert not report.messages
-    return MemoryCorpus([DocumentView.of(records[0], types, entities)])
+    return MemoryCorpus([DocumentView.from_record(records[0], types, entities)])
 
 
 TAC = shipped_schema("tac_kbp")

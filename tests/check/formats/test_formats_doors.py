@@ -25,7 +25,7 @@ from toy import (
 )
 
 from formats.corpus import read_corpus
-from formats.doors import read_claims, sniff
+from formats.doors import detect_format, read_claims
 from formats.lookup import DocumentView, MemoryCorpus
 from formats.messages import Report
 from formats.relation import RelationClaim
@@ -271,7 +271,7 @@ def test_a_stream_that_cannot_be_rewound_is_read_twice_all_the_same() -> None:
     ],
 )
 def test_the_door_is_known_from_the_first_lines(lines: list[str], door: str | None) -> None:
-    assert sniff(iter(lines)) == door
+    assert detect_format(iter(lines)) == door
 
 
 def json_line(**changes: object) -> bytes:
@@ -404,7 +404,7 @@ def numbered_corpus() -> MemoryCorpus:
     )
     types = {span: "PER" for mentions in spans.values() for span in mentions}
     other = DocumentView("D2", "Nothing.", [0], [7], [0], [8], title="Other")
-    return MemoryCorpus([DocumentView.of(record, types, spans), other])
+    return MemoryCorpus([DocumentView.from_record(record, types, spans), other])
 
 
 def predicted(*rows: dict[str, object]) -> tuple[list[RelationClaim], Report]:

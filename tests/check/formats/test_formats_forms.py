@@ -88,7 +88,7 @@ def test_a_good_form_has_its_scales_prices_and_lessons() -> None:
     assert [choice.share(answer.value) for answer in choice.answers] == [1.0, 0.0]
     assert (form.price, form.people, form.needed) == (Decimal("0.05"), 1, 1)
     assert form.lessons[0].right == {"helpful": 1.0, "kind_of": 0.0}
-    assert not form.compares
+    assert not form.is_comparison
 
 
 def test_marks_that_nobody_sees_are_taken_out_of_a_form() -> None:
@@ -101,7 +101,7 @@ def test_marks_that_nobody_sees_are_taken_out_of_a_form() -> None:
 def test_a_preference_has_two_texts_and_ties_unless_it_says_no() -> None:
     text = "name: a\ntitle: A\nquestions:\n  - {name: b, kind: preference, ask: Which one}\n"
     form, _ = said(text)
-    assert form is not None and form.compares
+    assert form is not None and form.is_comparison
     assert [answer.value for answer in form.questions[0].answers] == [1.0, 0.5, 0.0]
     without, _ = said(text.replace("ask: Which one", "ask: Which one, ties: no"))
     assert without is not None and len(without.questions[0].answers) == 2

@@ -17,7 +17,7 @@ from formats.messages import Report
 from formats.opening import Limits, open_text
 from formats.outputs import OutputRecord, read_outputs
 from formats.scores import ScoreRecord, read_scores
-from formats.tables import identifier, list_first, number_of
+from formats.tables import first_names_text, parse_identifier, parse_number
 
 NLG = Path(__file__).resolve().parents[4] / "shared" / "data" / "nlg"
 LIMITS = Limits(output_characters=1000, passages=3, document_characters=5000)
@@ -237,7 +237,7 @@ def test_what_is_missing_is_named() -> None:
     _, report = read("outputs", lines_of(output()))
     [message] = report.messages
     assert "“three”, “two”" in message.text and "2 of 3" in message.text
-    assert list_first([str(i) for i in range(8)]).endswith("and 3 more")
+    assert first_names_text([str(i) for i in range(8)]).endswith("and 3 more")
 
 
 def test_judgments_that_are_written_are_read_again() -> None:
@@ -267,17 +267,17 @@ def test_an_empty_cell_is_no_judgment() -> None:
 
 @pytest.mark.parametrize("value", [None, True, "", " ", "a\nb", "x" * 201, 1.5, ["a"]])
 def test_what_is_no_id_is_none(value: object) -> None:
-    assert identifier(value) is None
+    assert parse_identifier(value) is None
 
 
 def test_ids_are_compared_in_composed_unicode() -> None:
-    assert identifier("Jose\u0301") == "José"
-    assert identifier(12) == "12"
+    assert parse_identifier("Jose\u0301") == "José"
+    assert parse_identifier(12) == "12"
 
 
 @pytest.mark.parametrize("value", [True, None, "nan", "inf", "1e999", [], 10**400])
 def test_what_is_no_finite_number_is_none(value: object) -> None:
-    assert number_of(value) is None
+    assert parse_number(value) is None
 
 
 cells = st.sampled_from(

@@ -26,7 +26,14 @@ from toy import (
     whole,
 )
 
-from formats.messages import EXCERPT, SEVERITY, Report, column, excerpt, family
+from formats.messages import (
+    EXCERPT,
+    SEVERITY,
+    Report,
+    column_position,
+    excerpt_around,
+    family_of_code,
+)
 from formats.opening import open_text
 
 GOOD = kb(CARRIE, DEBBIE, PARENTS)
@@ -303,7 +310,7 @@ def test_every_code_is_in_the_tables_above() -> None:
 
 def test_every_code_has_a_family() -> None:
     families = {"syntax", "reference", "consistency", "schema", "limits"}
-    assert set(map(family, SEVERITY)) == families
+    assert set(map(family_of_code, SEVERITY)) == families
 
 
 def test_the_readme_explains_every_code() -> None:
@@ -324,11 +331,11 @@ def test_the_report_keeps_the_first_messages_and_counts_all() -> None:
 
 def test_an_excerpt_shows_the_culprit_of_a_long_line() -> None:
     long = "x" * 1000 + "CULPRIT" + "y" * 1000
-    shown, columns = excerpt(long, (1000, 1007))
+    shown, columns = excerpt_around(long, (1000, 1007))
     assert columns is not None and shown[slice(*columns)] == "CULPRIT"
-    assert excerpt("a\x1bb", None) == ("a\ufffdb", None)
-    assert column("a\tbc\td", 1) == (2, 4)
-    assert column("a\tbc", 5) == (4, 4)
+    assert excerpt_around("a\x1bb", None) == ("a\ufffdb", None)
+    assert column_position("a\tbc\td", 1) == (2, 4)
+    assert column_position("a\tbc", 5) == (4, 4)
 
 
 def test_one_endless_line_is_never_held() -> None:

@@ -28,7 +28,9 @@ pytestmark = pytest.mark.skipif(not NAMES, reason="the Re-DocRED data are not be
 def corpus() -> MemoryCorpus:
     report = Report()
     lines = open_text(DATA / "corpus.jsonl.gz", LIMITS.for_corpus(), report)
-    found = MemoryCorpus(DocumentView.of(record) for record in read_corpus(lines, LIMITS, report))
+    found = MemoryCorpus(
+        DocumentView.from_record(record) for record in read_corpus(lines, LIMITS, report)
+    )
     assert not report.messages
     assert len(found) == 500
     return found

@@ -88,7 +88,7 @@ def test_inverses_are_mutual_where_types_allow() -> None:
                 inverse = schema.inverse(predicate.name, object_)
                 assert inverse is None or inverse in schema.predicates
                 if schema is TAC and inverse is not None:
-                    assert schema.allowed(inverse, object_, subject)
+                    assert schema.is_allowed(inverse, object_, subject)
                     assert schema.inverse(inverse, subject) == predicate.name
 
 

@@ -15,7 +15,7 @@ from formats.messages import Report
 from formats.opening import open_text
 from formats.outputs import read_outputs
 from formats.scores import ScoreRecord, read_scores
-from formats.tables import number_of
+from formats.tables import parse_number
 
 SYSTEMS = {"my run": ["a1", "a2"], "b": ["a1", "a2"]}
 
@@ -80,7 +80,7 @@ def test_a_plain_tab_table_keeps_its_quotation_marks() -> None:
     "text", ["1_5", "２", "٢", "1,5", "0x10", "1e", "nan", "inf", "1 5", "", "1e999"]
 )
 def test_what_is_written_unlike_a_number_is_none(text: str) -> None:
-    assert number_of(text) is None
+    assert parse_number(text) is None
     records, report = scores(f"input_id\tsystem\tvalue\na1\tb\t{text or ' '}\n")
     assert not records and report.by_code == {"syntax.number": 1}
 
@@ -89,7 +89,7 @@ def test_what_is_written_unlike_a_number_is_none(text: str) -> None:
     ("text", "value"), [("1", 1), (" -1.5 ", -1.5), ("+.5", 0.5), ("1.", 1), ("2E-3", 0.002)]
 )
 def test_numbers_are_read_as_they_are_written(text: str, value: float) -> None:
-    assert number_of(text) == value
+    assert parse_number(text) == value
 
 
 def test_a_decimal_comma_is_read_where_semicolons_separate() -> None:

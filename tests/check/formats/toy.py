@@ -42,7 +42,7 @@ def toy_corpus(text: bytes | None = None) -> MemoryCorpus:
     report = Report()
     lines = open_text(io.BytesIO(corpus_lines() if text is None else text), LIMITS, report)
     corpus = MemoryCorpus(
-        [DocumentView.of(record) for record in read_corpus(lines, LIMITS, report)]
+        [DocumentView.from_record(record) for record in read_corpus(lines, LIMITS, report)]
     )
     assert not report.messages
     return corpus

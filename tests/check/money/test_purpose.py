@@ -9,7 +9,7 @@ from kbpo.money.models import KINDS, Purpose, purpose_or_none
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_purpose_is_named_and_read_again(kind: str) -> None:
-    assert Purpose.read(str(Purpose(kind, 12))) == Purpose(kind, 12)
+    assert Purpose.parse(str(Purpose(kind, 12))) == Purpose(kind, 12)
     assert Purpose(kind, 12).at("payer") == {"payer_kind": kind, "payer_number": 12}
 
 
@@ -18,12 +18,12 @@ def test_a_purpose_is_named_and_read_again(kind: str) -> None:
 )
 def test_what_names_no_purpose_is_refused_with_the_name(name: str) -> None:
     with pytest.raises(ValueError, match="is no purpose"):
-        Purpose.read(name)
+        Purpose.parse(name)
 
 
 def test_a_number_that_no_column_holds_is_refused() -> None:
     with pytest.raises(ValueError, match="is no purpose"):
-        Purpose.read("submission:" + "9" * 30)
+        Purpose.parse("submission:" + "9" * 30)
 
 
 def test_columns_are_set_both_or_neither() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kbpo.submissions.models import Submission
-from kbpo.submissions.receive import receive
+from kbpo.submissions.receive import store_submission
 
 
 @pytest.fixture(autouse=True)
@@ -79,6 +79,8 @@ def upload(toy: Any) -> Callable[..., Submission]:
     ) -> Submission:
         data = content if isinstance(content, bytes) else ("\n".join(content) + "\n").encode()
         more = {"name": "Run", "file_name": "run.kb.tsv"} | more
-        return receive(toy.track, toy.teams[team], toy.users[user], io.BytesIO(data), **more)
+        return store_submission(
+            toy.track, toy.teams[team], toy.users[user], io.BytesIO(data), **more
+        )
 
     return send

@@ -17,12 +17,12 @@ from django.db import connection, connections
 
 from kbpo.corpus.load import find_schema, load_corpus
 from kbpo.instances.models import Instance, Target
-from kbpo.instances.targets import u_of
+from kbpo.instances.targets import random_number_of_target
 from kbpo.queue import BACKOFF
 from kbpo.submissions.ingest import tick
 from kbpo.submissions.models import Prediction, Problem, Submission
-from kbpo.submissions.receive import receive, withdraw
-from kbpo.submissions.withdraw import discard, discard_ended
+from kbpo.submissions.receive import store_submission, withdraw_submission
+from kbpo.submissions.withdraw import discard_draft, discard_ended_drafts
 from kbpo.tracks.kbp import store
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -85,7 +85,7 @@ def test_the_weights_are_those_of_the_estimators_package(
 ) -> None:
     import numpy as np
 
-    from estimators.distributions import weights
+    from estimators.distributions import prediction_probabilities
 
     upload(kb)
     tick()
@@ -100,7 +100,9 @@ def test_the_weights_are_those_of_the_estimators_package(
                 f"SELECT {distribution.weight} FROM submissions_prediction p ORDER BY p.line"
             )
             found = np.array([float(row[0]) for row in cursor.fetchall()])
-        expected = weights(kind, subject=rows[:, 0], predicate=rows[:, 1], object=rows[:, 2])
+        expected = prediction_probabilities(
+            kind, subject=rows[:, 0], predicate=rows[:, 1], object=rows[:, 2]
+        )
         assert found / found.sum() == pytest.approx(np.asarray(expected), rel=1e-12)
 
 
@@ -115,7 +117,7 @@ def test_keys_and_random_numbers_are_the_same_in_sql_and_in_python(
         spans = (one.a_begin, one.a_end), (one.b_begin, one.b_end)
         content = (toy.corpus.pk, "pair", one.document_id, *spans[0], *spans[1])
         assert one.key.hex == md5("|".join(map(str, content)).encode()).hexdigest()
-        assert one.u == u_of(toy.corpus.hash_key, one.key)
+        assert one.u == random_number_of_target(toy.corpus.hash_key, one.key)
         assert 0 <= one.u < 1
 
 
@@ -209,10 +211,10 @@ def test_a_draft_that_ended_is_discarded_and_a_confirmed_one_never(
     draft, confirmed = upload(kb), upload(kb)
     tick()
     draft.refresh_from_db(), confirmed.refresh_from_db()
-    assert not discard(draft)  # it may still be confirmed
+    assert not discard_draft(draft)  # it may still be confirmed
     confirmed.move("judging", confirmed_at=confirmed.received_at)
-    withdraw(draft), withdraw(confirmed)
-    assert discard_ended() == 1
+    withdraw_submission(draft), withdraw_submission(confirmed)
+    assert discard_ended_drafts() == 1
     assert set(Prediction.objects.values_list("submission", flat=True)) == {confirmed.pk}
     assert Instance.objects.count() == 5
 
@@ -226,7 +228,7 @@ def test_real_runs_give_exactly_their_instances(toy: Any, upload: Upload) -> Non
     truth = json.loads((REDOCRED / "truth.json").read_text())["systems"]
     for run in ("TeamA_1", "TeamG_2", "TeamI_1"):
         with (REDOCRED / "systems" / f"{run}.kb.tsv.gz").open("rb") as file:
-            submission = receive(
+            submission = store_submission(
                 track, toy.teams["Patterns"], toy.users["Rosa"], file, name=run, file_name=run
             )
         tick()

@@ -12,7 +12,7 @@ import pytest
 from django.db import connection
 
 from kbpo.submissions.models import Submission
-from kbpo.submissions.receive import CannotReceive, describe, withdraw
+from kbpo.submissions.receive import CannotReceive, change_description, withdraw_submission
 from kbpo.submissions.withdraw import CannotChange
 from kbpo.tracks.models import Track
 
@@ -91,13 +91,13 @@ def test_a_run_keeps_its_name_on_every_track_and_gets_a_number_where_it_is_taken
 
 
 def test_it_can_be_renamed_described_and_withdrawn_once(upload: Upload) -> None:
-    submission = describe(upload(b"x"), name="New", description="Why")
+    submission = change_description(upload(b"x"), name="New", description="Why")
     assert (submission.name, submission.description) == ("New", "Why")
     with pytest.raises(CannotChange):
-        describe(submission, name="  ")
-    at = withdraw(submission).withdrawn_at
+        change_description(submission, name="  ")
+    at = withdraw_submission(submission).withdrawn_at
     assert at is not None
-    assert withdraw(submission).withdrawn_at == at
+    assert withdraw_submission(submission).withdrawn_at == at
 
 
 @pytest.mark.django_db(transaction=True)

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from kbpo.instances.merge import Rule, Statement, Value, merge_by_replacing, merged_value
+from kbpo.instances.merge import Rule, Statement, Value, merge_latest_parts, merged_value
 from kbpo.instances.models import Label
 from kbpo.tracks.kbp.merge import (
-    aggregate,
-    is_open,
+    aggregate_statements,
+    may_refer_to_unseen_name,
     mention_value,
     merge_labels,
     needs_no_question,
@@ -39,16 +39,20 @@ def pair(question: int, yes: int, n: int, **more: Any) -> Statement:
 def test_a_later_question_joins_the_earlier_answers_and_never_overrides_them() -> None:
     first, anew = mention(1, "0-4", "0-4", "0-4"), mention(2, "10-14", "10-14", "0-4")
     assert anew.value["canonical"] == [10, 14], "three people by themselves say so"
-    assert aggregate([first, anew])["canonical"] == [0, 4], "but four of six say otherwise"
-    assert aggregate([first, anew])["votes"] == {"0-4": 4, "10-14": 2}
-    assert aggregate([pair(1, 3, 3), pair(2, 1, 3)])["holds"] == [PART]
-    assert aggregate([pair(1, 3, 3), pair(2, 0, 3)])["holds"] == [], "a tie does not hold"
+    assert aggregate_statements([first, anew])["canonical"] == [0, 4], (
+        "but four of six say otherwise"
+    )
+    assert aggregate_statements([first, anew])["votes"] == {"0-4": 4, "10-14": 2}
+    assert aggregate_statements([pair(1, 3, 3), pair(2, 1, 3)])["holds"] == [PART]
+    assert aggregate_statements([pair(1, 3, 3), pair(2, 0, 3)])["holds"] == [], (
+        "a tie does not hold"
+    )
 
 
 def test_the_value_is_the_strict_majority_of_all_answers_however_they_were_asked() -> None:
     """Every way in which two questions of three people each can be answered."""
     for votes in product(SPANS, repeat=6):
-        value = aggregate([mention(1, *votes[:3]), mention(2, *votes[3:])])
+        value = aggregate_statements([mention(1, *votes[:3]), mention(2, *votes[3:])])
         best, n = Counter(votes).most_common(1)[0]
         if n > 3:
             assert value["canonical"] == [int(end) for end in best.split("-")]
@@ -56,34 +60,37 @@ def test_the_value_is_the_strict_majority_of_all_answers_however_they_were_asked
         else:
             assert value["undecided"] and "canonical" not in value, votes
     for first, second in product(range(4), repeat=2):
-        held = aggregate([pair(1, first, 3), pair(2, second, 3)])["holds"] == [PART]
+        held = aggregate_statements([pair(1, first, 3), pair(2, second, 3)])["holds"] == [PART]
         assert held == (first + second > 3)
 
 
 def test_the_order_of_the_questions_does_not_matter() -> None:
     said = [mention(1, "0-4", "0-4", "10-14"), mention(2, "10-14", "10-14"), mention(3, "0-4")]
-    values = [aggregate([said[at] for at in order])["votes"] for order in ((0, 1, 2), (2, 1, 0))]
+    values = [
+        aggregate_statements([said[at] for at in order])["votes"]
+        for order in ((0, 1, 2), (2, 1, 0))
+    ]
     assert values[0] == values[1] == {"0-4": 3, "10-14": 3}
 
 
 def test_a_question_counts_once_with_its_newest_label() -> None:
     first, second = pair(1, 3, 3), pair(2, 1, 3)
     again = Statement(pair(2, 3, 3).value, "crowd", 3, 2)
-    value = aggregate([first, second, again])
+    value = aggregate_statements([first, second, again])
     assert (value["votes"], value["asked"]) == ({PART: 6}, {PART: 6})
 
 
 def test_what_a_model_says_against_the_votes_counts_with_all_who_answered() -> None:
-    value = aggregate([pair(1, 2, 3), pair(2, 2, 3, holds=[])])
+    value = aggregate_statements([pair(1, 2, 3), pair(2, 2, 3, holds=[])])
     assert (value["votes"], value["holds"]) == ({PART: 2}, [])
 
 
 def test_a_title_takes_more_than_half_of_all_who_were_asked() -> None:
     typed, silent = mention(1, "0-4", title="Ann Lee"), mention(2, "0-4", "0-4", "0-4")
     assert typed.value["link"] == "Ann Lee"
-    assert "link" not in aggregate([typed, silent]), "one of four"
+    assert "link" not in aggregate_statements([typed, silent]), "one of four"
     also = mention(3, "0-4", "0-4", "0-4", "0-4", title="Ann Lee")
-    assert aggregate([typed, silent, also])["link"] == "Ann Lee", "five of eight"
+    assert aggregate_statements([typed, silent, also])["link"] == "Ann Lee", "five of eight"
 
 
 def test_readers_who_gave_no_title_are_no_votes_against_one() -> None:
@@ -166,12 +173,16 @@ def test_those_who_saw_one_name_have_no_vote_once_others_saw_more() -> None:
     both = [[0, 4], [9, 14]]
     few, more = Statement(ALONE, "crowd", 3, 1), Statement(value | {"offered": both}, "crowd", 3, 2)
     for labels in ([few, more], [more, few]):
-        told = aggregate(labels)
+        told = aggregate_statements(labels)
         assert told["canonical"] == [0, 4] and told["votes"] == {"0-4": 2, "9-14": 1}
-        assert told["offered"] == both and not is_open(told)
+        assert told["offered"] == both and not may_refer_to_unseen_name(told)
         assert told["titles"] == {"Anna": 2} and "link" not in told
-    six = aggregate([few, Statement(ALONE, "crowd", 3, 3)])
-    assert six["canonical"] == [9, 14] and six["votes"] == {"9-14": 6} and is_open(six)
+    six = aggregate_statements([few, Statement(ALONE, "crowd", 3, 3)])
+    assert (
+        six["canonical"] == [9, 14]
+        and six["votes"] == {"9-14": 6}
+        and may_refer_to_unseen_name(six)
+    )
     assert six["link"] == "Anna", "four of six were asked for that"
 
 
@@ -184,12 +195,12 @@ def test_who_found_no_name_right_has_no_vote_against_one_that_others_saw() -> No
         "offered": three,
     }
     none, more = Statement(NONE, "crowd", 3, 1), Statement(wider, "crowd", 3, 2)
-    assert is_open(NONE)
+    assert may_refer_to_unseen_name(NONE)
     for labels in ([none, more], [more, none]):
-        told = aggregate(labels)
+        told = aggregate_statements(labels)
         assert told["canonical"] == [20, 24] and told["votes"] == {"0-4": 1, "20-24": 3}
-        assert told["offered"] == three and not is_open(told)
-    again = aggregate([none, Statement(NONE, "crowd", 3, 3)])
+        assert told["offered"] == three and not may_refer_to_unseen_name(told)
+    again = aggregate_statements([none, Statement(NONE, "crowd", 3, 3)])
     assert again["elsewhere"] and "canonical" not in again and again["votes"]["other"] == 4
 
 
@@ -198,7 +209,7 @@ def test_those_who_saw_too_few_names_hide_nothing_that_others_said() -> None:
     alone = {"type": "PER", **ALONE}
     told = {"type": "PER", "canonical": [0, 4]}
     crowd = Label(pk=2, value=alone, source="crowd", origin="question:1", n=3)
-    assert is_open(merged_value([crowd], merge_labels))
+    assert may_refer_to_unseen_name(merged_value([crowd], merge_labels))
     for source in ("document", "expert"):
         other = Label(pk=1, value=told, source=source, origin="question:9", n=3)
         value = merged_value([other, crowd], merge_labels)
@@ -214,7 +225,7 @@ def test_those_who_saw_too_few_names_hide_nothing_that_others_said() -> None:
     assert "elsewhere" not in merged_value([none, knows], merge_labels)
 
 
-@pytest.mark.parametrize("rule", [merge_by_replacing, merge_labels])
+@pytest.mark.parametrize("rule", [merge_latest_parts, merge_labels])
 def test_single_ratings_join_those_that_there_are_whatever_a_kind_says_of_the_rest(
     rule: Rule,
 ) -> None:

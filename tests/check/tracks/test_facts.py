@@ -40,7 +40,7 @@ def state(
     )
     found = []
     for subject, predicate, object_ in claims:
-        place = Place.pair(toy.documents["d1"].pk, subject, object_)
+        place = Place.of_unordered_pair(toy.documents["d1"].pk, subject, object_)
         one, _ = Instance.objects.get_or_create(
             target_id=make_targets(toy.corpus, [place])[place],
             document=toy.documents["d1"],
@@ -94,7 +94,7 @@ def annotate(
         for place, span in places.items()
     )
     for subject, predicate, object_ in marked:
-        pair = Place.pair(document, subject, object_)
+        pair = Place.of_unordered_pair(document, subject, object_)
         part = f"{predicate}{'>' if subject <= object_ else '<'}"
         value = {"shown": [part], "holds": [part]}
         record_labels(
@@ -158,7 +158,7 @@ def test_what_an_expert_says_of_one_target_is_no_find_of_the_annotation(toy: Any
     annotate(toy, (mara, WORKS, firm), source="expert")
     run = state(toy, "a", (mara, FOUNDED, firm), (mara, WORKS, firm))
     assert facts_of(toy, run).marked.tolist() == [True, False]
-    pair = Place.pair(toy.documents["d1"].pk, mara, firm)
+    pair = Place.of_unordered_pair(toy.documents["d1"].pk, mara, firm)
     value = {"shown": [f"{FOUNDED}>"], "holds": []}
     record_labels(
         [NewLabel(make_targets(toy.corpus, [pair])[pair], value, "expert", "adjudicated", 1, "no")]

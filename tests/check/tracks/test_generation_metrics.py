@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from estimators.rating_model import fit_ratings
 from formats import words
 from kbpo.tracks.texts import edits, metrics
-from kbpo.tracks.texts.edits import characters_changed, edit_share, word_edit_rate
+from kbpo.tracks.texts.edits import character_edit_share, count_changed_characters, word_edit_rate
 from kbpo.tracks.texts.metrics import (
     LONGEST,
     METRICS,
     Scored,
-    compute,
-    references_without,
+    compute_metrics,
+    other_references,
 )
 from kbpo.tracks.texts.shipped import PRIORS
 from kbpo.tracks.texts.track import word_weights
@@ -31,7 +31,7 @@ OF_REFERENCES = sorted(name for name, metric in METRICS.items() if metric.needs 
 
 
 def values(text: str, *references: str, source: str = "") -> dict[str, float]:
-    [row] = compute([Scored.of(text, references, source)])
+    [row] = compute_metrics([Scored.from_output(text, references, source)])
     return row
 
 
@@ -108,12 +108,12 @@ def test_rouge_and_its_stemmer_give_the_recorded_values() -> None:
         row = values(pair["output"], pair["reference"])
         for name in ("rouge_1_f", "rouge_1_r", "rouge_2_f", "rouge_l_f"):
             assert row[name] == pytest.approx(pair[name], abs=1e-12), (name, pair["output"])
-    assert {word: metrics.stem(word) for word in recorded["stems"]} == recorded["stems"]
+    assert {word: metrics.porter_stem(word) for word in recorded["stems"]} == recorded["stems"]
 
 
 def test_enormous_outputs_take_no_longer_than_long_ones() -> None:
     long = "word " * 40_000
-    assert Scored.of(long, [long], long).text == long[:LONGEST]
+    assert Scored.from_output(long, [long], long).text == long[:LONGEST]
     row = values(long, "word " * 30)
     assert row["length"] == LONGEST / 5
     assert 0 < row["rouge_1_f"] < 0.1
@@ -126,19 +126,24 @@ def test_every_text_has_values_in_their_range_or_none(text: str, other: str, sou
 
 
 def test_a_reference_is_held_against_the_others() -> None:
-    assert references_without(["one", "two", "one"], "one") == ("two", "one")
-    assert references_without(["one"], "one") == ()
-    assert references_without(["one"], "two") == ("one",)
+    assert other_references(["one", "two", "one"], "one") == ("two", "one")
+    assert other_references(["one"], "one") == ()
+    assert other_references(["one"], "two") == ("one",)
 
 
 def test_vectors_of_texts_that_say_the_same_are_similar() -> None:
     metric = METRICS["similarity"]
     cat, rug, shares = "The cat sat on the mat.", "A cat was sitting on a rug.", "Shares fell."
-    assert metric(Scored.of(cat, [cat])) == pytest.approx(1.0)
-    assert metric(Scored.of(cat, [rug])) > 0.3 + metric(Scored.of(cat, [shares]))
-    assert metric(Scored.of(cat, [shares, rug])) == pytest.approx(metric(Scored.of(cat, [rug])))
-    assert math.isnan(metric(Scored.of("…", [cat]))) or metric(Scored.of("…", [cat])) < 0.5
-    assert math.isnan(metric(Scored.of(cat))) and "wordllama 0." in metric.version
+    assert metric(Scored.from_output(cat, [cat])) == pytest.approx(1.0)
+    assert metric(Scored.from_output(cat, [rug])) > 0.3 + metric(Scored.from_output(cat, [shares]))
+    assert metric(Scored.from_output(cat, [shares, rug])) == pytest.approx(
+        metric(Scored.from_output(cat, [rug]))
+    )
+    assert (
+        math.isnan(metric(Scored.from_output("…", [cat])))
+        or metric(Scored.from_output("…", [cat])) < 0.5
+    )
+    assert math.isnan(metric(Scored.from_output(cat))) and "wordllama 0." in metric.version
 
 
 @pytest.mark.parametrize("module", [edits, metrics, words])
@@ -149,11 +154,11 @@ def test_the_examples_run(module: ModuleType) -> None:
 
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_an_edit_lies_between_nothing_and_everything(text: str, edited: str) -> None:
-    share = edit_share(text, edited)
+    share = character_edit_share(text, edited)
     assert 0 <= share <= 1
     assert (share == 0) == (text == edited)
-    assert share == edit_share(edited, text)
-    assert characters_changed(text, edited) == round(share * max(len(text), len(edited)))
+    assert share == character_edit_share(edited, text)
+    assert count_changed_characters(text, edited) == round(share * max(len(text), len(edited)))
     assert word_edit_rate(text, edited) >= 0
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kbpo.tracks.kbp.judge import Clusters, JudgedRow, judge, name_class
+from kbpo.tracks.kbp.judge import Clusters, JudgedRow, nameness_rank, verdicts_of_rows
 
 #       0123456789012345678901234567890123456789
 TEXT = "Mara Lindt met Ola Berg. Lindt and Berg; Mara Lindt."
@@ -31,7 +31,7 @@ def row(**changed: Any) -> JudgedRow:
 
 
 def verdict(**changed: Any) -> tuple[float, float, float]:
-    found = judge([row(**changed)])
+    found = verdicts_of_rows([row(**changed)])
     return found["relation"][0], found["linking"][0], found["correct"][0]
 
 
@@ -69,8 +69,10 @@ def test_each_verdict(changed: dict[str, Any], expected: tuple[float, ...]) -> N
 def test_a_system_that_links_nothing_earns_nothing_where_people_linked() -> None:
     assert same(verdict(subject_canonical=LINDT, object_canonical=BERG), (1, 0, 0))
     settled = Clusters(TEXT, {LINDT: {"canonical": list(LINDT)}, BERG: {"canonical": list(OLA)}})
-    assert settled.refers(LINDT, LINDT) == 1.0, "people say that it is its own canonical mention"
-    assert settled.refers(LINDT, MARA) == 0.0, "and then another one is not"
+    assert settled.reference_verdict(LINDT, LINDT) == 1.0, (
+        "people say that it is its own canonical mention"
+    )
+    assert settled.reference_verdict(LINDT, MARA) == 0.0, "and then another one is not"
 
 
 NOUNS = "Mara Lindt, the founder, left. She sold it. The founder said: Lindt keeps the rest."
@@ -92,17 +94,19 @@ def test_another_mention_of_the_same_thing_is_right_if_it_names_it_as_well(
         "Lindt",
     ]
     settled = {span: {"canonical": list(FULL)} for span in (FULL, FOUNDER, SHE, again, SHORT)}
-    assert Clusters(NOUNS, settled).refers(again, claimed) == right
+    assert Clusters(NOUNS, settled).reference_verdict(again, claimed) == right
     apart = settled | {claimed: {"canonical": list(claimed)}}
     expected = 1.0 if claimed == FULL else 0.0
-    assert Clusters(NOUNS, apart).refers(again, claimed) == expected, "another thing is wrong"
+    assert Clusters(NOUNS, apart).reference_verdict(again, claimed) == expected, (
+        "another thing is wrong"
+    )
 
 
 def test_where_nothing_is_named_a_nominal_is_as_good_as_another_but_no_pronoun() -> None:
     settled = {span: {"canonical": list(FOUNDER)} for span in (FOUNDER, SHE, (44, 55))}
     of = Clusters(NOUNS, settled)
-    assert of.refers(SHE, (44, 55)) == 1.0
-    assert of.refers((44, 55), SHE) == of.refers(SHE, SHE) == 0.0
+    assert of.reference_verdict(SHE, (44, 55)) == 1.0
+    assert of.reference_verdict((44, 55), SHE) == of.reference_verdict(SHE, SHE) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -120,7 +124,7 @@ def test_where_nothing_is_named_a_nominal_is_as_good_as_another_but_no_pronoun()
     ],
 )
 def test_a_name_stands_over_a_nominal_over_a_pronoun(gloss: str, expected: int) -> None:
-    assert name_class(gloss) == expected
+    assert nameness_rank(gloss) == expected
 
 
 def test_labels_of_labels_lead_to_one_cluster_and_circles_end() -> None:
@@ -134,17 +138,17 @@ def test_labels_of_labels_lead_to_one_cluster_and_circles_end() -> None:
 def test_what_readers_leave_undecided_is_known_of_no_claim_but_keeps_its_cluster() -> None:
     divided = {"undecided": True, "cluster": list(LINDT), "votes": {"0-10": 1, "15-23": 1}}
     of = Clusters(TEXT, {MARA: {"canonical": list(MARA)}, LINDT: divided, BERG: SETTLED[BERG]})
-    assert all(isnan(of.refers(LINDT, claimed)) for claimed in (LINDT, MARA, OLA))
-    assert isnan(of.refers(BERG, LINDT)), "nobody knows whether that is Ola Berg"
-    assert of.refers(BERG, MARA) == 0.0
+    assert all(isnan(of.reference_verdict(LINDT, claimed)) for claimed in (LINDT, MARA, OLA))
+    assert isnan(of.reference_verdict(BERG, LINDT)), "nobody knows whether that is Ola Berg"
+    assert of.reference_verdict(BERG, MARA) == 0.0
     assert of.root(LINDT) is None and of.cluster_of(LINDT) == LINDT
     member = Clusters(TEXT, {AGAIN: {"canonical": list(MARA)}, LINDT: divided | {"cluster": MARA}})
     assert member.cluster_of(LINDT) == member.root(AGAIN) == MARA
-    assert member.refers(AGAIN, LINDT) == 1.0, "the same thing, by a name"
+    assert member.reference_verdict(AGAIN, LINDT) == 1.0, "the same thing, by a name"
     decided = Clusters(TEXT, {LINDT: divided | {"canonical": list(MARA)}})
-    assert decided.refers(LINDT, MARA) == 1.0, "where others settle it"
+    assert decided.reference_verdict(LINDT, MARA) == 1.0, "where others settle it"
     assert not decided.cluster
 
 
 def test_no_rows_give_no_verdicts() -> None:
-    assert [values.size for values in judge([]).values()] == [0, 0, 0]
+    assert [values.size for values in verdicts_of_rows([]).values()] == [0, 0, 0]

@@ -1,13 +1,13 @@
 """Predicates that say the same of two mentions stand on the page once."""
 
 from formats.schema import shipped_schema
-from kbpo.tracks.kbp.questions import sentences_of
+from kbpo.tracks.kbp.questions import sentence_payloads
 
 SCHEMA = shipped_schema("tac_kbp")
 
 
 def also(visible: list[str], a: str, b: str) -> dict[str, list[str]]:
-    return {one["part"]: one["also"] for one in sentences_of(visible, {a}, {b}, SCHEMA)}
+    return {one["part"]: one["also"] for one in sentence_payloads(visible, {a}, {b}, SCHEMA)}
 
 
 def test_a_symmetric_predicate_is_one_sentence() -> None:
@@ -31,7 +31,9 @@ def test_directions_that_the_gold_standard_keeps_by_themselves_are_asked_by_them
 
     def alone(part: str, a: str, b: str) -> bool:
         inverse = schema.inverse(part[:-1], b)
-        return [one["also"] for one in sentences_of([part, f"{inverse}<"], {a}, {b}, schema)] == [
+        return [
+            one["also"] for one in sentence_payloads([part, f"{inverse}<"], {a}, {b}, schema)
+        ] == [
             [],
             [],
         ]

@@ -12,20 +12,20 @@ import pytest
 from django.core.management import call_command
 
 from kbpo.accounts.models import Team, User
-from kbpo.evaluation.leaderboard import board
+from kbpo.evaluation.leaderboard import read_board
 from kbpo.evaluation.models import Evaluation
-from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.run import score_track
 from kbpo.instances.models import Target
 from kbpo.instances.record import NewLabel, record_labels
 from kbpo.releases.write import write_release
-from kbpo.sampling.confirm import confirm
+from kbpo.sampling.confirm import confirm_plan
 from kbpo.sampling.open_track import Money, close_track, create_track, open_track
 from kbpo.submissions.models import Submission
-from kbpo.submissions.receive import receive
+from kbpo.submissions.receive import store_submission
 from kbpo.tracks.models import Track
-from kbpo.tracks.texts.declared import declare
+from kbpo.tracks.texts.declared import store_form
 from scoring.release import Release, read_data
-from scoring.rescore import rescore
+from scoring.rescore import rescore_release
 from tests.tracks.test_declared_forms import BETTER, INPUTS, corpus_of
 
 WINS = 8
@@ -34,7 +34,7 @@ WINS = 8
 
 def judged_track(tmp_path: Path) -> Track:
     """A track on which one person judged every pair of two systems: 8 to 6."""
-    declare(BETTER)
+    store_form(BETTER)
     track = open_track(
         create_track(
             corpus_of(tmp_path),
@@ -49,12 +49,12 @@ def judged_track(tmp_path: Path) -> Track:
         team = Team.objects.create(name=name, slug=name.lower())
         team.members.add(user)
         lines = (json.dumps({"input_id": key, "output": f"{key} by {name}"}) for key in INPUTS)
-        receive(
+        store_submission(
             track, team, user, io.BytesIO("\n".join(lines).encode()), name=name, file_name="a.jsonl"
         )
     call_command("tick", "--until-idle", verbosity=0)
     for run in Submission.objects.order_by("pk"):
-        confirm(run, run.team.members.get())
+        confirm_plan(run, run.team.members.get())
         call_command("tick", "--until-idle", verbosity=0)
     pairs = Target.objects.filter(corpus=track.corpus).order_by("pk")
     assert len(pairs) == len(INPUTS)
@@ -75,18 +75,18 @@ def test_systems_that_one_opinion_a_pair_hardly_parts_are_not_told_apart(tmp_pat
     so was nothing of their difference.
     """
     track = judged_track(tmp_path)
-    rows = board(track, distribution="instance", criterion="preferred").rows
+    rows = read_board(track, distribution="instance", criterion="preferred").rows
     assert [(row.submission.name, row.rank) for row in rows] == [("Ann", (1, 2)), ("Bob", (1, 2))]
     close_track(track)
     track.refresh_from_db()
-    evaluate(track)
+    score_track(track)
     report = Evaluation.objects.latest("number").report
     covariance = np.array(report.comparisons["mean", "preferred", "instance"].covariance)
     np.testing.assert_allclose(covariance, covariance[0, 0] * np.array([[1, -1], [-1, 1]]))
     assert covariance[0, 0] > 0
     write_release(track, tmp_path / "release")
     release = Release(tmp_path / "release")
-    found = rescore(release)
+    found = rescore_release(release)
     assert found.agrees, [*found.altered, *map(str, found.differences)][:5]
     [[_, system], [_, other]] = release.lines("systems")
     lowers = [row["lowers"] for _, row in release.lines("labels")]

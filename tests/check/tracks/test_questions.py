@@ -16,7 +16,7 @@ from annotation.models import Question, Response
 from annotation.questions import ask
 from formats.schema import load_schema
 from kbpo.corpus.models import Mention
-from kbpo.evaluation.due import finished_submissions, open_targets
+from kbpo.evaluation.due import finished_submissions, unjudged_targets
 from kbpo.instances.models import Instance, Label, Target
 from kbpo.instances.record import NewLabel, record_labels
 from kbpo.instances.targets import Place, make_targets
@@ -24,7 +24,7 @@ from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.kbp.pairs import Claim, Pair
-from kbpo.tracks.kbp.questions import what_to_show
+from kbpo.tracks.kbp.questions import shown_and_settled_predicates
 from kbpo.tracks.registry import kind_of
 
 pytestmark = pytest.mark.django_db
@@ -66,7 +66,7 @@ class World:
     ) -> int:
         """The target of a relation that a team's system predicts from now on."""
         row = self.toy.documents[document]
-        place = Place.pair(row.pk, subject, object_)
+        place = Place.of_unordered_pair(row.pk, subject, object_)
         target = make_targets(self.toy.corpus, [place])[place]
         instance, _ = Instance.objects.get_or_create(
             target_id=target,
@@ -300,11 +300,11 @@ def claim(part: str) -> Claim:
 def test_a_claim_that_no_type_allows_counts_as_wrong_and_is_not_on_the_page(toy: Any) -> None:
     schema = load_schema(toy.corpus.schema)
     pair = Pair(1, 1, (0, 1), (2, 3), [claim("per:parents>"), claim("org:subsidiaries<")])
-    visible, shown = what_to_show(pair, {"PER"}, {"PER"}, schema)
+    visible, shown = shown_and_settled_predicates(pair, {"PER"}, {"PER"}, schema)
     assert visible == ["per:parents>", "per:parents<"]
     assert shown == ["per:parents>", "per:parents<", "org:subsidiaries<"]
     pair.shown = {"per:parents>", "per:parents<"}
-    assert what_to_show(pair, {"PER"}, {"PER"}, schema) == (
+    assert shown_and_settled_predicates(pair, {"PER"}, {"PER"}, schema) == (
         ["per:parents>", "per:parents<", "org:subsidiaries<"],
         ["org:subsidiaries<"],
     )
@@ -403,7 +403,7 @@ def test_a_run_that_refers_a_mention_elsewhere_finishes_without_another_question
     assert finished_submissions(toy.track) == [first]
     Submission.objects.filter(pk=first.pk).update(status="scored")
     _, later = predicted("Neural", mara)
-    assert open_targets(later) == set() and finished_submissions(toy.track) == [later]
+    assert unjudged_targets(later) == set() and finished_submissions(toy.track) == [later]
     assert ask.tick() == 0
 
 

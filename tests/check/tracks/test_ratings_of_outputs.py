@@ -18,8 +18,8 @@ from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution, Thre
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import KINDS
-from kbpo.tracks.texts.ratings import RatedTarget, noise_of, select_second_opinions
-from kbpo.tracks.texts.store import Claim, store
+from kbpo.tracks.texts.ratings import RatedTarget, rating_noise, select_second_opinions
+from kbpo.tracks.texts.store import Claim, store_text_claims
 from scoring.score import default_estimates
 
 
@@ -30,21 +30,21 @@ def pairs(n: int, said: Sequence[float] = (1.0, 0.0)) -> dict[int, RatedTarget]:
 def test_annotator_noise_is_learnt_from_second_opinions_drawn_at_random_alone() -> None:
     """Those of equal texts are the easy ones: here they agree, and would halve the noise."""
     easy = {100 + target: RatedTarget({"fluency": [1.0, 1.0]}) for target in range(40)}
-    noise = noise_of(np.array([3, 100, 7]), pairs(20) | easy, "fluency", range(20))
+    noise = rating_noise(np.array([3, 100, 7]), pairs(20) | easy, "fluency", range(20))
     assert noise.count.tolist() == [2, 2, 2]
     assert noise.within is not None and np.isnan(noise.within[1]) and noise.within[0] == 0.5
     assert noise.variance == 0.25 and noise.is_separable
-    none_at_random = noise_of(np.array([3]), pairs(20) | easy, "fluency", ())
+    none_at_random = rating_noise(np.array([3]), pairs(20) | easy, "fluency", ())
     assert np.isnan(none_at_random.variance) and not none_at_random.is_separable
-    assert not noise_of(np.array([3]), pairs(19), "fluency", range(19)).is_separable
+    assert not rating_noise(np.array([3]), pairs(19), "fluency", range(19)).is_separable
 
 
 def test_where_noise_is_not_separable_all_that_verdicts_vary_by_is_used() -> None:
-    noise = noise_of(np.arange(4), pairs(4, [1.0]), "fluency", ())
+    noise = rating_noise(np.arange(4), pairs(4, [1.0]), "fluency", ())
     verdict, member = np.array([[1.0], [0.0], [0.5], [0.5]]), np.ones((4, 1), dtype=np.bool_)
     bound = (0.5 + 0.25) / 4
-    assert noise.variances(member, verdict).tolist() == [[bound]] * 4
-    assert noise.per_mean(np.arange(4)).tolist() == [1, 1, 1, 1]
+    assert noise.rating_variances(member, verdict).tolist() == [[bound]] * 4
+    assert noise.ratings_per_mean(np.arange(4)).tolist() == [1, 1, 1, 1]
 
 
 @pytest.mark.django_db
@@ -82,7 +82,7 @@ def test_ratings_by_people_who_are_known_go_with_them() -> None:
         2: RatedTarget({"fluency": [0.5, 0.75]}, {"fluency": ["", "ada"]}),
         3: RatedTarget({"fluency": [0.25]}),
     }
-    single = noise_of(np.array([3, 2, 1]), known, "fluency", ()).single
+    single = rating_noise(np.array([3, 2, 1]), known, "fluency", ()).single
     assert single.value.tolist() == [0.75, 1.0, 0.0] and single.at.tolist() == [1, 2, 2]
     assert single.judge[0] == single.judge[1] != single.judge[2]
     some = single.of(np.array([2, 0]))
@@ -121,7 +121,7 @@ def test_where_every_text_is_rated_what_people_differ_by_is_left(
         confirmed_at=timezone.now(),
         sampled_at=timezone.now(),
     )
-    n = store(row.pk, corpus, "text", [Claim(f"text {at}", at) for at in range(10)])
+    n = store_text_claims(row.pk, corpus, "text", [Claim(f"text {at}", at) for at in range(10)])
     distribution = SamplingDistribution.objects.create(
         submission=row, kind="instance", total=n, n=n
     )

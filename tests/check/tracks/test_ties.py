@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from estimators.horvitz_thompson import centred
+from estimators.horvitz_thompson import centred_difference_estimate
 from estimators.ratings import (
     anticipated_rating_variance,
+    estimate_with_rating_noise,
     verdict_variance,
-    with_rating_noise,
 )
-from kbpo.sampling.guess import guess_of, mean_verdict
+from kbpo.sampling.guess import guess_under_criterion, mean_verdict_over_systems
 
 PAIRS, CHANCE, REPEATS = 400, 0.25, 300
 OF_THREE = (0.15, 0.6, 0.25)
@@ -30,7 +30,9 @@ def error_of(first_wins: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     both = np.stack([first_wins, 1 - first_wins], axis=1)
     member = sparse.csr_array(np.ones(both.shape))
     lesson: Any = SimpleNamespace(pool=SimpleNamespace(member=member))
-    guess = guess_of(KIND, "better", lesson, mean_verdict(KIND, both, member))
+    guess = guess_under_criterion(
+        KIND, "better", lesson, mean_verdict_over_systems(KIND, both, member)
+    )
     assert guess.error is not None and set(guess.g) == {0.5}
     return guess.error
 
@@ -50,7 +52,7 @@ def test_ties_of_some_systems_say_nothing_of_those_that_win() -> None:
     of_twins = np.arange(80) < 60
     member = sparse.csr_array(np.stack([~of_twins, of_twins, np.ones(80)], axis=1))
     lesson: Any = SimpleNamespace(pool=SimpleNamespace(member=member))
-    guess = guess_of(KIND, "better", lesson, np.where(of_twins, 0.5, 1.0))
+    guess = guess_under_criterion(KIND, "better", lesson, np.where(of_twins, 0.5, 1.0))
     assert guess.error is not None
     assert guess.error[of_twins].max() < 0.03 and guess.error[~of_twins].min() > 0.2
 
@@ -67,11 +69,11 @@ def test_intervals_of_pairs_with_ties_hold_as_often_as_they_say() -> None:
         said = np.full(PAIRS, np.nan)
         said[drawn] = (rng.random((drawn.size, 1)) > chance[drawn].cumsum(axis=1)).sum(axis=1) / 2
         pi = np.full(drawn.size, CHANCE)
-        alone = centred(p[drawn], pi, said[drawn], half[drawn], 0.5)
+        alone = centred_difference_estimate(p[drawn], pi, said[drawn], half[drawn], 0.5)
         floor = anticipated_rating_variance(p[:, None], np.full(PAIRS, CHANCE), error_of(said))
         rated = np.ones((drawn.size, 1))
         noise = float(verdict_variance(said[drawn][:, None], rated)[0])
-        estimate = with_rating_noise(
+        estimate = estimate_with_rating_noise(
             replace(alone, anticipated=float(floor[0]), total_g=0.5),
             p[drawn],
             pi,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kbpo.web.table import csv_response
+from kbpo.web.table import csv_download
 
 WEB = Path(__file__).resolve().parents[3] / "kbpo" / "web"
 
@@ -20,14 +20,14 @@ WEB = Path(__file__).resolve().parents[3] / "kbpo" / "web"
     "text", ["=1+1", "+1", "-1", "@cmd", "\t=1", "\r=1", "\n=1", "＝1+1", "'=1"]
 )
 def test_a_text_that_would_begin_a_formula_is_quoted(text: str) -> None:
-    response = csv_response("a.csv", ["name"], [[text]])
+    response = csv_download("a.csv", ["name"], [[text]])
     _, row = csv.reader(io.StringIO(response.content.decode(), newline=""))
     assert row == ["'" + text]
 
 
 def test_numbers_empty_cells_and_times_stay_what_they_are() -> None:
     cells = [-1, -0.25, Decimal("-0.50"), "", None, "a-b", datetime(2026, 1, 2, tzinfo=UTC)]
-    response = csv_response("a.csv", list("abcdefg"), [cells])
+    response = csv_download("a.csv", list("abcdefg"), [cells])
     _, row = csv.reader(io.StringIO(response.content.decode()))
     assert row == ["-1", "-0.25", "-0.50", "", "", "a-b", "2026-01-02T00:00:00+00:00"]
 

@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from kbpo import embedded
 from rehearsal.demonstrate import ANNOTATORS, PASSWORD, Demo, DemoFailed, demo_study
-from rehearsal.resume import DEFAULTS, forget, resume
+from rehearsal.resume import DEFAULTS, delete_demo, resume_options
 
 ON_A_SERVER = "KBPO_LOCAL is false, but the demo has a public password. Use a machine of its own."
 
@@ -66,16 +66,18 @@ class Command(BaseCommand):
             raise SystemExit(1) from failure
         finally:
             if not settings.DATABASE_URL:
-                embedded.stop()
+                embedded.stop_server()
 
     def _run(self, options: dict[str, Any]) -> None:
         files = Path(settings.VAR) / "demo"
         if options["reset"]:
             self.say("Forgetting the last demo")
-            forget(files)
+            delete_demo(files)
         self.say("Preparing the database")
         call_command("migrate", verbosity=0)
-        chosen = resume({name: options[name] for name in DEFAULTS if options[name] is not None})
+        chosen = resume_options(
+            {name: options[name] for name in DEFAULTS if options[name] is not None}
+        )
         if options["annotators"] < 0:
             raise DemoFailed("--annotators is a number of people: 0 or more.")
         study = demo_study(files / "files", **chosen, annotators=options["annotators"])

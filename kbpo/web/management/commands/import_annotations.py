@@ -17,7 +17,7 @@ from kbpo.sampling.documents.draw import (
 )
 from kbpo.sampling.documents.import_annotations import import_annotations
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import recall_of
+from kbpo.tracks.recall import kind_with_recall_or_none
 
 
 class Command(BaseCommand):
@@ -67,7 +67,7 @@ class Command(BaseCommand):
         track = Track.objects.select_related("corpus").filter(slug=options["track"]).first()
         if track is None:
             raise CommandError(f"There is no track {options['track']}.")
-        if recall_of(track) is None:
+        if kind_with_recall_or_none(track) is None:
             raise CommandError(f"On {track.name} no documents are read in full.")
         seed = options["seed"] if options["sample"] else None
         try:

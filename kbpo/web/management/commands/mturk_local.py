@@ -12,8 +12,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from rehearsal.mturk.app import serving
-from rehearsal.mturk.store import KINDS, switch_on
+from rehearsal.mturk.app import serve_endpoint
+from rehearsal.mturk.store import KINDS, add_fault
 
 
 class Command(BaseCommand):
@@ -39,11 +39,11 @@ class Command(BaseCommand):
             signal.signal(sign, lambda *_: stop.set())
         path = options["store"] or settings.VAR / "mturk_local.sqlite3"
         try:
-            with serving(path, options["port"]) as (url, store):
+            with serve_endpoint(path, options["port"]) as (url, store):
                 for fault in options["fault"]:
                     operation, kind, times = [*fault.split(":"), "1"][:3]
                     with store.begin() as books:
-                        switch_on(books, operation, kind, int(times))
+                        add_fault(books, operation, kind, int(times))
                 self.stdout.write(f"A local marketplace at {url}: set MTURK_ENDPOINT_URL={url}")
                 stop.wait()
         except (OSError, ValueError) as problem:

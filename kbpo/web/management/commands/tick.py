@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from kbpo.celery import PIPELINE, run
+from kbpo.celery import PIPELINE, run_step
 
 
 class Command(BaseCommand):
@@ -35,6 +35,6 @@ class Command(BaseCommand):
             moved = sum(self._run(name) for name in steps) > 0 and options["until_idle"]
 
     def _run(self, name: str) -> bool:
-        moved = run(name)
+        moved = run_step(name)
         self.stdout.write(f"{name:<9} {moved}")
         return moved > 0 and name not in ("estimate", "reap")

@@ -4,9 +4,13 @@ import numpy as np
 import pytest
 
 from estimators.onthejob.audit import audit_probability, stream_accuracy
-from estimators.onthejob.people import symmetric
-from estimators.onthejob.worth import answer_worth, ask_again, question_worth
-from estimators.poisson import select
+from estimators.onthejob.people import symmetric_response_table
+from estimators.onthejob.worth import (
+    is_another_answer_better,
+    variance_reduction_of_answer,
+    variance_reduction_of_question,
+)
+from estimators.poisson import is_selected
 
 
 def test_an_audit_is_likelier_where_the_model_doubts():
@@ -56,7 +60,7 @@ def test_intervals_of_the_audit_cover_with_a_wrong_model_and_live_decisions():
         rng = np.random.default_rng(seed)
         expected, right = live_stream(rng, 1000)
         pi = audit_probability(expected, share=0.1, multiplier=0.6)
-        audited = select(rng.random(1000), pi)
+        audited = is_selected(rng.random(1000), pi)
         estimate = stream_accuracy(pi, np.where(audited, right, np.nan), expected)
         low, high = estimate.confidence_interval(0.8, method="wilson")
         truth = right.mean()
@@ -81,28 +85,32 @@ def test_the_worth_of_an_answer_is_the_variance_that_it_explains(seed):
         joint = p * table[:, r]
         given = joint / joint.sum()
         after += joint.sum() * (given @ values**2 - (given @ values) ** 2)
-    worth = answer_worth(p, table, values=values, weight=0.3, price=0.05)
+    worth = variance_reduction_of_answer(p, table, values=values, weight=0.3, price=0.05)
     assert worth == pytest.approx(0.3**2 * (before - after) / 0.05)
 
 
 def test_a_certain_label_or_a_person_who_guesses_is_worth_nothing():
-    table = symmetric(2, 0.9)
-    assert answer_worth([0, 1], table, values=[0, 1], weight=1.0, price=1.0) == 0
+    table = symmetric_response_table(2, 0.9)
+    assert variance_reduction_of_answer([0, 1], table, values=[0, 1], weight=1.0, price=1.0) == 0
     half = np.full((2, 2), 0.5)
-    assert answer_worth([0.4, 0.6], half, values=[0, 1], weight=1.0, price=1.0) == pytest.approx(0)
+    assert variance_reduction_of_answer(
+        [0.4, 0.6], half, values=[0, 1], weight=1.0, price=1.0
+    ) == pytest.approx(0)
 
 
 def test_a_question_lowers_the_variance_of_a_mean_by_its_share():
     v = 0.21  # of one question
     for n in (1, 10, 100):
-        assert question_worth(v / n, n, 2.0) == pytest.approx((v / n - v / (n + 1)) / 2.0)
+        assert variance_reduction_of_question(v / n, n, 2.0) == pytest.approx(
+            (v / n - v / (n + 1)) / 2.0
+        )
 
 
 def test_asking_again_pays_where_the_doubt_is_large_and_the_weight_high():
     def again(p, weight):
-        return ask_again(
+        return is_another_answer_better(
             [1 - p, p],
-            symmetric(2, 0.8),
+            symmetric_response_table(2, 0.8),
             values=[0, 1],
             weight=weight,
             price=0.05,
@@ -122,6 +130,6 @@ def test_asking_again_pays_where_the_doubt_is_large_and_the_weight_high():
 @pytest.mark.parametrize("price", [0.0, -1.0])
 def test_a_price_must_be_positive(price):
     with pytest.raises(ValueError, match="price"):
-        question_worth(0.1, 10, price)
+        variance_reduction_of_question(0.1, 10, price)
     with pytest.raises(ValueError, match="price"):
-        answer_worth([1.0], [[1.0]], values=[1], weight=1.0, price=price)
+        variance_reduction_of_answer([1.0], [[1.0]], values=[1], weight=1.0, price=price)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from estimators.onthejob.chains import forward_backward, viterbi
-from estimators.onthejob.people import symmetric
+from estimators.onthejob.people import symmetric_response_table
 from estimators.onthejob.states import Belief, State, expected_accuracy
 
 
@@ -66,7 +66,10 @@ def test_scores_that_differ_by_hundreds_do_not_overflow():
 def test_posterior_next_response_and_expected_accuracy_equal_enumeration(n, n_labels, seed):
     rng = np.random.default_rng(seed)
     unary, transition = rng.normal(size=(n, n_labels)), rng.normal(size=(n_labels,) * 2)
-    tables = [symmetric(n_labels, 0.7), rng.dirichlet(np.ones(n_labels), size=n_labels)]
+    tables = [
+        symmetric_response_table(n_labels, 0.7),
+        rng.dirichlet(np.ones(n_labels), size=n_labels),
+    ]
     belief = Belief(unary, transition, tables)
     evidence = tuple(
         (int(rng.integers(n)), int(rng.integers(n_labels)), int(rng.integers(2))) for _ in range(3)
@@ -82,7 +85,7 @@ def test_posterior_next_response_and_expected_accuracy_equal_enumeration(n, n_la
     posterior = belief.posterior(evidence)
     np.testing.assert_allclose(posterior.nodes, nodes, atol=1e-12)
     law = chance @ tables[0][sequences[:, 0]]
-    np.testing.assert_allclose(belief.next_response(0, evidence), law, atol=1e-12)
+    np.testing.assert_allclose(belief.next_response_probabilities(0, evidence), law, atol=1e-12)
     y_hat = viterbi(unary + belief.log_likelihood(evidence), transition)
     right = (sequences == y_hat).mean(axis=1)
     assert expected_accuracy(nodes, y_hat) == pytest.approx(chance @ right, abs=1e-12)
@@ -93,13 +96,15 @@ def test_posterior_next_response_and_expected_accuracy_equal_enumeration(n, n_la
 def test_evidence_in_one_batch_equals_evidence_one_by_one():
     rng = np.random.default_rng(3)
     unary, transition = rng.normal(size=(3, 3)), rng.normal(size=(3, 3))
-    batched = Belief(unary, transition, [symmetric(3, 0.8)])
+    batched = Belief(unary, transition, [symmetric_response_table(3, 0.8)])
     evidence = batched.after(((0, 1, 0),), 2, 1)
-    alone = Belief(unary, transition, [symmetric(3, 0.8)]).posterior(((2, 1, 0), (0, 1, 0)))
+    alone = Belief(unary, transition, [symmetric_response_table(3, 0.8)]).posterior(
+        ((2, 1, 0), (0, 1, 0))
+    )
     np.testing.assert_allclose(batched.posterior(evidence).nodes, alone.nodes, atol=1e-14)
 
 
 def test_queries_in_flight_change_no_posterior():
-    belief = Belief([[0.4, 0.0]], np.zeros((2, 2)), [symmetric(2, 0.8)])
+    belief = Belief([[0.4, 0.0]], np.zeros((2, 2)), [symmetric_response_table(2, 0.8)])
     state = State(belief)
     assert state.ask(0).posterior is state.posterior

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from estimators.onthejob.chains import forward_backward
-from estimators.onthejob.learner import Learner, padded
+from estimators.onthejob.learner import Learner, pad_rows
 
 
 def inputs(rng, sizes, n_features, n_labels):
@@ -105,12 +105,12 @@ def test_the_temperature_makes_a_model_less_sure_that_learned_noise():
         learner.learn(features, np.log(np.where(np.arange(2) == answer, 0.9, 0.1))[None])
     assert learner.temperature > 1
     assert np.abs(learner.scores(features)[0]).max() == pytest.approx(
-        np.abs(learner._unary(features)).max() / learner.temperature
+        np.abs(learner._unary_scores(features)).max() / learner.temperature
     )
 
 
 def test_padding_keeps_every_row():
-    batch, lengths = padded([np.full((2, 3), 1.0), np.full((1, 3), 2.0)])
+    batch, lengths = pad_rows([np.full((2, 3), 1.0), np.full((1, 3), 2.0)])
     assert batch.sum() == 12
     assert lengths.tolist() == [2, 1]
     assert not batch[1, 1:].any()

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from estimators.onthejob.delays import Empirical, ShiftedLogNormal, delay_model
-from estimators.onthejob.people import Quality, symmetric
+from estimators.onthejob.people import Quality, symmetric_response_table
 
 
 def test_a_symmetric_table_has_the_quality_on_its_diagonal():
-    table = symmetric(4, 0.7)
+    table = symmetric_response_table(4, 0.7)
     np.testing.assert_allclose(table.sum(axis=1), 1)
     assert table[0].tolist() == pytest.approx([0.7, 0.1, 0.1, 0.1])
 
@@ -16,12 +16,12 @@ def test_a_symmetric_table_has_the_quality_on_its_diagonal():
 @pytest.mark.parametrize(("n_labels", "quality"), [(1, 0.5), (2, 1.0), (2, 0.0)])
 def test_an_impossible_table_is_refused(n_labels, quality):
     with pytest.raises(ValueError, match="n_labels must be"):
-        symmetric(n_labels, quality)
+        symmetric_response_table(n_labels, quality)
 
 
 @pytest.mark.parametrize("tied", [True, False])
 def test_the_prior_is_the_published_table(tied):
-    np.testing.assert_allclose(Quality(3, tied=tied).table(), symmetric(3, 0.7))
+    np.testing.assert_allclose(Quality(3, tied=tied).table(), symmetric_response_table(3, 0.7))
 
 
 def test_a_tied_table_is_the_mean_of_a_beta_distribution():

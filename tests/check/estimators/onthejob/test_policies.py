@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from estimators.onthejob.delays import Empirical
-from estimators.onthejob.people import symmetric, value_of_answers
+from estimators.onthejob.people import expected_best_probability, symmetric_response_table
 from estimators.onthejob.policies import (
     Lookahead,
     Online,
     Optimal,
     Threshold,
     Vote,
-    majority,
-    votes_needed,
+    majority_responses,
+    min_votes_needed,
 )
 from estimators.onthejob.search import Search
 from estimators.onthejob.states import RETURN, WAIT, Belief, Costs, State
@@ -24,14 +24,16 @@ def state_of(*probabilities, quality=0.75, most=5):
     """Return a state whose positions are independent, with these probabilities of labels."""
     p = np.array(probabilities)
     n_labels = p.shape[1]
-    belief = Belief(np.log(p), np.zeros((n_labels,) * 2), [symmetric(n_labels, quality)])
+    belief = Belief(
+        np.log(p), np.zeros((n_labels,) * 2), [symmetric_response_table(n_labels, quality)]
+    )
     return State(belief, most=most)
 
 
 def play(policy, state, rng, labels, delays=(1.0, 2.0), quality=0.75):
     """Return the last state of an input that is answered by people of one quality."""
     n_labels = state.belief.unary.shape[1]
-    table = symmetric(n_labels, quality)
+    table = symmetric_response_table(n_labels, quality)
     arrivals = []
     while (action := policy.next(state)) != RETURN:
         if action == WAIT:
@@ -78,7 +80,7 @@ def test_online_never_asks():
 
 def test_the_lowest_label_wins_a_tied_majority():
     answers = ((0, 2, 0), (0, 1, 0), (1, 0, 0), (1, 1, 0), (1, 1, 0))
-    assert majority(answers, 3, 3).tolist() == [1, 1, 0]
+    assert majority_responses(answers, 3, 3).tolist() == [1, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +88,7 @@ def test_the_lowest_label_wins_a_tied_majority():
     [(0.75, 4), (0.5, 3), (0.3, 3), (0.22, 2), (0.06, 1), (0.02 / 0.3, 1), (0.02, 0), (0.0, 0)],
 )
 def test_threshold_asks_by_table(uncertainty, m):
-    assert votes_needed(np.array([uncertainty])).tolist() == [m]
+    assert min_votes_needed(np.array([uncertainty])).tolist() == [m]
     smaller = 0.3 ** np.arange(6) * uncertainty <= 0.02 + 1e-12
     assert smaller.argmax() == m
 
@@ -111,7 +113,7 @@ def test_the_value_of_answers_equals_enumeration(n_labels, m):
         max(p * np.prod([table[:, r] for r in answers] or [np.ones(n_labels)], axis=0))
         for answers in product(range(n_labels), repeat=m)
     )
-    assert value_of_answers([p], table, m)[0] == pytest.approx(expected, abs=1e-12)
+    assert expected_best_probability([p], table, m)[0] == pytest.approx(expected, abs=1e-12)
 
 
 def test_lookahead_is_optimal_where_one_round_is_left():
@@ -143,11 +145,15 @@ def test_the_optimum_equals_enumeration_with_two_answers_at_most():
     after_0, after_1 = 0.6 * q / one, max(0.4 * q, 0.6 * (1 - q)) / (1 - one)
     price = 0.02 + 0.01 * delay
     again = [
-        value_of_answers([[a, 1 - a]], symmetric(2, q), 1)[0] - price
+        expected_best_probability([[a, 1 - a]], symmetric_response_table(2, q), 1)[0] - price
         for a in (after_0, 1 - after_1)
     ]
     first = one * max(after_0, again[0]) + (1 - one) * max(after_1, again[1]) - price
-    both = value_of_answers([[0.6, 0.4]], symmetric(2, q), 2)[0] - 0.04 - 0.01 * delay
+    both = (
+        expected_best_probability([[0.6, 0.4]], symmetric_response_table(2, q), 2)[0]
+        - 0.04
+        - 0.01 * delay
+    )
     assert Optimal(costs, delay).values(state) == pytest.approx([0.6, first, both])
 
 
@@ -194,9 +200,9 @@ def test_waiting_is_never_an_action_of_the_search_with_nothing_in_flight():
     search = search_with(Costs(0.001, 0.0), 0)
     state = state_of((0.5, 0.5), (0.6, 0.4))
     search._state = state
-    search._root = search._node(state, (), (), 0.0, 0.0)
+    search._root = search._make_node(state, (), (), 0.0, 0.0)
     for _ in range(300):
-        search._simulate(state)
+        search._run_simulation(state)
 
     def nodes(node):
         yield node
@@ -258,8 +264,8 @@ def test_answers_in_flight_count_before_the_tree_is_deep():
     state = state_of((0.5, 0.5)).ask(0).ask(0).ask(0)
     search = search_with(Costs(0.01, 0.0), 0, simulations=1)
     assert search.next(state) == WAIT
-    ((action, _, value, _),) = search.tree()
-    expected = value_of_answers([[0.5, 0.5]], symmetric(2, 0.75), 3)[0]
+    ((action, _, value, _),) = search.top_of_search_tree()
+    expected = expected_best_probability([[0.5, 0.5]], symmetric_response_table(2, 0.75), 3)[0]
     assert action == WAIT
     assert value == pytest.approx(expected - 0.03)
 
@@ -267,7 +273,10 @@ def test_answers_in_flight_count_before_the_tree_is_deep():
 def test_the_tree_shows_two_levels_and_their_visits():
     search = search_with(Costs(0.01, 0.002), 0)
     action = search.next(state_of((0.5, 0.5), (0.6, 0.4)).ask(0))
-    tree = {action: (visits, value, below) for action, visits, value, below in search.tree()}
+    tree = {
+        action: (visits, value, below)
+        for action, visits, value, below in search.top_of_search_tree()
+    }
     assert set(tree) == {WAIT, 1}
     assert tree[action][1] == max(value for _, value, _ in tree.values())
     assert [(position, visits) for position, visits, _ in tree[WAIT][2]] == [(0, tree[WAIT][0])]
@@ -289,5 +298,5 @@ def test_the_search_is_the_same_with_the_same_seed():
     for _ in range(2):
         search = search_with(Costs(0.01, 0.002), 7)
         search.next(state.ask(0).ask(1))
-        trees.append(search.tree())
+        trees.append(search.top_of_search_tree())
     assert trees[0] == trees[1]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from annotation.platforms.base import Account, Advert, Capabilities, Platform, Seen
 from annotation.platforms.proof import sign_form
-from annotation.workers.worker import handle_of
+from annotation.workers.worker import worker_handle
 from kbpo import clock
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Corkboard(Platform):
         now = clock.now()
         for note in cls.notes.values():
             external_id = f"{who} {note.pk}"
-            proof = sign_form(note.pk, external_id, handle_of(cls.name, who))
+            proof = sign_form(note.pk, external_id, worker_handle(cls.name, who))
             cls.answers.setdefault(f"note-{note.pk}", []).append(
                 {
                     "external_id": external_id,
