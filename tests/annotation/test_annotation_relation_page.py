@@ -66,7 +66,7 @@ def test_the_next_question_comes_with_the_answer(
     page.keyboard.press("z")
     assert page.locator(".parts input:checked").count() == 0  # once, and not once a question
     page.go_back()
-    expect(page.locator(".progress-line")).to_contain_text("Question 4 of 6")
+    expect(page.locator(".progress-line")).to_contain_text("Question 4 today")
     assert page.faults == []  # type: ignore[attr-defined]
 
 
