@@ -154,9 +154,9 @@ class Service:
             "REDIS_URL": "",
             "KBPO_VAR": str(self.directory),
             "SITE_URL": self.url,
-            "TICK_SECONDS": "1",
+            "TICK_SECONDS": "0.3",
             "OPENBLAS_NUM_THREADS": "1",  # the machine is shared: threads that spin help nobody
-            "DEBOUNCE_SECONDS": "0.5",
+            "DEBOUNCE_SECONDS": "0.2",
             "FEWEST_PREDICTIONS": "1",
             **self.settings,
         }
