@@ -89,10 +89,17 @@ def read_all(toy: Toy, says: Callable[[str, Question], dict[str, str]]) -> Docum
 
 
 @pytest.fixture
-def read(toy: Toy, annotator: Callable[[str], User]) -> DocumentOrder:
+def read(toy: Toy, annotator: Callable[[str], User], keep: Callable[..., Any]) -> DocumentOrder:
     """All documents read by three who are divided about one mention; Dee is there besides."""
-    look_in(toy, annotator, "Dee")
-    return read_all(toy, divided(toy))
+
+    def play() -> tuple[DocumentOrder, User]:
+        look_in(toy, annotator, "Dee")
+        return read_all(toy, divided(toy)), toy.users["Dee"]
+
+    made: DocumentOrder
+    made, toy.users["Dee"] = keep("readers who are divided", play)
+    Worker.objects.update(last_seen_at=timezone.now())
+    return made
 
 
 def value(toy: Toy) -> dict[str, Any]:

@@ -72,7 +72,12 @@ class World:
 
 
 @pytest.fixture
-def world(db: None) -> World:
+def world(keep: Callable[..., World]) -> World:
+    """Four inputs, and two runs of a text on each."""
+    return keep("answers", make_world)
+
+
+def make_world() -> World:
     corpus = Corpus.objects.create(name="Answers", slug="answers", schema={}, hash_key="answers")
     for at in range(N):
         Input.objects.create(
@@ -104,11 +109,15 @@ def written(tmp_path: Path) -> Callable[[list[dict[str, Any]]], Path]:
 
 
 @pytest.fixture
-def studied(world: World) -> World:
+def studied(world: World, keep: Callable[..., World]) -> World:
     """Two runs of 120 outputs, half of each rated, some twice; a judge that knows much of what
     people think, and likes the run B better than they do. The track is closed, so that all numbers
     are stored.
     """
+    return keep("studied answers", lambda: study(world))
+
+
+def study(world: World) -> World:
     Submission.objects.all().delete()
     corpus = world.track.corpus
     Input.objects.bulk_create(Input(corpus=corpus, key=f"input {at}") for at in range(N, MANY))
