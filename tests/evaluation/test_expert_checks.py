@@ -233,12 +233,13 @@ def test_of_an_open_round_counts_what_is_answered_in_order(crowd: Crowd) -> None
     np.testing.assert_allclose(chance(again), chance(found))
 
 
-def test_an_open_round_bars_the_next_and_so_does_having_checked_everything(crowd: Crowd) -> None:
-    crowd.draw(20)
+def test_an_open_round_bars_the_next_and_so_does_having_checked_everything(toy: Toy) -> None:
+    crowd = Crowd(toy, n=20, predicts=(range(10), range(20)))
+    crowd.draw(5)
     with pytest.raises(CannotDraw, match="still open"):
         crowd.draw(20)
     crowd.check()
-    crowd.draw(9 * N // 2)
+    crowd.draw(90)
     crowd.check()
     with pytest.raises(CannotDraw, match="not checked yet"):
         crowd.draw(20)
