@@ -106,34 +106,32 @@ def proxy(status: int, later: str = "") -> Iterator[str]:
         server.shutdown()
 
 
-@pytest.mark.parametrize(
-    ("status", "code", "says"),
-    [
-        (200, UNREACHABLE, "127.0.0.1 answers, but not as KBP Online does."),
-        (403, UNREACHABLE, "127.0.0.1 answers 403 with a page of a proxy or another service"),
-        (407, UNREACHABLE, "another service. Is the address right?"),
-        (400, REFUSED, "The service answered 400 without a reason."),
-        (404, REFUSED, "404 without a reason. Is the address right?"),
-        (413, REFUSED, "What stands before 127.0.0.1 lets no file as large through."),
-        (502, UNREACHABLE, "127.0.0.1 answers 502 Bad Gateway. Try again"),
-        (504, UNREACHABLE, "Try again in a minute."),
-    ],
-)
-def test_a_page_of_a_proxy_is_no_answer_of_the_service(
-    tmp_path: Path, status: int, code: int, says: str
-) -> None:
-    file = tmp_path / "run.jsonl"
-    file.write_text("{}\n")
-    with proxy(status) as url:
-        for words in (
-            ("tracks",),
-            ("download", "toy", "--to", str(tmp_path / "to")),
-            ("submit", "toy", str(file), "--name", "mine"),
-        ):
-            result = call(url, *words)
-            assert result.exit_code == code and says in result.stderr, (words, result.output)
-            assert result.stderr.count("\n") == 1 and "<" not in result.stderr
-    assert not list((tmp_path / "to").glob("*")), "a page is not kept as a file"
+PAGES = [
+    (200, UNREACHABLE, "127.0.0.1 answers, but not as KBP Online does."),
+    (403, UNREACHABLE, "127.0.0.1 answers 403 with a page of a proxy or another service"),
+    (407, UNREACHABLE, "another service. Is the address right?"),
+    (400, REFUSED, "The service answered 400 without a reason."),
+    (404, REFUSED, "404 without a reason. Is the address right?"),
+    (413, REFUSED, "What stands before 127.0.0.1 lets no file as large through."),
+    (502, UNREACHABLE, "127.0.0.1 answers 502 Bad Gateway. Try again"),
+    (504, UNREACHABLE, "Try again in a minute."),
+]
+
+
+def test_a_page_of_a_proxy_is_no_answer_of_the_service(tmp_path: Path) -> None:
+    for status, code, says in PAGES:
+        file = tmp_path / "run.jsonl"
+        file.write_text("{}\n")
+        with proxy(status) as url:
+            for words in (
+                ("tracks",),
+                ("download", "toy", "--to", str(tmp_path / "to")),
+                ("submit", "toy", str(file), "--name", "mine"),
+            ):
+                result = call(url, *words)
+                assert result.exit_code == code and says in result.stderr, (words, result.output)
+                assert result.stderr.count("\n") == 1 and "<" not in result.stderr
+        assert not list((tmp_path / "to").glob("*")), "a page is not kept as a file"
 
 
 def test_a_busy_proxy_is_asked_again_and_that_is_told(monkeypatch: MonkeyPatch) -> None:

@@ -171,27 +171,25 @@ def test_a_file_is_stored_whole(world: World, written: Write) -> None:
     assert read_pool(world.track, [world.runs["A"].pk]).scorers == []
 
 
-@pytest.mark.parametrize(
-    ("spoil", "code", "sentence"),
-    [
-        (lambda rows: rows[:4], "consistency.one_system", "“A” alone"),
-        (lambda rows: rows[:-1], "consistency.scores_missing", "no score for 1 of 4 outputs"),
-        (lambda rows: [*rows, rows[0]], "consistency.score_twice", "already"),
-        (lambda rows: [*rows, rows[0] | {"value": "NaN"}], "syntax.number", "no finite number"),
-        (lambda rows: [*rows, rows[0] | {"input_id": "z"}], "reference.input", "“z”"),
-        (lambda rows: [*rows, rows[0] | {"system": "Z"}], "reference.system", "it has “A”, “B”"),
-        (lambda rows: [], "syntax.empty", "empty"),
-    ],
-)
-def test_of_a_file_with_an_error_nothing_is_stored(
-    world: World, written: Write, spoil: Any, code: str, sentence: str
-) -> None:
-    with pytest.raises(BadFile) as refused:
-        store_score_file(world.track, written(spoil(rows_for(world))), JUDGE, world.admin)
-    assert code in refused.value.report.by_code
-    assert any(sentence in message.text for message in refused.value.report)
-    assert not any(word in str(one.text) for one in refused.value.report for word in ("kept",))
-    assert not Score.objects.exists() and not Scorer.objects.exists()
+SPOILT = [
+    (lambda rows: rows[:4], "consistency.one_system", "“A” alone"),
+    (lambda rows: rows[:-1], "consistency.scores_missing", "no score for 1 of 4 outputs"),
+    (lambda rows: [*rows, rows[0]], "consistency.score_twice", "already"),
+    (lambda rows: [*rows, rows[0] | {"value": "NaN"}], "syntax.number", "no finite number"),
+    (lambda rows: [*rows, rows[0] | {"input_id": "z"}], "reference.input", "“z”"),
+    (lambda rows: [*rows, rows[0] | {"system": "Z"}], "reference.system", "it has “A”, “B”"),
+    (lambda rows: [], "syntax.empty", "empty"),
+]
+
+
+def test_of_a_file_with_an_error_nothing_is_stored(world: World, written: Write) -> None:
+    for spoil, code, sentence in SPOILT:
+        with pytest.raises(BadFile) as refused:
+            store_score_file(world.track, written(spoil(rows_for(world))), JUDGE, world.admin)
+        assert code in refused.value.report.by_code
+        assert any(sentence in message.text for message in refused.value.report)
+        assert not any(word in str(one.text) for one in refused.value.report for word in ("kept",))
+        assert not Score.objects.exists() and not Scorer.objects.exists()
 
 
 def test_of_a_run_that_is_still_read_a_file_of_scores_waits(world: World, written: Write) -> None:
@@ -257,34 +255,34 @@ def test_a_program_asks_and_answers_over_the_api(world: World) -> None:
     assert client.get(f"{address}/unscored/", who | {"after": "x"}).status_code == 400
 
 
-@pytest.mark.parametrize(
-    ("spoil", "code", "line", "sentence"),
-    [
-        (lambda rows: rows[:4], "consistency.one_system", 0, "“A” alone"),
-        (lambda rows: [*rows, rows[0] | {"value": "NaN"}], "syntax.number", 9, "value “NaN”"),
-        (lambda rows: [*rows, rows[0] | {"value": None}], "syntax.number", 9, "“None”"),
-        (lambda rows: [*rows, rows[0]], "consistency.score_twice", 9, "on line 1 already"),
-        (
-            lambda rows: [*rows, rows[0] | {"input_id": "<b>\u202ez"}],
-            "reference.input",
-            9,
-            "is not in the corpus",
-        ),
-        (lambda rows: [{"output": "x"}], "syntax.key_missing", 1, "“input_id” is missing"),
-    ],
-)
+REFUSED = [
+    (lambda rows: rows[:4], "consistency.one_system", 0, "“A” alone"),
+    (lambda rows: [*rows, rows[0] | {"value": "NaN"}], "syntax.number", 9, "value “NaN”"),
+    (lambda rows: [*rows, rows[0] | {"value": None}], "syntax.number", 9, "“None”"),
+    (lambda rows: [*rows, rows[0]], "consistency.score_twice", 9, "on line 1 already"),
+    (
+        lambda rows: [*rows, rows[0] | {"input_id": "<b>\u202ez"}],
+        "reference.input",
+        9,
+        "is not in the corpus",
+    ),
+    (lambda rows: [{"output": "x"}], "syntax.key_missing", 1, "“input_id” is missing"),
+]
+
+
 def test_a_bad_file_of_scores_is_refused_over_the_api_with_what_is_wrong_where(
-    world: World, written: Write, spoil: Any, code: str, line: int, sentence: str
+    world: World, written: Write
 ) -> None:
-    client = Client(headers={"Authorization": f"Token {world.token}"})
-    with written(spoil(rows_for(world))).open("rb") as file:
-        refused = client.post("/api/tracks/answers/judges/", {"file": file, "name": "judge"})
-    told = refused.json()
-    assert refused.status_code == 422 and told["error"] == "bad_file"
-    assert (told["n"] >= 1) and told["detail"] in [one["text"] for one in told["problems"]]
-    [problem] = [one for one in told["problems"] if one["code"] == code]
-    assert problem["line"] == line and sentence in problem["text"]
-    assert not Score.objects.exists() and not Scorer.objects.exists()
+    for spoil, code, line, sentence in REFUSED:
+        client = Client(headers={"Authorization": f"Token {world.token}"})
+        with written(spoil(rows_for(world))).open("rb") as file:
+            refused = client.post("/api/tracks/answers/judges/", {"file": file, "name": "judge"})
+        told = refused.json()
+        assert refused.status_code == 422 and told["error"] == "bad_file"
+        assert (told["n"] >= 1) and told["detail"] in [one["text"] for one in told["problems"]]
+        [problem] = [one for one in told["problems"] if one["code"] == code]
+        assert problem["line"] == line and sentence in problem["text"]
+        assert not Score.objects.exists() and not Scorer.objects.exists()
 
 
 def test_a_text_of_two_runs_that_was_scored_twice_has_the_mean(

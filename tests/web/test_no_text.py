@@ -26,16 +26,14 @@ PATHS = [
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("who", ["Rosa", "Ada", "Admin"])
-def test_a_nul_in_an_address_is_no_error_of_ours(
-    path: str, who: str, as_user: As, caplog: Any
-) -> None:
-    client = as_user(who)
-    client.raise_request_exception = False
-    answer = client.get(path)
-    assert answer.status_code < 500, answer.content
-    assert "Traceback" not in caplog.text
+def test_a_nul_in_an_address_is_no_error_of_ours(who: str, as_user: As, caplog: Any) -> None:
+    for path in PATHS:
+        client = as_user(who)
+        client.raise_request_exception = False
+        answer = client.get(path)
+        assert answer.status_code < 500, answer.content
+        assert "Traceback" not in caplog.text
 
 
 @pytest.mark.django_db(transaction=True)

@@ -264,9 +264,9 @@ PRIVATE = (
 )
 
 
-@pytest.mark.parametrize("address", PRIVATE)
-def test_no_address_of_a_private_network_is_public(address: str) -> None:
-    assert not webhooks.is_public(address)
+def test_no_address_of_a_private_network_is_public() -> None:
+    for address in PRIVATE:
+        assert not webhooks.is_public(address)
 
 
 @pytest.mark.parametrize("address", ["93.184.216.34", "2606:4700::1111", "2001:4860:4860::8888"])
