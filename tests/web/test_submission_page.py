@@ -17,7 +17,7 @@ from kbpo.instances.record import publish_labels
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
 from tests.web.conftest import OTHERS
-from tests.web.scored import judge_all, make_study, score
+from tests.web.scored import judge_all, score
 
 As = Callable[[str], Client]
 Draft = Callable[..., Submission]
@@ -94,16 +94,6 @@ def test_judgments_of_an_open_shared_track_are_seen_by_admins_alone(
     row = scored(toy, confirm(as_user("Rosa"), draft()))
     judge_all(row)
     assert [name for name in ("Rosa", "Tim", "", "Admin") if sees(as_user(name), row)] == ["Admin"]
-
-
-def test_judgments_of_a_study_are_seen_by_its_team_and_admins(
-    as_user: As, draft: Draft, toy: Toy
-) -> None:
-    make_study(toy.track, toy.teams["Patterns"])
-    row = judging(confirm(as_user("Rosa"), draft()))
-    judge_all(row)
-    seeing = [name for name in ("Rosa", "Tim", "", "Admin") if sees(as_user(name), row)]
-    assert seeing == ["Rosa", "Admin"]
 
 
 def test_a_draft_that_predicts_what_others_paid_for_shows_nothing(
