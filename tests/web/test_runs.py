@@ -76,7 +76,7 @@ def test_money_is_one_sum_of_the_ledger(toy: Toy, as_user: As, draft: Draft) -> 
     new = Track.objects.create(corpus=toy.corpus, name="Untouched", slug="new", status="open")
     page = page_of(as_user("Rosa"))
     assert "<h3>Untouched" not in page and f"<h3>{toy.track.name}" in page
-    assert "no cap" not in page and page.count("The next run may take") == 1
+    assert "no cap" not in page and page.count("Left for the next run") == 1
     new.delete()
     toy.track.status = "closed"
     toy.track.save()
