@@ -46,7 +46,7 @@ UNLISTED = ("leased", "returned")
 
 
 class Considered(models.Model):
-    """A sample that was processed: a question was asked about its target, or existing labels
+    """Marks a sample as processed: a question was asked about its target, or existing labels
     sufficed.
     """
 

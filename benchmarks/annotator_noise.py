@@ -89,7 +89,7 @@ class Judged:
 
 
 def draw_one_judgment(said, rows, rng):
-    """Return one randomly drawn judgment of each of these texts."""
+    """Return one randomly drawn judgment of each text, from all judgments of these texts."""
     sizes = np.array([one.size for one in said])
     start = np.cumsum(sizes) - sizes
     pick = (rng.random(len(rows)) * sizes[rows]).astype(int)

@@ -48,7 +48,9 @@ class World:
 
 @dataclass(frozen=True)
 class Arrival:
-    """The state when a run's interval is narrow enough."""
+    """The counts, error and variance at the moment when the interval of a new run has become narrow
+    enough.
+    """
 
     paid: int
     instances: int

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Reply(NamedTuple):
-    """The response of a server."""
+    """The response of a server: status, headers and body."""
 
     status: int
     head: bytes

@@ -65,7 +65,9 @@ Array = np.ndarray[Any, Any]
 
 
 class Setting(NamedTuple):
-    """What is repeated."""
+    """One simulated setting: how often people are right, and how many documents are read in
+    full.
+    """
 
     accuracy: float
     documents: int
@@ -104,7 +106,9 @@ class Runs:
         return len(self.pool.names)
 
     def of(self, columns: tuple[int, ...]) -> Columns:
-        """Return some of the runs, by ascending number."""
+        """Return the pool and the model's inputs for the runs with these numbers, in ascending
+        order.
+        """
         if columns not in self._columns:
             at, whole = list(columns), self.whole
             pool = replace(
@@ -123,7 +127,9 @@ class Runs:
 
 @dataclass
 class Board:
-    """The fixed data of one repetition, and the thresholds so far."""
+    """One simulated board: labels, read documents and random numbers, which are fixed, and the
+    thresholds (inclusion probabilities) so far.
+    """
 
     runs: Runs
     label: Array
@@ -136,7 +142,9 @@ class Board:
 
     @classmethod
     def of(cls, runs: Runs, setting: Setting, rng: Any) -> Board:
-        """Return a board without runs."""
+        """Return a board on which no run has arrived yet, with labels and random numbers drawn by
+        `rng`.
+        """
         pool, t = runs.pool, runs.whole.target_id.size
         documents = np.sort(rng.choice(pool.n_documents, setting.documents, replace=False))
         said = redocred.judged(pool, setting.accuracy, rng)[: runs.whole.instance.size]
@@ -150,8 +158,8 @@ class Board:
         return np.asarray(self.u < self.pi)
 
     def guess(self, columns: tuple[int, ...]) -> tuple[Array, float]:
-        """Return the service's guess of every instance, and the correlation of errors within a
-        target.
+        """Return the model's expected label of every instance, and the correlation of its errors
+        within a target.
         """
         some, whole = self.runs.of(columns), self.runs.whole
         g = np.full(whole.instance.size, 0.5)
@@ -240,7 +248,7 @@ class Board:
     def anticipated(
         self, columns: tuple[int, ...], mine: Array, p: Array, row: Array, g: Array, rho: float
     ) -> float:
-        """Return the variance that the model expects of a run's number, computed as the service
+        """Return the variance that the model expects of a run's estimate, computed as the service
         does.
         """
         whole, predicted = self.runs.whole, self.runs.of(columns).predicted
@@ -324,7 +332,9 @@ class Kept:
 
 
 class Line(NamedTuple):
-    """A number of one method in one setting, over repetitions and runs."""
+    """The coverage, bias and width of one printed number in one setting, over repetitions
+    and runs.
+    """
 
     cover: float
     error: float

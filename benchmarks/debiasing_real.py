@@ -145,8 +145,8 @@ def system_weights(judged):
 
 
 def rating_noise(judged, rows=...):
-    """Return σ_a² of a rating drawn from the ratings of an output, over all outputs or these rows;
-    0 for aggregated ratings.
+    """Return the variance of a rating that is drawn from the ratings of an output (σ_a²), over all
+    outputs or these rows; 0 for aggregated ratings.
 
     The truth is the mean of those ratings, so the variance of a drawn rating is their own variance,
     and not that over all people who might have been asked, which with three ratings is half as much
@@ -258,7 +258,9 @@ def saved_and_coverage_rows(judged, repeats, rng):
 
 
 def attainable_savings(judged):
-    """Return a row: the savings at π = ½ by guesses fitted to all ratings."""
+    """Return a row with the savings by guesses that are fitted to all ratings, at inclusion
+    probability ½.
+    """
     z, f, m = judged.standardised(), judged.mean, len(judged.systems)
     known = (~np.isnan(judged.ratings)).sum(axis=1)
     noise = np.where(known > 1, np.nanvar(judged.ratings, axis=1), 0.0)

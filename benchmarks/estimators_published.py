@@ -51,8 +51,8 @@ BOOTSTRAPPED = 300
 
 @dataclass(frozen=True)
 class Population:
-    """The runs under one distribution: P and membership (N, m), truth (N,), Σ p_i p_j, and the gold
-    standard's rows.
+    """The runs under one sampling distribution: probabilities P and membership (N, m), truth (N,),
+    the overlaps Σ p_i p_j, and the rows of the gold standard.
 
     `gold` holds, for every true instance, its row among the N, or −1 where no run predicts it.
     """
@@ -207,8 +207,8 @@ def bootstrap_widths(
 
 @dataclass(frozen=True)
 class Arrivals:
-    """One random order of the runs: after each arrival the draws and distinct instances in all, the
-    newcomer's half-width at 80 %, and whether that interval holds its precision.
+    """The state after each arrival in one random order of the runs: draws and distinct instances so
+    far, the newest run's half-width at 80 %, and whether that interval contains its precision.
     """
 
     paid: list[int]

@@ -75,7 +75,7 @@ class Judged:
         return np.asarray((~np.isnan(self.ratings)).sum(axis=1))
 
     def of(self, system: int) -> NDArray[np.int64]:
-        """Return the rows of a system."""
+        """Return the indices of the outputs that a system wrote."""
         return np.flatnonzero(self.system == system)
 
     def standardised(self) -> NDArray[np.float64]:

@@ -74,7 +74,9 @@ WORLDS: dict[str, World] = {}
 
 @dataclass(frozen=True)
 class Summary:
-    """Arrays (orders, runs) over the paths of one rule; errors in units of the target's."""
+    """The results of one rule as arrays (orders, runs); errors are divided by the target standard
+    error.
+    """
 
     paid: np.ndarray
     instances: np.ndarray

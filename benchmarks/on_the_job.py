@@ -85,7 +85,7 @@ def load_stream(name: str, seed: int) -> data.Stream:
 
 @dataclass
 class Played:
-    """The results of one policy on one stream: an entry for each input."""
+    """The results of one policy on one stream: lists with an entry for each input."""
 
     tokens: list[int] = field(default_factory=list)
     right: list[float] = field(default_factory=list)

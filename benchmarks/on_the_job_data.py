@@ -36,7 +36,7 @@ SHA256 = {
 
 
 class Missing(Exception):
-    """A missing data set; the message says how to get it."""
+    """Raised if a data set is missing; the message says how to get it."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -210,8 +210,8 @@ def summarise_arrival(board: Board, run: Run) -> Arrival:
 def exact_variance(
     p: np.ndarray, pi: np.ndarray, true: np.ndarray, g: np.ndarray, target: np.ndarray
 ) -> float:
-    """Return the true design variance of the centred difference (of Hájek's estimate if g = 0), to
-    first order.
+    """Return the true variance of the centred difference estimate over random samples (of Hájek's
+    estimate if g = 0), to first order.
     """
     error = true - g
     terms = np.bincount(target, weights=p * (error - p @ error))
@@ -221,15 +221,17 @@ def exact_variance(
 
 
 def expected_squared_error(board: Board, run: Run) -> np.ndarray | float:
-    """Return the expected squared error of g; without a model that of a fair coin."""
+    """Return the expected squared error of the model's guess g; without a model that of a fair
+    coin.
+    """
     if run.g is None:
         return 0.25
     return model.expected_error(run.p, run.g, run.target, correlation=board.rho)
 
 
 def measure_run(board: Board, run: Run, with_g: bool) -> tuple[Estimate, np.ndarray | None]:
-    """Return the run's estimate from the current labels, with the anticipated variance, and g of
-    its rows.
+    """Return the run's estimate from the current labels, with the anticipated variance, and the
+    expected label g of each of its rows.
     """
     world, target, p = board.world, run.target, run.p
     asked = board.asked[run.names]

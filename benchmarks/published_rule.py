@@ -111,6 +111,8 @@ def draws_needed(
 
 
 def group_ratios(mass: np.ndarray, ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ratios rounded to three digits of their logarithms, and the total mass of each."""
+    """Return the total mass of each distinct ratio, and the ratios, rounded to three digits of
+    their logarithms.
+    """
     rounded, place = np.unique(np.round(np.log(ratio + 1e-12), 3), return_inverse=True)
     return np.bincount(place, weights=mass), np.where(rounded < -20, 0.0, np.exp(rounded))

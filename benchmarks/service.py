@@ -72,7 +72,7 @@ MADE = 500
 
 
 class Person(NamedTuple):
-    """A person who is logged in."""
+    """The session of an annotator who is logged in, and the primary key of the worker."""
 
     session: str
     worker: int

@@ -163,8 +163,8 @@ def krippendorff_alpha(
 def _alpha_of_nominal_answers(
     table: sparse.csr_array, answers: FloatArray, weights: FloatArray
 ) -> FloatArray:
-    """Return α for all rows of weights at once. δ² is the same for all rows, so its quadratic forms
-    are sums of squares.
+    """Return Krippendorff's α of nominal answers for each row of weights. The distance δ² is the
+    same for all rows, so its quadratic forms are sums of squares.
     """
     disagreement = (answers**2 - table.power(2).sum(axis=1)) / (answers - 1)
     totals = weights @ table
@@ -190,7 +190,7 @@ def _alpha_of_table(
 
 
 def _squared_distance(categories: FloatArray, totals: FloatArray, level: str) -> FloatArray:
-    """Return δ² of every pair of values, shape (K, K)."""
+    """Return the squared distance δ² of every pair of values, shape (K, K)."""
     place = categories if level == "interval" else np.cumsum(totals) - totals / 2
     squared: FloatArray = (place[:, None] - place[None, :]) ** 2
     return squared

@@ -31,8 +31,7 @@ BLOCK = 2**14
 
 @dataclass(frozen=True, eq=False)
 class Belief:
-    """The guesses of the model g for every prediction of a pool, and their expected
-    accuracy.
+    """The model's guesses for every prediction of a pool, and their expected accuracy.
 
     Attributes
     ----------
@@ -70,7 +69,9 @@ class Belief:
     overconfidence: float
 
     def variance(self, own: sparse.sparray, share: ArrayLike) -> FloatArray:
-        """Return A_i of ``Σ_S [u_i(x) (f − g) − s_i v(x) (f° − g°)]/π``, one a system.
+        """Return the anticipated variance A_i of each system's estimate ``Σ_S [u_i(x) (f − g) − s_i
+        v(x) (f° − g°)]/π``, where f is the verdict, g the model's guess of it, and ° marks both for
+        the pool's facts.
 
         ``A_i = c Σ_τ (1/π − 1) {ρ [Σ_{x∈τ} d_i]² + (1 − ρ) Σ_{x∈τ} d_i²}`` with d_i² the variance
         that g and g° give the bracket: ``u² g(1−g) + (s v)² g°(1−g°) − 2 u s v g(1−g°)``, f never
@@ -107,8 +108,9 @@ class Belief:
     def variances_of_systems(
         self, own: Iterable[tuple[Support, FloatArray]], share: ArrayLike
     ) -> FloatArray:
-        """Return the anticipated variance of several systems, each given by its support and u (n,)
-        at the rows of the support.
+        """Return the anticipated variance of several systems, each given by its support (the rows
+        that it predicts) and by u (n,), what a right prediction adds to its estimate, at these
+        rows.
         """
         taken = np.asarray(share, dtype=np.float64)
         whole = float(self._inverse_pi_minus_one @ self._target_deviations**2)
@@ -161,7 +163,7 @@ class Belief:
 
     @cached_property
     def _inverse_pi_minus_one(self) -> FloatArray:
-        """Return 1/π − 1 of each target; 1 if π is 0."""
+        """Return 1/π − 1 of each target, with its inclusion probability π; 1 if π is 0."""
         chance = np.ones(int(self.target.max(initial=-1)) + 1)
         chance[self.target] = self.pi
         odds: FloatArray = np.divide(1 - chance, chance, out=np.ones_like(chance), where=chance > 0)
@@ -192,14 +194,19 @@ class Belief:
 
     @cached_property
     def _verdict_variance(self) -> FloatArray:
-        """Return the variance g (1 − g) of each row’s verdict, with g limited to at most g°."""
+        """Return the variance g (1 − g) of each row's verdict, where g is the model's probability
+        that the prediction is right. g is limited to `pool_g`, the probability that it is a true
+        fact of the pool.
+        """
         g = np.minimum(self.g, self.pool_g)
         square: FloatArray = g * (1 - g)
         return square
 
     @cached_property
     def _joint_coverage(self) -> FloatArray:
-        """Return v g (1 − g°)."""
+        """Return v g (1 − g°): the covariance of the errors f − g and f° − g° (see `variance`),
+        times the row's share v of a fact (`pool_weight`).
+        """
         covered_by_both: FloatArray = (
             self.pool_weight * np.minimum(self.g, self.pool_g) * (1 - self.pool_g)
         )
@@ -315,7 +322,8 @@ def f1_weights(precision: Estimate, recall: Estimate) -> tuple[FloatArray, Float
 
 
 def overconfidence_factor(label: ArrayLike, g: ArrayLike) -> float:
-    """Return c: realised over predicted squared error of the model at the labels, at least 1.
+    """Return c, the factor by which the model underestimates its squared error at the labels:
+    realised over predicted, at least 1.
 
     ``c = max(1, Σ_S (f − g)² / Σ_S g (1 − g))``
 

@@ -263,8 +263,8 @@ def _leave_one_out(units: _Units, members: IntArray, step: int) -> Iterator[Floa
 
 
 def _acceleration(statistic: Statistic, units: _Units, step: int) -> FloatArray:
-    """Return Σ_s n_s⁻³ Σ l³ / (6 (Σ_s n_s⁻² Σ l²)^{3/2}), l = (n_s − 1)(mean of the leave-one-out
-    values − value).
+    """Return the acceleration of BCa from leave-one-out values: Σ_s n_s⁻³ Σ l³ / (6 (Σ_s n_s⁻² Σ
+    l²)^{3/2}), l = (n_s − 1)(mean of the leave-one-out values − value).
     """
     cubes, squares = 0.0, 0.0
     for members in units.strata:

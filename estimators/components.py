@@ -90,7 +90,8 @@ def variance_components(
     n_resamples: int = 0,
     rng: np.random.Generator | None = None,
 ) -> VarianceComponents:
-    """Return σ_f², σ_a² and γ from single judgments, with intervals over resampled outputs.
+    """Return the variance between outputs (σ_f²), between annotators of one output (σ_a²) and their
+    ratio γ = σ_a²/σ_f², from single judgments, with intervals over resampled outputs.
 
     ``σ̂_a² = Σ_i Σ_k (y_ik − ȳ_i)² / Σ_i (c_i − 1)`` over outputs with c_i ≥ 2 judgments, and
     ``σ̂_f² = Var(ȳ_i) − σ̂_a² mean(1/c_i)`` (ddof 1). Both are unbiased if the outputs with two
@@ -216,7 +217,8 @@ def combine_with_prior(
 
 
 def data_efficiency(rho: float, gamma: float) -> float:
-    """Return DE: how many times fewer judgments a metric needs for the same interval.
+    """Return the data efficiency DE: how many times fewer judgments a metric needs for the same
+    interval.
 
     ``DE = (1 + γ)/(1 − ρ² + γ)``, at most ``(1 + γ)/γ``; halving the cost needs ρ² ≥ (1 + γ)/2.
 
@@ -256,7 +258,8 @@ def data_efficiency(rho: float, gamma: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class MetricWorth:
-    """The worth of a metric in addition to human judgments of the same outputs.
+    """How much a metric adds to human judgments of the same outputs: its correlation with them, and
+    the judgments that it saves.
 
     Attributes
     ----------
@@ -562,7 +565,9 @@ def _summarise_items(values: ArrayLike, item: ArrayLike, group: ArrayLike | None
 
 
 def _components_under_weights(part: _Summaries, weights: FloatArray) -> FloatArray:
-    """Return (B, 3): σ_f², σ_a² and γ under each row of item weights."""
+    """Return (B, 3): the variances σ_f² between outputs and σ_a² between annotators, and their
+    ratio γ, under each row of item weights.
+    """
     spread, _, degrees = _covariance_within_groups(part, part.mean, part.mean, weights)
     with np.errstate(divide="ignore", invalid="ignore"):
         sigma_a2 = (weights @ part.squares) / (weights @ (part.count - 1))
@@ -573,7 +578,9 @@ def _components_under_weights(part: _Summaries, weights: FloatArray) -> FloatArr
 
 
 def _worth_under_weights(part: _Summaries, metric: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return (B, 3): ρ, r and the data efficiency under each row of item weights."""
+    """Return (B, 3): a metric's correlation with mean ratings (ρ) and with single ratings (r), and
+    its data efficiency, under each row of item weights.
+    """
     components = _components_under_weights(part, weights)
     sigma_f2, sigma_a2 = components[:, 0], components[:, 1]
     spread, _, _ = _covariance_within_groups(part, part.mean, part.mean, weights)

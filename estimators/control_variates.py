@@ -120,7 +120,9 @@ def control_variate_mean(
 
 
 def _leave_one_out_guesses(rating: FloatArray, z: FloatArray) -> FloatArray:
-    """Return h_i = α̂_(−i) z_i, where α̂ of algorithm 1 is computed from all other outputs."""
+    """Return the guess of each rating from all other outputs: h_i = α̂_(−i) z_i, where α̂ is the
+    slope of algorithm 1.
+    """
     n = rating.size
     mean = (rating.sum() - rating) / (n - 1)
     slope = ((rating * z).sum() - rating * z) / (n - 1) - mean * (z.sum() - z) / (n - 1)

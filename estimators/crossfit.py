@@ -75,8 +75,8 @@ def cross_fitted_predictions(
     weight: ArrayLike | None = None,
     clip: float = 0.02,
 ) -> FloatArray:
-    """Return g for every row of ``features_all``, by the logistic model of its fold, fitted on the
-    labels of the other folds.
+    """Return the probability g of the label 1 for every row of ``features_all``, by the logistic
+    model of its fold, fitted on the labels of the other folds.
 
     Each model minimises ``−Σ w [f log g + (1 − f) log(1 − g)] + ½ ridge |β|²`` with ``g = 1 / (1 +
     exp(−(β₀ + x·β)))``; the intercept is not penalised, half a right and half a wrong label are

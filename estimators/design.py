@@ -12,7 +12,8 @@ from estimators.sums import sum_by_code
 
 
 class Design:
-    """How the labelled targets (and annotated documents) were sampled.
+    """How the labelled targets (and annotated documents) were sampled: their inclusion
+    probabilities.
 
     The rows of a design are labelled targets and, where recall is estimated, annotated documents.
     Row τ was included with probability π(τ), and its influence z is its term in the estimate.
@@ -199,7 +200,8 @@ def rescale_to_design(influence: ArrayLike, pi_own: ArrayLike, pi: ArrayLike) ->
 def target_probabilities(
     pi: ArrayLike, target: ArrayLike, *, n_targets: int | None = None
 ) -> FloatArray:
-    """Return π of every target, from the π of rows that carry target codes.
+    """Return the inclusion probability π of every target, from the π of rows that carry target
+    codes.
 
     Parameters
     ----------

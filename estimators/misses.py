@@ -31,7 +31,8 @@ def marked_share(
     *,
     target: ArrayLike | None = None,
 ) -> Estimate:
-    """Return c, the share of true predictions in annotated documents that annotation had marked.
+    """Return c: the share of the true predictions in annotated documents that the annotation had
+    found.
 
     ``c = Σ_d (1/β_d) Σ_{τ ∈ d} (w/π) f m / Σ_d (1/β_d) Σ_{τ ∈ d} (w/π) f`` over directly asked
     predictions in annotated documents: f right, m marked, w the share of a fact that it stands for.
@@ -114,8 +115,8 @@ def marked_share(
 
 
 def correct_recall_for_misses(found: Recall, share: Estimate) -> Recall:
-    """Return ``found`` with M/c instead of M: ``r_i = T_i / (T + M/c)``, its variance by the delta
-    method.
+    """Return recall corrected for facts that annotators missed: the number M of facts that no
+    system predicts becomes M/c in ``r_i = T_i / (T + M/c)``; the variance is by the delta method.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ BLOCK = 2**16
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A fitted model.
+    """A fitted model of labels: its cross-fitted predictions and its coefficients.
 
     Attributes
     ----------
@@ -79,8 +79,8 @@ def fit_and_predict(
     scores: ArrayLike | None = None,
     start: Model | None = None,
 ) -> Model:
-    """Return g for every prediction of the pool, learned from the existing labels, by
-    :func:`features` and :func:`fit_ridge_logistic`.
+    """Return a model fitted to the existing labels, with the expected label g of every prediction
+    of the pool, by :func:`features` and :func:`fit_ridge_logistic`.
 
     Parameters
     ----------
@@ -198,7 +198,8 @@ def error_correlation(
     *,
     prior: tuple[float, float] = (1.0, 20.0),
 ) -> float:
-    """Return the correlation of the errors f − g of predictions that share a target.
+    """Return the correlation of the errors f − g (label minus guess) of predictions that share a
+    target.
 
     ``ρ = Σ [(Σ_{x∈τ} r)² − Σ r²] / Σ [(Σ_{x∈τ} s)² − Σ s²]``, r = f − g and s² = g (1 − g), over
     the labelled predictions of each system and target; clipped to [0, 1]. Only what one system
@@ -264,8 +265,8 @@ def _sum_of_pair_products(values: FloatArray, code: IntArray) -> float:
 def expected_error(
     p: ArrayLike, g: ArrayLike, target: ArrayLike, *, correlation: float = 1.0, floor: float = FLOOR
 ) -> FloatArray:
-    """Return v, the expected squared error of g at each prediction of a system, as input of
-    water-filling.
+    """Return v, the expected squared error of the guess g at each prediction of a system, as input
+    of water-filling.
 
     ``v = max(g (1 − g), floor)``, scaled up within each target so that ``Σ p² v`` is the expected
     variance of the target's summed term: ``ρ (Σ p √v)² + (1 − ρ) Σ p² v``. Several statements about

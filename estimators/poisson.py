@@ -134,7 +134,8 @@ def water_fill_multiplier(
     target_variance: float,
     target: ArrayLike | None = None,
 ) -> float:
-    """Return the λ of :func:`water_fill`, 0 if the variance is met already; errors as there.
+    """Return the multiplier λ of :func:`water_fill`, 0 if the variance is met already; errors as
+    there.
 
     Parameters
     ----------
@@ -242,8 +243,8 @@ def joint_multipliers(
     alone: ArrayLike,
     sizes: ArrayLike,
 ) -> FloatArray:
-    """Return the λ of systems that raise thresholds at the same time, to ``π = max(π_old, min(1,
-    √Σ_i λ_i² s_i²))``, so that each reaches its own planned variance.
+    """Return the multipliers λ of systems that raise thresholds at the same time, to ``π =
+    max(π_old, min(1, √Σ_i λ_i² s_i²))``, so that each reaches its own planned variance.
 
     Among all thresholds that do, these need the fewest expected new questions (by the
     Karush-Kuhn-Tucker conditions: the price of a target is divided by its reduction of each
@@ -306,7 +307,9 @@ def _planned_target_variance(size: FloatArray, pi: FloatArray) -> float:
 def _target_pi_and_size(
     p: ArrayLike, pi: ArrayLike, v: ArrayLike, target: ArrayLike | None
 ) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Return π and s of every target, and the target of each row."""
+    """Return the threshold π and the size s = √Σ p² v of every target, and the target of
+    each row.
+    """
     weight, chance = checks.check_non_negative("p", p), checks.check_probabilities("pi", pi)
     spread = np.broadcast_to(checks.check_non_negative("v", v), weight.shape)
     if weight.ndim != 1 or chance.shape != weight.shape:

@@ -38,7 +38,8 @@ class Scores:
 
 @dataclass(frozen=True, eq=False)
 class PoolingBias:
-    """Scores with a system's team in the pool (`true`) and without it (`unpooled`).
+    """The precision, recall and F1 of each system with its team in the pool (`true`) and without it
+    (`unpooled`).
 
     `precision`, `recall` and `f1`, (m,) each, are true minus unpooled: positive where the system is
     underrated.

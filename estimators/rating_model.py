@@ -50,7 +50,7 @@ FLAT = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class RatingModel:
-    """A fitted model of ratings.
+    """A fitted model of ratings: its cross-fitted guesses and its scales.
 
     Attributes
     ----------
@@ -339,7 +339,7 @@ class _Solved(NamedTuple):
     diagonal: FloatArray
 
     def precision(self) -> FloatArray:
-        """Return the diagonal of C⁻¹."""
+        """Return the diagonal of C⁻¹, the inverse of the ratings' covariance matrix."""
         half = solve_triangular(self.lower, self.weighted.T, lower=True)
         precision: FloatArray = self.diagonal - (half**2).sum(axis=0)
         return precision

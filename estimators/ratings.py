@@ -308,7 +308,8 @@ def verdict_variance(verdict: ArrayLike, member: ArrayLike) -> FloatArray:
 def rating_variance_of_outputs(
     within: ArrayLike, count: ArrayLike, member: ArrayLike, sigma_a2: float
 ) -> FloatArray:
-    """Return σ_a² of each output, estimated from the outputs of the same systems.
+    """Return the variance of single ratings (σ_a²) of each output, estimated from the outputs of
+    the same systems.
 
     ``v_i = σ_a² (W_i + 6 w)/(w (d_i + 6))``, at most ¼, with ``W_i = Σ Σ_k (y_k − ȳ)²`` and ``d_i =
     Σ (c − 1)`` over what system i wrote, and w their quotient over all outputs; of an output the
@@ -370,7 +371,8 @@ def rating_variance_of_outputs(
 def expected_rating_error(
     rating: ArrayLike, g: ArrayLike, system: ArrayLike, n_systems: int | None = None
 ) -> FloatArray:
-    """Return v of each system: the expected squared error of g for a rating of one of its outputs.
+    """Return v of each system: the expected squared error of the guess g for a rating of one of its
+    outputs.
 
     ``v_i = (Σ_i (ȳ − g)² + 5 v)/(n_i + 5)``, ``v = (Σ (ȳ − g)² + ¼)/(n + 1)`` over all systems: few
     ratings of one system are shrunk to the mean of all systems, and few ratings in all to the

@@ -329,8 +329,8 @@ def add_anticipated_variance(
     pool_weight: ArrayLike | None = None,
     correlation: float = 1.0,
 ) -> Recall:
-    """Return ``found`` with the variance that the model expects, a lower bound for its "wilson"
-    intervals.
+    """Return recall (``found``) with the variance that the model expects, a lower bound for its
+    "wilson" intervals.
 
     ``A_i = c Σ_pool (1{x ∈ X_i} − r_i)² (1/π − 1) g (1 − g)/(T + M)²``, summed per target, plus
     what comes from the documents: the variance of their own terms, −r_i M_d/(π_d (T + M)), and of

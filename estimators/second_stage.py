@@ -124,8 +124,8 @@ def proportional_inclusion_probabilities(
 
 
 def systematic_sample(pi: ArrayLike, rng: np.random.Generator) -> IntArray:
-    """Return the Σ π units that were drawn, in random order, by a systematic sample of randomly
-    ordered units.
+    """Return the units that a systematic sample draws from the units in random order; their number
+    is the sum of `pi`.
 
     Every unit is drawn with exactly its π. The order of the units is random, so that the joint
     probabilities are close to those of the sample of greatest entropy, and

@@ -78,7 +78,8 @@ def encode_pairs(first: IntArray, second: IntArray) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class Support:
-    """The rows that one system predicts, and which of them share a target with another of them.
+    """The rows that one system predicts (its support), and which of them share a target with
+    another of them.
 
     Most targets have one row of a system. The square of a sum over a target's rows is then the
     square of one row, so sums of such squares treat targets separately only if they have several

@@ -24,7 +24,7 @@ ENOUGH_ANSWERS = (
 
 @dataclass(frozen=True, eq=False)
 class Votes:
-    """Answers, one in each row: a value, the unit (question) that it is about, and the
+    """Answers as columns: the value of each answer, the unit (question) that it is about, and its
     annotator.
     """
 

@@ -33,7 +33,7 @@ class DocumentRecord:
 
 
 class _Bad(Exception):
-    """A defect that drops the document: code and sentence."""
+    """Raised for a defect because of which the document is dropped; has a code and a sentence."""
 
     def __init__(self, code: str, text: str) -> None:
         super().__init__(text)

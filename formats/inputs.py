@@ -36,7 +36,7 @@ class InputRecord:
 
 
 class _Bad(Exception):
-    """A defect that drops the input: code and sentence."""
+    """Raised for a defect because of which the input is dropped; has a code and a sentence."""
 
     def __init__(self, code: str, text: str) -> None:
         super().__init__(text)

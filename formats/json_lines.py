@@ -42,7 +42,7 @@ _Parsed = tuple[int, str, dict[str, Any]]
 
 @dataclass(slots=True)
 class _Argument:
-    """The subject or the object of a line."""
+    """The subject or the object of a line: its mention, its type and its entity."""
 
     span: Span
     type: str

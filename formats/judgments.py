@@ -49,9 +49,9 @@ def read_judgments(
 ) -> Iterator[JudgmentRecord]:
     """Yield the usable judgments in line order; messages go to the report.
 
-    `outputs` maps each system to the inputs for which it has an output, `criteria` each criterion
-    to the ends of its scale, `also` has other names of systems. Rows with an empty value are
-    skipped.
+    `outputs` maps each system to the inputs for which it has an output, `criteria` maps each
+    criterion to the ends of its scale, and `also` maps other names of systems to these names. Rows
+    with an empty value are skipped.
     """
     seen: dict[tuple[str, str, str, str], int] = {}
     is_any = False

@@ -84,8 +84,8 @@ _UNPRINTABLE = re.compile("[\x00-\x08\x0a-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud8
 
 
 class FormatError(ValueError):
-    """A file of ours (a schema) that cannot be used at all; its text is a sentence for the person
-    who wrote it.
+    """Raised for a file of ours (a schema) that cannot be used at all; the text is a sentence for
+    the person who wrote it.
     """
 
 

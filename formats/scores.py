@@ -56,12 +56,12 @@ def read_scores(
 ) -> Iterator[ScoreRecord]:
     """Yield the usable scores in line order; messages go to the report.
 
-    `system` and `metric` replace columns that the file does not have, `also` has other names of
-    systems. A metric corrects human judgments only if it is known for **all** outputs of a system:
-    with `is_complete`, a metric that leaves out outputs, or all systems but one, is an error that
-    is reported at the end: outputs of the systems `needed` (left out: of all) and of those that the
-    file names, but for what a judge had scored `before`. Nothing of such a file should be stored,
-    so look at `report.errors` once the iterator is exhausted.
+    `system` and `metric` replace columns that the file does not have; `also` maps other names of
+    systems to the names in `outputs`. A metric corrects human judgments only if it scores **all**
+    outputs of a system. With `is_complete`, missing scores are therefore reported as errors at the
+    end. All systems in `needed` (default: all systems) and all systems that the file names are
+    checked; scores that a judge gave `before` count as present. Nothing of a file with errors
+    should be stored, so look at `report.errors` once the iterator is exhausted.
     """
     required = [*REQUIRED]
     required += ["system"] if system is None and len(outputs) != 1 else []

@@ -169,7 +169,7 @@ def _plain_records(
 
 
 class _TooLong(Exception):
-    """A record has more characters than `LONGEST_RECORD`."""
+    """Raised if a record has more characters than `LONGEST_RECORD`."""
 
 
 def _quoted_records(

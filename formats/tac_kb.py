@@ -250,10 +250,10 @@ class _Relations:
     def _read_type(
         self, predicate: str, subject_type: str, object_type: str
     ) -> tuple[str | None, bool]:
-        """Return the type of an object as the schema names it, and whether the predicate allows
-        this type together with the type of the subject. A STRING that the predicate does not allow
-        gets the first object type for this subject that is not linkable; None if there is no such
-        type.
+        """Return the type of an object as the schema names it, and whether the predicate allows it
+        with the type of the subject. If the predicate does not allow STRING, a string gets the
+        first type that the predicate allows and that is not an entity; the type is None if there is
+        no such type.
         """
         schema = self._schema
         if object_type == "STRING" and not schema.is_allowed(predicate, subject_type, "STRING"):

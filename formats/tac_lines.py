@@ -33,7 +33,7 @@ Spans = dict[str, list[Span]]
 
 
 class Provenance(NamedTuple):
-    """The provenance of a relation."""
+    """The spans of text that state a relation, by document, and the position of its object."""
 
     spans: Spans
     """Document -> spans, in line order"""
@@ -135,7 +135,7 @@ def parse_confidence(field: str) -> float | None:
 
 
 class LineReader:
-    """Reads the columns of a line, with a message for each that cannot be parsed."""
+    """Parses the columns of a line, and reports a message for each column that cannot be parsed."""
 
     def __init__(self, report: Report) -> None:
         self.report = report

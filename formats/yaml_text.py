@@ -10,8 +10,8 @@ LONGEST_NUMBER = 10**15
 
 
 class BadYaml(ValueError):
-    """An unusable YAML text; the text is a sentence with the reason and what to do, line 0 is the
-    whole text.
+    """Raised for a YAML text that cannot be used; the text is a sentence with the reason and what
+    to do, line 0 is the whole text.
     """
 
     def __init__(self, sentence: str, line: int = 0) -> None:

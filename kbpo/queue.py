@@ -31,8 +31,8 @@ BACKOFF = timedelta(seconds=5)
 
 
 class OwnersFault(Exception):
-    """Work that can never succeed, for a reason its owner can fix; the text is a sentence for the
-    owner.
+    """Raised for work that can never succeed, for a reason that its owner can fix; the text is a
+    sentence for the owner.
     """
 
 
@@ -125,7 +125,7 @@ def handle_rows(
 def handle_rows_in_batch(
     model: type[Row], status: str, handle: Callable[[list[Row]], None], *, limit: int = 100
 ) -> int:
-    """Handle the rows in `status`, up to `limit` of them in one transaction that locks them, and
+    """Handle the rows in `status` in one transaction that locks them, at most `limit` rows, and
     return how many. Rows that arrive meanwhile wait for the next tick: handling many rows takes
     little longer than one.
 
@@ -165,8 +165,8 @@ def handle_rows_in_batch(
 
 
 def _is_any_row_due(model: type[Row], status: str) -> bool:
-    """Return whether a row can be claimed. Raw SQL, since every step runs this query at every look,
-    and most looks find nothing.
+    """Return whether a row can be claimed. Uses raw SQL, since every step runs this query at every
+    tick, and most find nothing.
     """
     with connection.cursor() as cursor:
         cursor.execute(

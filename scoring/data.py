@@ -53,7 +53,9 @@ class SingleRatings:
     """Annotator of each code, if known here"""
 
     def of(self, rows: NDArray[np.int64]) -> SingleRatings:
-        """Return the ratings of some instances, renumbered."""
+        """Return the ratings restricted to the instances at these rows, which are renumbered from
+        0.
+        """
         place = np.full(max(int(rows.max(initial=-1)), int(self.at.max(initial=-1))) + 1, -1)
         place[rows] = np.arange(rows.size)
         kept = place[self.at] >= 0
@@ -62,7 +64,9 @@ class SingleRatings:
 
 @dataclass(frozen=True, eq=False)
 class Noise:
-    """Annotator noise under a criterion with single ratings, over n instances."""
+    """The disagreement of annotators (annotator noise) about n instances under a criterion with
+    single ratings.
+    """
 
     count: NDArray[np.int64]
     """(n,) number of ratings of each instance"""
@@ -96,7 +100,7 @@ class Noise:
         return float(np.maximum(self.count - 1, 0)[~np.isnan(self.within)].sum())
 
     def of(self, rows: NDArray[np.int64]) -> Noise:
-        """Return the noise of some instances."""
+        """Return the annotator noise restricted to the instances at these rows."""
         lowers = None if self.lowers is None else self.lowers[rows]
         within = None if self.within is None else self.within[rows]
         opinions = [self.opinions[row] for row in rows.tolist()] if self.opinions else ()

@@ -69,8 +69,9 @@ def score_cuts(
     with_recall: bool,
     keep: Keep = lambda *_: None,
 ) -> Iterator[SliceScore]:
-    """Yield the precision of every system in every slice with its predictions, under the first
-    criterion and then the others; for a stratum also its recall, if asked.
+    """Yield the precision of each system in each slice in which it has predictions, first under the
+    first criterion and then under the others. With `with_recall`, also yield recall in slices that
+    are exactly one stratum.
     """
     if not data.judged.size:
         return

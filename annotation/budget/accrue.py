@@ -87,8 +87,8 @@ def record_earned_pay(assignments: Sequence[Assignment]) -> list[Assignment]:
 
 
 def _new_payment(assignment: Assignment, hit: HIT) -> Payment:
-    """Return the payment of an answer, at the endpoint where its worker worked. On our own pages it
-    includes the extra; elsewhere the extra is a bonus.
+    """Return the payment of an answer, at the endpoint where its worker worked. On our own pages
+    the payment includes extra pay; elsewhere extra pay is a separate bonus.
     """
     extra = assignment.extra if hit.platform in local_platform_names() else ZERO
     return Payment(
@@ -105,9 +105,9 @@ def _new_bonuses(
     hits: Mapping[int, HIT],
     questions: Mapping[int, Sequence[Question]],
 ) -> dict[int, list[tuple[Question, Bonus]]]:
-    """Return assignment -> the unsaved bonuses by which another platform pays the extra, one for
-    each question that earned an extra. Their tokens are derived from the assignment's token, so a
-    repeat creates no second bonus.
+    """Return assignment -> the unsaved bonuses by which another platform pays extra, one for each
+    question that earned it. Their tokens are derived from the assignment's token, so a repeat
+    creates no second bonus.
     """
     earned = [
         assignment

@@ -54,7 +54,9 @@ BROUGHT = "This judgment was imported. Only judgments made here can be disputed.
 
 
 class CannotAsk(ValueError):
-    """A judgment that experts are not asked about; the text is a sentence for the user."""
+    """Raised for a judgment that experts are not asked about; the text is a sentence for
+    the user.
+    """
 
 
 @transaction.atomic
@@ -263,9 +265,9 @@ def crowd_and_expert_ratings(
 
 @transaction.atomic
 def drop_dispute(row: ExpertCheck, who: User, why: str) -> bool:
-    """Drop an open dispute, tell its author why, and return whether it was open. Checks cannot be
-    dropped, since the remaining ones would not be a random sample. Raises CannotAsk, also without a
-    reason.
+    """Drop an open dispute, tell its author why, and return whether it was open. Randomly drawn
+    checks cannot be dropped, because the remaining checks would not be a random sample. Raises
+    CannotAsk for these, and if no reason is given.
     """
     if row.kind == "check":
         raise CannotAsk(
@@ -369,7 +371,9 @@ class Trail:
 
     @property
     def rows(self) -> list[tuple[str, int, bool | None, bool]]:
-        """Return the parts with their sentences."""
+        """Return, for each part (a directed relation), its sentence, the number of people who
+        affirmed it, and whether it holds by the labels and by the expert.
+        """
         return [(self.sentences.get(part, part), n, now, says) for part, n, now, says in self.parts]
 
 
@@ -413,8 +417,8 @@ def load_trail(track: Track, pk: int) -> Trail | None:
 
 
 def _votes_by_part(row: ExpertCheck, asked: Question | None) -> tuple[Counter[str], int]:
-    """Return part -> number of people who affirmed it, and the number of people asked; empty for
-    texts.
+    """Return part (a directed relation) -> number of people who affirmed it, and the number of
+    people asked; empty for texts.
     """
     if kind_with_recall_or_none(row.track) is None:
         return Counter(), 0  # people rated a text, whatever its questions are called

@@ -70,7 +70,9 @@ NAMES = {
 
 
 class CannotDismiss(Exception):
-    """A failure that stays on the list; the text is a sentence for the admin."""
+    """Raised for a failure that cannot be hidden from the list; the text is a sentence for the
+    admin.
+    """
 
 
 @transaction.atomic
@@ -95,7 +97,7 @@ def check_dismissal(kind: str, status: str, why: str) -> None:
 
 
 class CannotRetry(Exception):
-    """A row that cannot be retried; the text is a sentence for the admin."""
+    """Raised for a row that cannot be retried; the text is a sentence for the admin."""
 
 
 @transaction.atomic
@@ -142,8 +144,8 @@ def retry_log_text(why: str, reason: str) -> str:
 
 
 def _republish_refused_hit(hit: HIT) -> None:
-    """Publish the questions of a refused HIT again. Raises CannotRetry if they were published in
-    another HIT.
+    """Publish the questions of a HIT again that its platform refused. Raises CannotRetry if they
+    were published in another HIT.
     """
     asked = hit.questions.exclude(payer_kind="gold")
     if any(question.status != "waiting" for question in asked):

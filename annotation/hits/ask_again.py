@@ -157,8 +157,8 @@ def _publish_again(offered: Mapping[Question, int], answers_of: Mapping[int, int
 
 
 def _add_hits(places_of: Mapping[Question, int]) -> None:
-    """Store an intent to publish a HIT for each of these questions, with the given number of
-    places.
+    """Store a HIT with the status intent for each of these questions, to be published with the
+    given number of places.
     """
     made = HIT.objects.bulk_create(
         HIT(

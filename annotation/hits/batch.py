@@ -57,12 +57,12 @@ between answers
 
 
 class CannotChange(ValueError):
-    """A batch that cannot be stopped; the text is a sentence for the admin."""
+    """Raised for a batch that cannot be stopped; the text is a sentence for the admin."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionCounts:
-    """Questions by status, and their answers."""
+    """The number of questions in each status, and the number of their answers."""
 
     waiting: int
     published: int
@@ -160,7 +160,7 @@ def _read_batches(payer: Purpose | None, limit: int) -> list[Batch]:
 
 
 def batch_names(payers: Collection[Purpose]) -> dict[Purpose, str]:
-    """Return payer -> name for pages."""
+    """Return payer -> the name that pages show for it: team and run, or else kind and number."""
     numbers = [payer.number for payer in payers if payer.kind == "submission"]
     submissions = Submission.objects.filter(pk__in=numbers).select_related("team")
     names = {payer: f"{payer.kind.capitalize()} {payer.number}" for payer in payers}
@@ -245,7 +245,9 @@ def is_idle(first: datetime, last: datetime, n: int) -> bool:
 
 
 def _answered_assignments(track: Track | None, payer: Purpose | None) -> QuerySet[Assignment]:
-    """Return the assignments with answers to questions, without gold."""
+    """Return the assignments with answers to real questions, without gold questions (questions with
+    a known answer).
+    """
     return Assignment.objects.filter(
         status__in=ANSWERED,
         hit__questions__gold=None,

@@ -64,8 +64,8 @@ tutorial, rounded up to steps of ten minutes, so that there are few types of HIT
 
 
 def tick() -> int:
-    """Cancel, make and publish; return how many questions were cancelled, and HITs made or
-    published.
+    """Cancel questions whose submission was withdrawn, then make HITs and publish them. Return how
+    many questions were cancelled, and how many HITs were made or published.
     """
     with connection.cursor() as cursor:
         cursor.execute(CANCEL)
@@ -80,7 +80,9 @@ def tick() -> int:
 
 @transaction.atomic
 def _store_next_intents(payer: Purpose) -> int:
-    """Commit intents for the payer's next questions in order, and return their number."""
+    """Store HITs with the status intent for the payer's next questions, in their order, as far as
+    the money suffices. Return the number of questions.
+    """
     if not lock_payer(payer, wait=False):
         return 0
     due = Question.objects.filter(
@@ -184,9 +186,9 @@ def _store_intents(questions: list[Question]) -> None:
 
 
 def _dispose_refused(questions: list[Question]) -> None:
-    """Dispose of HITs that their platform refused once their questions are published in others. A
-    HIT that another transaction holds is skipped: whoever retries it sees that its questions are
-    published.
+    """Mark HITs that their platform refused as disposed, once their questions are published in
+    others. A HIT that another transaction holds is skipped: whoever retries it sees that its
+    questions are published.
     """
     refused = HIT.objects.filter(
         status="failed", pk__in=HIT.objects.filter(questions__in=questions).values("pk")
@@ -239,8 +241,8 @@ def _build_hits(group: list[Question]) -> list[HIT]:
 
 
 def _publish_intents() -> int:
-    """Publish intents, and return their number. On our own pages all are published at once,
-    elsewhere with one call each.
+    """Publish the HITs that have the status intent, and return their number. On our own pages all
+    are published at once, elsewhere with one call each.
     """
     up = 0
     for name in HIT.objects.filter(status="intent").values_list("platform", flat=True).distinct():

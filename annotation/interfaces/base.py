@@ -34,8 +34,8 @@ class Statement:
 
 
 class BadAnswer(ValueError):
-    """An answer that the server rejects; the text is a sentence for the worker that names what is
-    missing.
+    """Raised for an answer that the server rejects; the text is a sentence for the worker that
+    names what is missing.
     """
 
 
@@ -112,7 +112,9 @@ class Terms:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How answers to one question are compared."""
+    """Settings for comparing the answers to one question: the tolerated difference, names of units,
+    and published values.
+    """
 
     tolerance: float | None = None
     """The share of its marks in which an answer may differ from the others before a signal is
@@ -216,9 +218,9 @@ class Interface(ABC):
     def agreement_units(
         self, question: Question, response: Judgment, *, measured: bool = False
     ) -> Iterator[tuple[Unit, str]]:
-        """Yield the units of agreement in a response with their values; with `measured`, the units
-        for which the literature reports agreement. Units called "flag" are left out of measures of
-        agreement.
+        """Yield the units of a response with their values; a unit is the smallest part of an answer
+        on which two people can agree. With `measured`, yield the units for which the literature
+        reports agreement. Units called "flag" are left out of measures of agreement.
         """
         yield (
             (response.criterion, str(response.target_id)),
@@ -232,8 +234,8 @@ def units_paid(payload: Mapping[str, Any]) -> int:
 
 
 def parts_by_target(target: int, value: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
-    """Return target (as text) -> parts that hold, from a stored yes-or-no response. Responses about
-    whole documents name the targets.
+    """Return target (as text) -> parts (directed relations) that hold, from a stored response.
+    Responses about whole documents name the targets.
     """
     holds = value["holds"]
     return holds if isinstance(holds, Mapping) else {str(target): holds}
@@ -242,9 +244,9 @@ def parts_by_target(target: int, value: Mapping[str, Any]) -> Mapping[str, Seque
 def value_of(
     shown: Sequence[str], holds: Sequence[str], votes: Mapping[str, int], *, in_document: bool
 ) -> dict[str, Any]:
-    """Return the value of a label: the parts that were `shown`, those of them that hold, and the
-    votes; empty if no part was shown. For whole documents, only the parts that hold are stored as
-    shown.
+    """Return the value of a label: the parts (directed relations) that were `shown`, those of them
+    that hold, and the votes; empty if no part was shown. For whole documents, only the parts that
+    hold are stored as shown.
     """
     if in_document:
         shown = holds = sorted(holds)

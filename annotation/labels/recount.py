@@ -146,8 +146,8 @@ def set_counting(
 
 
 def aggregate_again(questions: Sequence[Question], *, back: bool = False) -> RecountResult:
-    """Aggregate the settled ones of these locked questions again and return the effect. With
-    `back`, also restore questions that were asked again or ended unanswered.
+    """Aggregate the answers again to those of the locked `questions` that are settled, and return
+    the effect. With `back`, also restore questions that were asked again or ended unanswered.
     """
     settled = [question for question in questions if question.status == "settled"]
     policies = Policy.objects.filter(
@@ -298,9 +298,9 @@ def _postpone_question(question: Question, at: datetime) -> None:
 def _labels_already_decided(
     questions: Sequence[Question], left: Mapping[int, Sequence[Response]], modelled: Collection[int]
 ) -> dict[Question, list[AggregatedLabel]]:
-    """Return question -> labels, where the remaining answers suffice to decide. They do not if
-    there are none, if most flagged a whole document, or if a tie remains after exclusions and no
-    model resolves it.
+    """Return question -> labels, for questions whose remaining answers suffice to decide. They do
+    not suffice if there are none, if most flagged a whole document, or if a tie remains after
+    exclusions and no model resolves it.
     """
     missed = _questions_with_exclusions(questions)
     decided: dict[Question, list[AggregatedLabel]] = {}

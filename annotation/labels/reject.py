@@ -24,7 +24,9 @@ REJECTABLE = ("accepted", "approved")
 
 
 class CannotReject(ValueError):
-    """A rejection that cannot be made or undone; the text is a sentence for the admin."""
+    """Raised for a rejection that cannot be made or undone; the text is a sentence for the
+    admin.
+    """
 
 
 def check_rejectable(assignment: Assignment, evidence: str) -> None:

@@ -43,7 +43,9 @@ Sentence = tuple[int, int, str]
 
 @dataclass(frozen=True)
 class TargetVotes:
-    """The answers to one question about one target, and the parts that hold by the latest label."""
+    """The answers to one question about one target, and the parts (directed relations) that hold by
+    the latest label.
+    """
 
     question: Question
     target: int
@@ -58,12 +60,12 @@ class TargetVotes:
     holds: tuple[str, ...] = ()
 
     def parts_implied_by(self, held: Collection[str]) -> tuple[str, ...]:
-        """Return the shown parts that follow from the statements that hold."""
+        """Return the shown parts (directed relations) that follow from the statements that hold."""
         parts = set().union(*(self.sentences[one] for one in held if one in self.sentences))
         return tuple(part for part in self.shown if part in parts)
 
     def majority_parts(self) -> tuple[str, ...]:
-        """Return the parts that a majority affirmed."""
+        """Return the parts (directed relations) that a majority affirmed."""
         return self.parts_implied_by(
             {part for part, who in self.yes.items() if 2 * len(who) > len(self.workers)}
         )
@@ -96,8 +98,8 @@ def read_votes(track: Track, interface: str) -> list[TargetVotes]:
 def question_votes(
     question: Question, answers: Mapping[int, Mapping[str, Sequence[str]]]
 ) -> Iterator[TargetVotes]:
-    """Yield the votes about each target of a question, from the answers as a mapping: worker ->
-    target (as text) -> parts that hold.
+    """Yield the votes about each target of a question. `answers` maps worker -> target (as text) ->
+    parts (directed relations) that hold.
     """
     workers = tuple(sorted(answers))
     for asked in interface_of(question.interface).asked_statements(question):
@@ -113,8 +115,9 @@ def question_votes(
 def _latest_holds(
     questions: Mapping[int, Question], interface: str
 ) -> dict[tuple[int, int], tuple[str, ...]]:
-    """Return (question, target) -> parts that hold by the latest label from that question. Labels
-    of flagged questions, and those that were replaced by an empty label, are left out.
+    """Return (question, target) -> parts (directed relations) that hold by the latest label from
+    that question. Labels of flagged questions, and those that were replaced by an empty label, are
+    left out.
     """
     page = interface_of(interface)
     labels = Label.objects.filter(source=label_source(page), question__in=questions)

@@ -38,8 +38,8 @@ HELD = timedelta(minutes=5)
 
 @dataclass(frozen=True)
 class Other:
-    """Open HITs and debts at an endpoint that is not configured now. They are left unchanged until
-    it is configured again.
+    """The number of open HITs and the debts at an endpoint that is not configured now. They are
+    left unchanged until it is configured again.
     """
 
     endpoint: str
@@ -88,7 +88,7 @@ def balance_difference(row: PlatformBooks, paid: Decimal) -> Decimal | None:
 
 
 def load_books(platform: str) -> PlatformBooks:
-    """Return the row of a platform at the configured endpoint."""
+    """Return our record of a platform at the configured endpoint; created if missing."""
     row, _ = PlatformBooks.objects.get_or_create(
         platform=platform, endpoint=endpoint_of(platform_of(platform))
     )

@@ -39,8 +39,8 @@ NEVER_TAKEN = f"Its worker has not taken it in {OFFERED_FOR.days} days."
 
 
 class Withdrawn(Exception):
-    """Raised if nobody was paid or will be. `status` is the new status of the bonus; the text is a
-    sentence.
+    """Raised if a payment reached nobody and never will. `status` is the new status of the bonus;
+    the text is a sentence.
     """
 
     def __init__(self, status: str, text: str) -> None:
@@ -49,8 +49,8 @@ class Withdrawn(Exception):
 
 
 def offer_payment(platform: Platform, bonus: Bonus) -> bool:
-    """Offer a payment, and return whether the worker has taken it. Raises Withdrawn if nobody was
-    paid or will be.
+    """Offer a payment, and return whether the worker has taken it. Raises Withdrawn if the payment
+    reached nobody and never will.
     """
     # Halts of all tracks and those of its own track, but not those of a single payer
     halts = Halt.objects.filter(lifted_at=None, payer_kind=None)
@@ -94,8 +94,8 @@ def return_bonus_money(bonus: Bonus, no: Withdrawn) -> int:
 
 
 def spend_bonus_again(bonus: Bonus) -> None:
-    """Reserve the returned money of a bonus again, with a new HIT if the last one of a compensation
-    was deleted. Raises OverBudget. The caller locks the row and changes its status.
+    """Reserve the returned money of a bonus again. If the last HIT of a compensation was deleted, a
+    new HIT will be made. Raises OverBudget. The caller locks the row and changes its status.
     """
     lock_track_money(bonus.track)
     movements = Ledger.objects.filter(state=Ledger.State.FAILED, **bonus.purpose.at("purpose"))

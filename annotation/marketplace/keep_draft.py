@@ -25,7 +25,7 @@ out.
 
 @dataclass(frozen=True)
 class Kept:
-    """The stored draft, or the answer that was sent."""
+    """The stored draft, or the sent answer, of a worker of a marketplace."""
 
     answer: dict[str, Any]
     leased: bool = False

@@ -67,15 +67,15 @@ NOBODY = "Nobody on the platform answered it in time."
 
 @dataclass(frozen=True)
 class Rows:
-    """The platform's rows with one of our tokens."""
+    """The HITs that a platform has with one of our tokens: our own, and duplicates (`twins`)."""
 
     own: Seen | None = None
     twins: Sequence[Seen] = ()
 
 
 def rows_by_token(hits: Iterable[HIT], seen: Iterable[Seen]) -> dict[str, Rows]:
-    """Return the platform's rows for each token: our HIT is the one with the known id, else the
-    oldest.
+    """Return token -> the platform's HITs with this token. Our HIT is the one with the known id,
+    else the oldest.
     """
     ours = {hit.token: hit.external_id for hit in hits}
     seens: dict[str, dict[str, Seen]] = defaultdict(dict)
@@ -168,7 +168,9 @@ def _answer_requests(platform: Platform) -> int:
 
 
 def _reconcile_hits(platform: Platform, hits: list[HIT], seen: list[Seen]) -> int:
-    """Compare every HIT with the platform's row, and return the number of changes."""
+    """Compare each of our HITs with the platform's record of it, and return the number of
+    changes.
+    """
     # The answers that we have or know to be decided
     known = Count(
         "assignments", filter=Q(assignments__status__in=SENT_IN) & ~Q(assignments__external_id="")
@@ -214,8 +216,8 @@ def _reconcile_hits(platform: Platform, hits: list[HIT], seen: list[Seen]) -> in
 def _reconcile_hit(
     platform: Platform, hit: HIT, seen: Seen, n_known: int, halted: bool, *, alone: bool
 ) -> int:
-    """Reconcile one HIT (adopt, collect, take down, offer again, settle, delete), and return the
-    number of changes.
+    """Bring one HIT and the platform's record of it into agreement (adopt, collect, take down,
+    offer again, settle, delete). Return the number of changes.
     """
     moved = _adopt_unrecorded_hit(hit, seen)
     now = clock.now()

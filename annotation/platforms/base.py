@@ -16,18 +16,20 @@ if TYPE_CHECKING:
 
 
 class PlatformDown(Exception):
-    """The platform did not answer, and nothing happened there. The call may be retried later."""
+    """Raised if the platform did not answer and nothing happened there. The call may be retried
+    later.
+    """
 
 
 class UnknownOutcome(Exception):
-    """The platform may or may not have executed the call: read its lists (`survey`), never
-    repeat.
+    """Raised if the platform may or may not have executed the call. Read its lists (`survey`),
+    never repeat the call.
     """
 
 
 class Refused(Exception):
-    """The platform refused, and would refuse again; the text is a sentence, `code` the platform's
-    error code.
+    """Raised if the platform refused and would refuse again; the text is a sentence, `code` the
+    platform's error code.
     """
 
     def __init__(self, text: str, code: str = "") -> None:
@@ -36,7 +38,7 @@ class Refused(Exception):
 
 
 class Lost(Refused):
-    """The object no longer exists and its outcome cannot be known: an admin must look."""
+    """Raised if the object no longer exists and its outcome cannot be known: an admin must look."""
 
 
 class Offer(StrEnum):
@@ -97,7 +99,7 @@ class Capabilities:
 
 @dataclass(frozen=True)
 class Seen:
-    """A HIT in the platform's own records."""
+    """A HIT as the platform's own lists describe it."""
 
     external_id: str
     token: str
@@ -113,7 +115,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Advert:
-    """Title, description and time limit of HITs on another platform."""
+    """The description of HITs on another platform: title, number of questions, and time limits."""
 
     title: str
     questions: int
@@ -134,9 +136,10 @@ class Request:
 
 
 class Platform:
-    """A place where people work. Methods raise PlatformDown, UnknownOutcome or Refused; any other
-    exception is a bug. Each call may be repeated: what is done already counts as success. For our
-    own pages no method calls anything, since their HITs and workers are rows of the database.
+    """A place where people work: our own pages, or a marketplace. Methods raise PlatformDown,
+    UnknownOutcome or Refused; any other exception is a bug. Each call may be repeated: what is done
+    already counts as success. For our own pages no method calls anything, since their HITs and
+    workers are rows of the database.
     """
 
     name: ClassVar[str]
@@ -153,7 +156,7 @@ class Platform:
         raise self._nothing_to_call()
 
     def offer(self, hit: HIT, until: datetime, *, more: int = 0, key: str = "") -> None:
-        """Offer a HIT again, or extend it; add `more` assignments, once per `key`."""
+        """Offer a HIT again, or extend its time; add `more` assignments, once per `key`."""
         raise self._nothing_to_call()
 
     def take_down(self, hit: HIT, *, delete: bool = False) -> None:
@@ -183,9 +186,10 @@ class Platform:
         raise self._nothing_to_call()
 
     def compensate(self, bonus: Bonus, *, offered: bool = True, over: bool = False) -> Offer:
-        """Advance a payment to a worker without an assignment, step by step. A payment that is no
-        longer offered is taken down; a worker who has accepted it may still submit it, and is paid.
-        At the end its objects are deleted. Raises Lost if the outcome cannot be known any more.
+        """Do the next step of paying a worker who has no assignment: a HIT of its own is offered to
+        them, which they submit. A payment that is no longer offered is taken down; a worker who has
+        accepted it may still submit it, and is paid. At the end the HIT and its qualification are
+        deleted. Raises Lost if the outcome cannot be known any more.
         """
         raise self._nothing_to_call()
 

@@ -44,7 +44,9 @@ AT_ONCE = 500
 
 @dataclass(frozen=True)
 class Row:
-    """One worker's value of one unit of a question."""
+    """The value that one worker gave one unit of a question (the smallest part on which two people
+    can agree).
+    """
 
     question: int
     worker: int
@@ -54,8 +56,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Measured:
-    """Agreement on one kind of unit of one interface. Undefined numbers are None; the intervals of
-    α are percentile intervals.
+    """The agreement of annotators on one kind of unit of one interface. Undefined numbers are None;
+    the intervals of α are percentile intervals.
     """
 
     interface: str
@@ -103,8 +105,8 @@ def agreement_as_one_choice(
 
 
 def combine_ticks(rows: Iterable[Row]) -> list[Row]:
-    """Combine the ticks of each person in each question into one value. Only yes-or-no units are
-    included.
+    """Combine the yes-or-no units (ticks) of each person in each question into one value. Other
+    units are left out.
     """
     kinds: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
@@ -201,7 +203,9 @@ def agreement_by_kind(rows: dict[str, list[Row]]) -> list[Measured]:
 
 
 def compute_agreement(interface: str, what: str, rows: Iterable[Row]) -> Measured:
-    """Compute κ, and α with its intervals, over units with at least two values."""
+    """Compute Fleiss' κ, and Krippendorff's α with its intervals, over units with at least two
+    values.
+    """
     votes_of: dict[tuple[int, Unit], dict[int, str]] = defaultdict(dict)
     for row in rows:
         votes_of[row.question, row.unit][row.worker] = row.value

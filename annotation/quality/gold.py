@@ -78,8 +78,8 @@ are excluded."""
 
 
 class CannotMake(ValueError):
-    """A gold question that cannot be made or retired, or a rate or sum that cannot be set; the text
-    is a sentence for the admin.
+    """Raised for a gold question that cannot be made or retired, or a rate or sum that cannot be
+    set; the text is a sentence for the admin.
     """
 
 

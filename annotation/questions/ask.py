@@ -60,7 +60,7 @@ SURE = ("expert", "import")
 
 @dataclass(frozen=True)
 class Candidate:
-    """A sample to consider."""
+    """A drawn sample about whose target a question may be asked."""
 
     sample: int
     target: int
@@ -69,8 +69,8 @@ class Candidate:
 
     @property
     def terms(self) -> tuple[Purpose, float]:
-        """Return the purpose that pays for a question about the target, and the number by which
-        questions are sorted.
+        """Return who pays for a question about the target, and the number by which questions are
+        sorted.
         """
         return Purpose("submission", self.submission), self.order
 
@@ -123,7 +123,7 @@ def _ask_batch(track: Track) -> int | None:
 
 
 def _agreed_prices(submissions: Iterable[int]) -> dict[tuple[Purpose, str], Price]:
-    """Return (payer, interface) -> price of an answer, as in the confirmed plans of these runs."""
+    """Return (payer, interface) -> the price of an answer in the confirmed plans of these runs."""
     agreed = {}
     for submission in Submission.objects.filter(pk__in=list(submissions)).select_related("track"):
         price = agreed_price(submission)
@@ -258,8 +258,8 @@ def answer_price(track: Track, interface: str) -> Price:
 
 
 def imported_questions(track: Track, limit: int = 20) -> list[Question]:
-    """Return unsaved questions about targets that were judged elsewhere and not asked here, in
-    random order.
+    """Return unsaved questions about targets that have imported judgments and were not asked about
+    here, in random order.
     """
     judged = Label.objects.filter(source__in=SURE).values("target")
     free = _unasked_targets(track, Target.objects.filter(pk__in=judged)).order_by("?")

@@ -40,7 +40,7 @@ SPARE = Decimal("1.25")
 
 
 class CannotOrder(ValueError):
-    """An order that was not placed; the text is a sentence for the admin."""
+    """Raised for an order that was not placed; the text is a sentence for the admin."""
 
 
 @dataclass(frozen=True)

@@ -257,7 +257,9 @@ def _unsettled_questions(order: DocumentOrder) -> QuerySet[Question]:
 
 
 def _unanswerable_questions(order: DocumentOrder) -> list[int]:
-    """Return the open questions about ties that nobody holds and no available worker can answer."""
+    """Return the open questions about ties between readers that no available worker can answer and
+    nobody has leased.
+    """
     asked = Question.objects.filter(status__in=ANSWERABLE, **order.purpose.at("payer"))
     free = asked.exclude(interface__in=document_interfaces()).exclude(
         hits__assignments__status__in=["leased", "submitted"]

@@ -33,12 +33,14 @@ ZERO = Decimal("0.00")
 
 
 class CannotPay(Exception):
-    """A payout that was not stored; the text is a sentence for the admin."""
+    """Raised for a payout that was not stored; the text is a sentence for the admin."""
 
 
 @dataclass(frozen=True)
 class Owed:
-    """The debt to one annotator. `upto` is the last included payment."""
+    """The debt to one annotator: its sum, and whether it can be paid now. `upto` is the last
+    included payment.
+    """
 
     worker: Worker
     amount: Decimal
@@ -266,7 +268,7 @@ def earnings_of_worker(worker: Worker) -> Earnings:
 
 
 class CannotSet(Exception):
-    """An address that was not stored; the text is a sentence for the user."""
+    """Raised for an address that was not stored; the text is a sentence for the user."""
 
 
 @dataclass(frozen=True)

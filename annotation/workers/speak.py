@@ -39,7 +39,9 @@ DOUBT = "Nobody knows whether the marketplace handed it over; it is not sent twi
 
 
 class CannotSay(ValueError):
-    """A text that was not stored; the text of the exception is a sentence for its author."""
+    """Raised for a message that was not stored; the text of the exception is a sentence for its
+    author.
+    """
 
 
 def clean_text(text: str, what: str, *, most: int = LONGEST, needed: bool = True) -> str:

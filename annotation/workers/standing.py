@@ -97,7 +97,7 @@ STANDING = Prepared(f"""
 
 @dataclass(frozen=True)
 class WorkerStanding:
-    """The conditions on questions for a worker."""
+    """The facts about a worker that decide which questions they may be asked."""
 
     worker: int
     """The primary key of the worker."""
@@ -131,8 +131,8 @@ class WorkerStanding:
 
 
 def standing_of(worker: int) -> WorkerStanding:
-    """Return the standing of a worker, with an additional query for volunteers. Raises
-    Worker.DoesNotExist.
+    """Return the facts about a worker that decide which questions they may be asked. Needs one more
+    query for volunteers. Raises Worker.DoesNotExist.
     """
     row = STANDING.first(
         worker=worker,

@@ -346,8 +346,8 @@ def _cost_with_fee(worker: Worker, reward: Decimal) -> Decimal:
 
 
 def _reserve_reward(run: TutorialRun) -> None:
-    """Reserve the reward on the first track that pays for this tutorial and has the money;
-    otherwise nothing is promised.
+    """Reserve the reward on the first track that pays for this tutorial and has the money; if there
+    is none, no reward is promised.
     """
     if tutorials_paid_for(run.worker, [run.interface]) or _are_too_many_unclaimed(run.worker):
         return

@@ -26,8 +26,8 @@ TOO_MANY = "Many accounts were made from your network in the last hour. Try agai
 
 
 class CannotVolunteer(Exception):
-    """An application that was not stored; the text is a sentence for the user, `wait` the seconds
-    until the next attempt.
+    """Raised for an application that was not stored; the text is a sentence for the user, `wait`
+    the seconds until the next attempt.
     """
 
     def __init__(self, sentence: str, wait: int = 0) -> None:

@@ -39,8 +39,8 @@ MOST_WAITS = 5
 
 
 class Refused(Exception):
-    """The service refused the request; the text is its sentence. `code` is the service's reason
-    code, `status` the HTTP status.
+    """Raised if the service refused the request; the text is its sentence. `code` is the service's
+    reason code, `status` the HTTP status.
     """
 
     def __init__(self, detail: str, code: str = "", status: int = 0) -> None:
@@ -63,7 +63,7 @@ class _Watched:
 
 
 class Unreachable(Exception):
-    """The service did not answer; the text describes the failure."""
+    """Raised if the service did not answer; the text describes the failure."""
 
 
 class Client:

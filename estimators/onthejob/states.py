@@ -88,7 +88,9 @@ class Belief:
         return len(self.tables) - 1
 
     def log_likelihood(self, evidence: Evidence) -> FloatArray:
-        """Return Σ_j log p(r_j | y) (n, K) of answers at each position."""
+        """Return the log-likelihood (n, K) of the answers at each position given each label: Σ_j
+        log p(r_j | y).
+        """
         scores = np.zeros_like(self.unary)
         for position, response, table in evidence:
             scores[position] += self._log[table][:, response]
@@ -240,7 +242,9 @@ class State:
         return np.asarray(self.posterior.nodes.argmax(axis=1))
 
     def utility(self, costs: Costs) -> float:
-        """Return U = ExpAcc − (n_Q w_M + t w_T) of returning now."""
+        """Return the utility U = ExpAcc − (n_Q w_M + t w_T) of returning now: expected accuracy
+        minus the costs of queries and of time.
+        """
         n = 1 if costs.per_token else len(self.posterior.nodes)
         return self.posterior.best / n - costs.query * self.n_queries - costs.time * self.now
 

@@ -28,12 +28,12 @@ INVITATION_DAYS = 14
 
 
 class CannotAsk(Exception):
-    """The request was not stored; the text is a sentence for the sender."""
+    """Raised for a request that was not stored; the text is a sentence for the sender."""
 
 
 class JoinsTeam(Exception):
-    """The request was not accepted, since its team already has members. The text is a sentence for
-    admins.
+    """Raised for a request that was not accepted because its team already has members. The text is
+    a sentence for admins.
     """
 
 

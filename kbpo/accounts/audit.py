@@ -23,8 +23,8 @@ def write_audit_entry(
     after: str = "",
     track: str = "",
 ) -> Audit:
-    """Write an entry and return it. Without `who` the service itself made the change; `about` names
-    the row, e.g. ``submission:12``.
+    """Write an entry of the audit log and return it. Without `who` the service itself made the
+    change; `about` names the row, e.g. ``submission:12``.
     """
     person = who if who is not None and who.pk else None
     return Audit.objects.create(

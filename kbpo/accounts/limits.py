@@ -31,7 +31,9 @@ COUNT = Prepared("""
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit of `most` actions in some seconds for each key."""
+    """A limit on how often an action may happen: `most` times in some seconds, counted for each
+    key.
+    """
 
     what: str
     most: int

@@ -15,7 +15,7 @@ from kbpo.queue import wake_step
 
 
 class CannotSend(Exception):
-    """The mail server refused a mail; the text is a sentence."""
+    """Raised if the mail server refused a mail; the text is a sentence."""
 
     def __init__(self, sentence: str, code: int | None) -> None:
         super().__init__(sentence)

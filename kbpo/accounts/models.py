@@ -127,7 +127,7 @@ class Membership(models.Model):
 
 
 class Former(models.Model):
-    """A former member of a team."""
+    """A former membership of a user in a team, whose runs they still do not judge."""
 
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="left_by")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="left")
@@ -153,7 +153,7 @@ class Token(models.Model):
     """An API token; only its hash is stored."""
 
     class Scope(models.TextChoices):
-        """The permission of a token, within the permissions of its owner."""
+        """What a token permits, within the permissions of its owner."""
 
         READ = "read", "Read: scores, judgments, problems"
         UPLOAD = "upload", "Read and upload; it spends nothing"
@@ -240,7 +240,9 @@ FULL = "Too many requests are open at the moment. Try again in a few days."
 
 
 class Waiting(models.Model):
-    """A request from a stranger that an admin decides. No single network can fill the queue."""
+    """Base of requests from strangers that an admin decides. Limits how many one network may have
+    in the queue.
+    """
 
     network = models.CharField(
         max_length=64,

@@ -16,7 +16,7 @@ OWNER = Membership.Role.OWNER
 
 
 class CannotChange(ValueError):
-    """The change was refused; the text is a sentence."""
+    """Raised for a change that was refused; the text is a sentence."""
 
 
 def can_manage(team: Team, user: User) -> bool:

@@ -32,7 +32,9 @@ LONGEST_HOST, LONGEST_LABEL = 253, 63
 
 
 class CannotCall(Exception):
-    """The call was not made or failed; the text is a sentence for the owner."""
+    """Raised for a webhook call that was not made or failed; the text is a sentence for the
+    owner.
+    """
 
 
 def signature_header(secret: str, moment: int, body: bytes) -> str:

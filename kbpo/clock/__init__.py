@@ -40,7 +40,9 @@ def now() -> datetime:
 def _without_small_step_back(
     new: tuple[datetime, float] | None, old: tuple[datetime, float] | None
 ) -> tuple[datetime, float] | None:
-    """Return the new time, unless it is a little behind the old one."""
+    """Return the new time. If it is only a little behind the old one, return the old time counted
+    on, so that the time does not run backwards.
+    """
     if new is None or old is None:
         return new or old
     counted_on = old[0] + timedelta(seconds=new[1] - old[1])

@@ -24,9 +24,9 @@ KEPT = "clock.look"
 
 
 def is_due() -> bool:
-    """Return whether the steps should look for work now. A caller that gets True must look at once,
-    since the next caller only learns of later changes. All workers share this state; if Redis has
-    lost it, they look.
+    """Return whether the pipeline's steps should check for work now. A caller that gets True must
+    check at once, since the next caller only learns of later changes. All workers share this state;
+    if Redis has lost it, they check.
     """
     connection.ensure_connection()  # before its first answer the time would be this machine's
     now, stored = clock.now(), _database_snapshot()

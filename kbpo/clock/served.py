@@ -91,8 +91,8 @@ def pauses_before(now: datetime) -> list[Pause]:
 def latest_due_moment(
     limit: timedelta, now: datetime, pauses: list[Pause] | None = None
 ) -> datetime:
-    """Return the moment since which the service ran for as long as the limit, without pauses.
-    Callers with several limits pass `pauses_before(now)`.
+    """Return the moment that lies `limit` of running time before now, pauses not counted: rows that
+    have waited since then are overdue. Callers with several limits pass `pauses_before(now)`.
     """
     at, left = now, limit
     for pause in pauses_before(now) if pauses is None else pauses:

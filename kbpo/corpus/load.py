@@ -56,7 +56,7 @@ NOTHING = "Nothing was loaded. Correct or remove these lines, and send the file 
 
 
 class CannotLoad(Exception):
-    """A corpus that was not loaded; the text explains why, with line numbers."""
+    """Raised for a corpus that was not loaded; the text explains why, with line numbers."""
 
 
 def find_schema(name: str) -> Schema:

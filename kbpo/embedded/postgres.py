@@ -30,7 +30,9 @@ from kbpo import environment
 
 
 class EmbeddedError(ImproperlyConfigured):
-    """A server could not be started; the message explains why to the person who runs it."""
+    """Raised if a server could not be started; the message explains why to the person who
+    runs it.
+    """
 
 
 @dataclass(frozen=True)
@@ -194,7 +196,7 @@ class Server(ABC):
 
     @abstractmethod
     def url(self) -> str:
-        """Return the address of the server."""
+        """Return the address at which clients connect to the server."""
 
     @abstractmethod
     def start(self) -> None:

@@ -39,8 +39,9 @@ def _draw_round(row: ExpertRound) -> None:
 
 
 def read_frame(track: Track, data: Data) -> Frame:
-    """Return the targets that an expert may check now. They were drawn and are in the sample, and
-    their label comes from the crowd, from imported ratings, or from readers of the document.
+    """Return the targets that an expert may check now (the sampling frame of a round of checks).
+    They were drawn and are in the sample, and their label comes from the crowd, from imported
+    ratings, or from readers of the document.
     """
     if not data.judged.size:
         nothing = np.zeros(0)
@@ -73,15 +74,16 @@ def read_frame(track: Track, data: Data) -> Frame:
 
 
 def _is_row_unanswered(arranged: Centred) -> Bools:
-    """Return (n,) whether a question about the row was not answered before its target was marked.
-    Marks whose questions are still open may enter the sample later, so they can be checked.
+    """Return (n,) whether a question about the row ended unanswered before readers of the whole
+    document marked its target. Rows whose questions are still open may enter the sample later, so
+    they can be checked.
     """
     return np.asarray(arranged.data.mark[arranged.data.pool.target[arranged.row]] >= NEVER)
 
 
 def _joint_recall_weights(arranged: Centred) -> Floats:
-    """Return (n,) the weight of each row in the number of true facts that all systems predict
-    together, divided by its inclusion probability. 0 where a track has no recall.
+    """Return (n,) each row's weight in the number of true facts that all systems predict together,
+    divided by its inclusion probability. 0 on tracks without recall.
     """
     if arranged.data.facts is None:
         return np.zeros(arranged.row.size)
@@ -92,9 +94,9 @@ def _joint_recall_weights(arranged: Centred) -> Floats:
 
 
 def count_votes(ids: Ids) -> tuple[Ids, Floats]:
-    """Return how many people answered about each target, and their disagreement. Where no question
-    was answered, readers who marked the target are counted. Imported ratings count as answers. 0
-    where an expert or a gold standard gave the label.
+    """Return how many people answered about each target, and how far they disagree. Where no
+    question was answered, readers who marked the target are counted. Imported ratings count as
+    answers. 0 where an expert or a gold standard gave the label.
     """
     n, disagreement = np.zeros(ids.size, dtype=np.int64), np.zeros(ids.size)
     elsewhere, apart = np.zeros(ids.size, dtype=np.int64), np.zeros(ids.size)
@@ -123,7 +125,7 @@ def count_votes(ids: Ids) -> tuple[Ids, Floats]:
 
 
 def find_imported(ids: Ids) -> Bools:
-    """Return (t,) whether all ratings of a target were imported."""
+    """Return (t,) whether all ratings of a target were imported from files."""
     labels = Label.objects.filter(target__in=ids.tolist(), value__has_key=RATINGS)
     rated = dict[int, set[str]]()
     for target, source in labels.values_list("target_id", "source"):
@@ -133,8 +135,8 @@ def find_imported(ids: Ids) -> Bools:
 
 
 def _probability_majority_is_right(track: Track, ids: Ids, n: Ids, disagreement: Floats) -> Floats:
-    """Return (t',) the probability that the crowd's answer is right, given its votes, fitted to the
-    checks so far for each pattern of votes.
+    """Return (t',) the probability that the crowd's answer is right, given its votes. It is fitted
+    to the expert checks so far, for each pattern of votes.
     """
     majority = (n * (1 - disagreement) + 1) / (n + 2)
     answered = ExpertCheck.objects.filter(
@@ -152,9 +154,9 @@ def _probability_majority_is_right(track: Track, ids: Ids, n: Ids, disagreement:
 
 
 def _doubt_of_targets(arranged: Centred, data: Data, verdicts: Floats, majority: Floats) -> Floats:
-    """Return (t',) q (1 − q) of the most doubtful row of each target. q combines the votes and the
-    model's guess as if they were independent. A rating is treated as the probability that another
-    person agrees.
+    """Return (t',) the doubt q (1 − q) of the most doubtful row of each target, where q is the
+    probability that its judgment is right. q combines the votes and the model's guess as if they
+    were independent. A rating is treated as the probability that another person agrees.
     """
     row_target = arranged.targets[1]
     majority = majority[row_target]

@@ -38,7 +38,7 @@ def is_scoring_due(row: Rescoring, now: datetime) -> bool:
 
 @dataclass(frozen=True)
 class Seen:
-    """The state of a track, compared with the state at its last scoring."""
+    """The current state of a track, compared with its state at the last scoring."""
 
     signs: dict[str, Any]
     state: dict[str, Any]
@@ -140,7 +140,7 @@ def _confirmed_runs(track: Track) -> list[list[Any]]:
 
 
 def finished_submissions(track: Track) -> list[Submission]:
-    """Return the submissions being judged whose sample has no open target left."""
+    """Return the submissions being judged whose sample has no unanswered target left."""
     judging = Submission.objects.filter(track=track, status="judging")
     return [submission for submission in judging if not unjudged_targets(submission)]
 

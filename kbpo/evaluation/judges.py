@@ -154,7 +154,7 @@ def count_answers_and_dissent(ids: Ids) -> tuple[Floats, Floats]:
 
 
 class _Kept(NamedTuple):
-    """A label that no later label replaced."""
+    """A label that no later label replaced, with what is counted from it."""
 
     said: Statement
     n: int
@@ -169,7 +169,7 @@ def _before_third_answer(row: Label) -> _Kept:
 
 
 def _current_labels_by_source(ids: Ids) -> Iterator[tuple[int, str, list[_Kept]]]:
-    """Yield target, source and the current labels of that source, the crowd first."""
+    """Yield each target, a source of labels, and that source's current labels, the crowd first."""
     rows = Label.objects.filter(
         target__in=ids.tolist(), source__in=[Label.Source.CROWD, Label.Source.DOCUMENT]
     ).order_by("target_id", "source", "created_at", "pk")

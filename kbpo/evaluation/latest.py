@@ -78,8 +78,8 @@ def interim_intervals(submission: int) -> list[InterimInterval]:
 
 @dataclass(frozen=True)
 class Extent:
-    """Counts of the targets in a submission's own sample, and the precision of its guaranteed
-    number.
+    """How far a submission is judged: counts of the targets in its own sample, and the half-width
+    of its guaranteed number.
     """
 
     sample: int
@@ -98,8 +98,8 @@ class Extent:
 
 
 def judging_extent(submission: Submission, latest: Latest | None = None) -> Extent:
-    """Return how far a submission is judged; zeros before its sample is drawn. Callers that have
-    read the latest evaluation pass it as `latest`.
+    """Return counts of the judged targets in a submission's own sample; zeros before its sample is
+    drawn. Callers that have read the latest evaluation pass it as `latest`.
     """
     targets = set(
         Sample.objects.filter(batch__submission=submission).values_list("target_id", flat=True)

@@ -26,7 +26,7 @@ OTHER_SORTS = ("name", "labels")
 
 @dataclass(frozen=True)
 class Row:
-    """One system on the board."""
+    """One system's row on the board: its figures and its rank."""
 
     submission: Submission
     mean: str
@@ -163,7 +163,7 @@ def read_board(
 
 
 class NoBoard(ValueError):
-    """There is no such board; the text is a sentence."""
+    """Raised if there is no such board; the text is a sentence."""
 
 
 def evaluation_of(track: Track, number: int) -> Evaluation:

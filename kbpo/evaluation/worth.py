@@ -157,7 +157,9 @@ def _single_judgments(data: Data, criterion: str) -> Rated:
 
 
 def _components_with_intervals(rated: Rated) -> Components:
-    """Return σ_f², σ_a² and γ with their 80 % bootstrap intervals."""
+    """Return the variance between outputs (σ_f²), between annotators of one output (σ_a²) and their
+    ratio γ, with 80 % bootstrap intervals.
+    """
     estimated = variance_components(
         rated.values,
         rated.item,

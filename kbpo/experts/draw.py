@@ -34,12 +34,12 @@ MOST = 5_000
 
 
 class CannotDraw(OwnersFault):
-    """A round that cannot be drawn; the text is a sentence for the admin."""
+    """Raised for a round that cannot be drawn; the text is a sentence for the admin."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """The sampling frame of a round: t judged targets that are in the sample."""
+    """The sampling frame of a round of expert checks: t judged targets that are in the sample."""
 
     target_id: Ids
     """(t,) ascending"""
@@ -147,8 +147,9 @@ def _raise_if_round_open(track: Track) -> None:
 
 
 def compute_chances(frame: Frame, known: np.ndarray[Any, Any], budget: float) -> Floats:
-    """Return the check probabilities of a round: e ∝ √(Σ a²) √doubt, not below those of earlier
-    rounds, and such that the expected number of new checks is the budget.
+    """Return the probabilities with which a round checks each target: proportional to √(Σ a²)
+    √doubt, not below those of earlier rounds, and such that the expected number of new checks is
+    the budget.
     """
     unknown = ~known
 
@@ -256,7 +257,9 @@ def read_checks(track: Track, target_ids: Ids) -> Answered | None:
 
 
 def released_share(row: ExpertRound) -> float:
-    """Return the share of a round's probabilities for which all drawn checks are answered."""
+    """Return the share of a round's check probabilities that is released: up to it, all drawn
+    checks are answered.
+    """
     if row.status == "ended":
         return row.released
     least = row.checks.filter(answered_at__isnull=True).aggregate(least=Min("order"))["least"]

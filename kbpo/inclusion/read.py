@@ -26,7 +26,9 @@ from scoring.pool import Pool, values_at_rows
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
-    """The thresholds of a track on the targets (t,) of a pool."""
+    """The thresholds (inclusion probabilities) that a track's batches set on the targets (t,) of a
+    pool.
+    """
 
     track: Track
     pool: Pool
@@ -35,7 +37,9 @@ class Thresholds:
 
     @property
     def highest_threshold(self) -> Floats:
-        """Return (t,) the highest threshold so far, answered or not; 0 if none was set."""
+        """Return (t,) the highest threshold that was set on each target so far, answered or not; 0
+        if none was set.
+        """
         return np.asarray(self._stored_thresholds["highest"])
 
     @property
@@ -70,7 +74,9 @@ class Thresholds:
 
     @cached_property
     def released(self) -> float:
-        """Return r, the smallest u/π among targets without an answer; 1 if all are answered."""
+        """Return the released share r of the open batches: the smallest u/π among targets without
+        an answer (u: random number, π: threshold); 1 if all are answered.
+        """
         still = self._stored_thresholds["open"]
         ratio = np.divide(
             self.pool.u, still, out=np.full(self.pool.u.size, np.inf), where=still > 0
@@ -79,13 +85,15 @@ class Thresholds:
         return float(gaps.min()) if gaps.size else 1.0
 
     def chance(self) -> Floats:
-        """Return (t,) the threshold below which all targets are answered, or known to be
-        unanswerable.
+        """Return (t,) the threshold on the random number u below which all targets are answered, or
+        known to be unanswerable.
         """
         return np.maximum(self.settled, np.asarray(self._stored_thresholds["open"]) * self.released)
 
     def is_drawn(self) -> Bools:
-        """Return (t,) whether each target lies below that threshold."""
+        """Return (t,) whether the random number of each target lies below `chance`, so that the
+        target is in the sample.
+        """
         return np.asarray(self.pool.u < self.chance())
 
 
@@ -109,7 +117,7 @@ def thresholds_of_batches(batches: Collection[int], target_ids: Ids) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """The draws of a track's submissions on the targets (t,) of a pool."""
+    """The draws with replacement of a track's submissions on the targets (t,) of a pool."""
 
     track: Track
     pool: Pool
@@ -117,7 +125,7 @@ class Draws:
     """(t,) whether the target is drawn for a participating run, without an answer"""
 
     def chance(self) -> Floats:
-        """Return (t,) the probability that the target is in a draw that is used now."""
+        """Return (t,) the probability that the target is in a draw whose judgments are used now."""
         return union_probability(
             self._probability_of_draw(self._settled_batches),
             self._probability_of_draw(self._open_batches) * self.released,
@@ -132,7 +140,7 @@ class Draws:
         return float(gaps.min()) if gaps.size else 1.0
 
     def is_drawn(self) -> Bools:
-        """Return (t,) whether the target is in a draw that is used now."""
+        """Return (t,) whether the target is in a draw whose judgments are used now."""
         still = self._is_drawn_by(self._open_batches) & (self.pool.u < self.released)
         return np.asarray(self._is_drawn_by(self._settled_batches) | still)
 

@@ -58,8 +58,8 @@ def unreplaced_labels(labels: Iterable[tuple[T, int | None, int | None]]) -> lis
 
 
 def newest_labels(labels: Iterable[tuple[T, int | None]]) -> list[T]:
-    """Return the newest label of each question, given (label, question) of one target in order. A
-    label without a question is kept.
+    """Return the newest label of each question, given pairs of label and question about one target
+    in order. A label without a question is kept.
     """
     of_question: dict[tuple[str, int], T] = {}
     for place, (label, question) in enumerate(labels):

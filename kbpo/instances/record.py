@@ -19,8 +19,8 @@ from kbpo.queue import wake_step
 
 @dataclass(frozen=True)
 class NewLabel:
-    """A judgment to be recorded. `origin` names its source for people; a repeat of (target, origin)
-    is ignored.
+    """A judgment to be recorded as a label. `origin` names its source for people; a repeat of
+    (target, origin) is ignored.
     """
 
     target_id: int

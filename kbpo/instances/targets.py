@@ -32,8 +32,8 @@ CONTENT_KEY_SQL = (
 
 
 def independent_random_number(hash_key: str, key: UUID) -> float:
-    """Return a random number in [0, 1) of a target that is independent of `u`. It decides how many
-    annotators are asked, never whether the target is drawn.
+    """Return a second random number in [0, 1) of a target, independent of its first one, `u`. It
+    decides how many annotators are asked, never whether the target is drawn.
     """
     digest = hashlib.sha256(f"{hash_key}second{key}".encode()).digest()
     return float((int.from_bytes(digest[:7], "big") >> (56 - BITS)) / 2**BITS)

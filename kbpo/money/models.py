@@ -20,8 +20,8 @@ SPENT_ON = (*KINDS, "late")
 
 
 class Purpose(NamedTuple):
-    """A kind and the id of a row of this kind, stored in two columns, since `money` must not import
-    the models. Id 0: no row yet.
+    """What money is for: the kind and the id of a row, stored in two columns, since `money` must
+    not import the models. Id 0: no row yet.
     """
 
     kind: str

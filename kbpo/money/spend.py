@@ -31,8 +31,8 @@ SCOPE_NAMES = {
 
 
 class OverBudget(Exception):
-    """A reservation that would exceed a cap. `left` is the remaining amount under the tightest cap;
-    the text is a sentence.
+    """Raised for a reservation that would exceed a cap. `left` is the remaining amount under the
+    tightest cap; the text is a sentence.
     """
 
     def __init__(self, left: Decimal, scope: str, wanted: Decimal) -> None:
@@ -45,7 +45,9 @@ class OverBudget(Exception):
 
 @dataclass(frozen=True)
 class Allowance:
-    """The amount that may still be reserved, and the cap that limits it (None: no cap)."""
+    """The amount that may still be reserved, and the scope of the cap that limits it (None: no
+    cap).
+    """
 
     left: Decimal | None
     scope: str | None
@@ -53,7 +55,7 @@ class Allowance:
 
 @dataclass(frozen=True)
 class Balance:
-    """The sums of a purpose, a track or a team, in dollars."""
+    """The reserved, released and spent sums of a purpose, a track or a team, in dollars."""
 
     reserved: Decimal
     released: Decimal
@@ -380,7 +382,7 @@ HIGHEST = Decimal("9999999999.99")
 
 
 class BadCap(ValueError):
-    """A cap that cannot be set; the text is a sentence for the admin."""
+    """Raised for a cap that cannot be set; the text is a sentence for the admin."""
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,8 @@ from scoring.score import DEFAULT
 
 @dataclass(frozen=True)
 class LeftOut:
-    """The parts of withdrawn runs that the scores of other runs need.
+    """Tells which parts of withdrawn runs a release must keep, because the scores of other runs
+    need them.
 
     Draws with replacement need the overlaps of whole runs, and the pool of recall needs guesses of
     unjudged targets. These numbers are kept, and the contents of their targets are not published
@@ -143,7 +144,7 @@ OF_TARGETS = (
 
 
 class CannotRelease(Exception):
-    """Raised for a track without a possible release now; the text is a sentence."""
+    """Raised for a track that cannot be released now; the text is a sentence."""
 
 
 def write_release(track: Track, directory: Path) -> Row:
@@ -376,7 +377,9 @@ def _row_chunks(rows: Iterable[Row], size: int = 5000) -> Iterator[list[Row]]:
 
 
 def _draw_rows(track: Track, data: Data) -> Iterator[Row]:
-    """Yield the history of π: the thresholds that each batch set, and the targets that it drew."""
+    """Yield the history of the inclusion probabilities: the thresholds that each batch set, and the
+    targets that it drew.
+    """
     names = (
         "batch",
         "system",

@@ -22,7 +22,9 @@ from kbpo.submissions.models import Submission
 
 
 class CannotConfirm(Exception):
-    """The submission is not in a state to be confirmed; the text is a sentence for its owner."""
+    """Raised if the submission cannot be confirmed in its state; the text is a sentence for its
+    owner.
+    """
 
 
 def refusal_to_confirm(submission: Submission, *, lock: bool = False) -> str:
@@ -150,7 +152,7 @@ def can_order(submission: Submission) -> bool:
 
 
 class CannotOrder(Exception):
-    """Nothing can be ordered now; the text is a sentence for the submission's owner."""
+    """Raised if nothing can be ordered now; the text is a sentence for the submission's owner."""
 
 
 def current_order_offer(submission: Submission) -> Further | None:
@@ -162,7 +164,9 @@ def current_order_offer(submission: Submission) -> Further | None:
 
 
 def filter_offer(submission: Submission, row: Further | None) -> Further | None:
-    """Return the offer as `current_order_offer` does, given the stored prices of the submission."""
+    """Return the current offer of more judgments from the stored prices of the submission; None in
+    the cases of `current_order_offer`.
+    """
     if row is None or row.order != submission.orders + 1 or not row.plan.get("options"):
         return None
     if not can_order(submission) or submission.track.status != "open":

@@ -30,7 +30,9 @@ CURVE = (25, 50, 75, 100, 150, 200, 300, 400, 600, 800)
 
 @dataclass(frozen=True)
 class Study:
-    """The variances from which the judgments of a criterion are planned."""
+    """Variances from which the number of judgments under a criterion is planned, as measured or
+    taken from another study.
+    """
 
     components: VarianceComponents
     rho: float

@@ -84,7 +84,9 @@ def _freeze_batches(batches: QuerySet[SampleBatch]) -> None:
 
 
 def _smallest_unanswered_ratio(batch: SampleBatch) -> float:
-    """Return the smallest u/π of a batch's unanswered targets; 1 if all are answered."""
+    """Return the smallest ratio of random number to inclusion probability (u/π) among a batch's
+    unanswered targets; 1 if all are answered.
+    """
     drawn = list(Sample.objects.filter(batch=batch).values_list("target_id", flat=True))
     owner = batch.submission_id
     waiting = kind_of(batch.submission.track).find_unanswered({owner: drawn})[owner]

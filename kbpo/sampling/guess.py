@@ -114,8 +114,8 @@ def _shrunk_system_means(rating: Floats, system: Ids) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
-    """The features of a pool from which the model learns. They are the same for every criterion,
-    and are computed once, if there are enough labels.
+    """The features of a pool from which the model learns to guess verdicts. They are the same for
+    every criterion, and are computed once, if there are enough labels.
     """
 
     pool: Pool
@@ -124,7 +124,7 @@ class Lesson:
 
     @cached_property
     def unaided(self) -> Lesson:
-        """Return the same lesson without the scores of metrics and judges."""
+        """Return the same features without the scores of metrics and judges."""
         return Lesson(replace(self.pool, scorers=[], scores=np.zeros((0, 0))), self.key)
 
     @cached_property

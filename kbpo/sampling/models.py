@@ -17,8 +17,8 @@ from kbpo.tracks.models import Track
 
 
 class SamplingDistribution(models.Model):
-    """The normaliser of p_i of one kind. p_i(x) = weight(x) / total, with the weight's SQL from the
-    track.
+    """The sum of the weights of a submission's predictions under one distribution. It normalises
+    the probabilities p_i(x) = weight(x) / total; the weight's SQL comes from the track.
     """
 
     submission = models.ForeignKey(
@@ -47,7 +47,7 @@ class SamplingDistribution(models.Model):
 
 
 class SampleBatches(models.QuerySet["SampleBatch"]):
-    """Batches of draws."""
+    """Querysets of batches of draws."""
 
     def test_part(self) -> SampleBatches:
         """Return the batches of the test part, which are used for scores and stages."""

@@ -29,7 +29,7 @@ scores, and a few reveal little
 
 
 class CannotMove(Exception):
-    """A track that cannot be opened, frozen or closed now; the text is a sentence."""
+    """Raised for a track that cannot be opened, frozen or closed now; the text is a sentence."""
 
 
 @dataclass(frozen=True)

@@ -53,11 +53,13 @@ NOT_SCORED = (
 
 
 class CannotTake(Exception):
-    """Scores of which nothing was stored; the text is a sentence for the sender."""
+    """Raised for scores that were not stored; the text is a sentence for the sender."""
 
 
 class BadFile(Exception):
-    """A file of scores with errors; nothing was stored. The report lists the errors."""
+    """Raised for a file of scores with errors, of which nothing was stored. The report lists the
+    errors.
+    """
 
     def __init__(self, report: Report) -> None:
         self.report = report

@@ -16,7 +16,7 @@ from kbpo.submissions.models import Submission
 
 
 class ScorerQuerySet(models.QuerySet["Scorer"]):
-    """Scorers, with the rule for which of them may narrow intervals."""
+    """Querysets of scorers; `in_use` has the rule for which of them may narrow intervals."""
 
     def in_use(self) -> ScorerQuerySet:
         """Return the scorers that are switched on and either were registered before the judgments
@@ -97,7 +97,9 @@ class Score(models.Model):
 
 
 class Computing(Moving):
-    """The pending metrics of one submission: *wanted* until all of its predictions are scored."""
+    """A submission whose metrics are still to be computed: *wanted* until all of its predictions
+    are scored.
+    """
 
     DEADLINES: ClassVar = {
         "wanted": (

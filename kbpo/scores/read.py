@@ -15,7 +15,7 @@ from kbpo.tracks.models import Track
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Scores of some instances, as an array."""
+    """The scores of some instances as a matrix, one column for each scorer."""
 
     scorers: list[int]
     """Primary keys of the scorers, in column order"""

@@ -25,7 +25,7 @@ class Readable(Protocol):
 
 
 class TooLarge(Exception):
-    """A file over the limit; the text is a sentence for its owner."""
+    """Raised for a file over the limit; the text is a sentence for its owner."""
 
 
 @dataclass(frozen=True)

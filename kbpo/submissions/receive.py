@@ -57,8 +57,8 @@ NOT_TAKEN = ("refused", "expired", "withdrawn", "failed")
 
 
 class CannotReceive(Exception):
-    """A refused upload: a code for programs, a sentence for people, and the submission that it
-    repeats.
+    """Raised for a refused upload. Has a code for programs, a sentence for people, and the
+    submission that it repeats.
     """
 
     def __init__(self, text: str, code: str, same_as: int | None = None) -> None:
@@ -305,7 +305,7 @@ def unread_runs_sentence(track: Track) -> str:
 
 @dataclass(frozen=True)
 class RunNames:
-    """The names of runs in files."""
+    """The names by which files refer to the runs of a track."""
 
     written: dict[int, str]
     """Run -> its name in files that we write, in the order of arrival"""

@@ -90,7 +90,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
 class CannotChange(Exception):
-    """A refused change; the text is a sentence for the team."""
+    """Raised for a change that was refused; the text is a sentence for the team."""
 
 
 def clean_text(text: str) -> str:

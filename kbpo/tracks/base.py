@@ -394,12 +394,12 @@ class Track(ABC):
     def ingest_file(
         self, submission_id: int, path: str, report: Report, progress: Callable[[float], None]
     ) -> dict[str, Any]:
-        """Store the predictions of an uploaded file as Targets, Instances and Predictions (by COPY)
-        and return a dictionary with its counts (`items` that are evaluated, `item_lines`,
-        `set_aside`, `lines`), its format (`door`, a key of `Words.doors`) and its `run_id`. Adds
-        problems of the file to `report`, and calls `progress` with the share of the file that has
-        been read. Runs in the caller’s transaction, which the caller rolls back if Unusable is
-        raised.
+        """Store the predictions of an uploaded file as Targets, Instances and Predictions (by
+        COPY). Returns a dictionary with counts (`items` that are evaluated, `item_lines`,
+        `set_aside`, `lines`), the detected file format (`door`, a key of `Words.doors`) and the
+        `run_id`. Adds problems of the file to `report`, and calls `progress` with the share of the
+        file that has been read. Runs in the caller’s transaction, which the caller rolls back if
+        Unusable is raised.
         """
 
     def find_affected_submissions(self, submission_id: int) -> list[int]:

@@ -26,22 +26,24 @@ def mark_changed(track: int = EVERY) -> None:
 
 
 def current_stamps(track: int) -> tuple[str, ...]:
-    """Return the current stamps of a track; call it before reading data that is cached with
-    them.
+    """Return the current stamps of a track: change markers in the cache, replaced after every
+    change. Call this before reading data that is cached with them.
     """
     return _found_and_new_stamps(track, cache.get_many(_stamp_names(track)))
 
 
 def cached_with_stamps(key: str, track: int) -> tuple[Any, tuple[str, ...]]:
-    """Return the cached value of a key (None if missing), and the track's stamps, in one query of
-    the cache.
+    """Return the cached value of a key (None if missing), and the track's stamps (change markers),
+    in one query of the cache.
     """
     found = cache.get_many([key, *_stamp_names(track)])
     return found.get(key), _found_and_new_stamps(track, found)
 
 
 def _found_and_new_stamps(track: int, found: dict[str, Any]) -> tuple[str, ...]:
-    """Return the stamps of a track: those that were found, and new ones for missing stamps."""
+    """Return the stamps (change markers) of a track: those that were found, and new ones for
+    missing stamps.
+    """
     names = _stamp_names(track)
     for name in names:
         if name not in found:

@@ -163,8 +163,8 @@ def cached_page(
 
 
 def _read_cached_page(key: str, slug: str) -> tuple[_CachedPage | None, tuple[str, ...]]:
-    """Return the cached page and the current stamps of its track. One request to Redis is enough if
-    this process knows the track of the address.
+    """Return the cached page and the current stamps (change markers) of its track. One request to
+    Redis is enough if this process knows the track of the address.
     """
     guess = _TRACKS.get(slug)
     page, stamps = (cache.get(key), ()) if guess is None else cached_with_stamps(key, guess)
@@ -178,9 +178,9 @@ def _read_cached_page(key: str, slug: str) -> tuple[_CachedPage | None, tuple[st
 
 @dataclass(frozen=True)
 class _CachedPage:
-    """A compressed page of a track for anonymous visitors. It is valid while the stamps of the
-    track are unchanged; everything else on it (open questions, team names, money) is at most
-    PAGES_KEPT_SECONDS old.
+    """A compressed page of a track for anonymous visitors. It is valid while the track's stamps
+    (change markers in the cache) are the same; everything else on it (open questions, team names,
+    money) is at most PAGES_KEPT_SECONDS old.
     """
 
     track: int
@@ -190,7 +190,9 @@ class _CachedPage:
 
     @classmethod
     def of(cls, drawn: HttpResponse, track: int, stamps: tuple[str, ...]) -> _CachedPage:
-        """Return the page that was rendered under these stamps."""
+        """Return the cache entry for a page that was rendered while the track had these stamps
+        (change markers in the cache).
+        """
         etag = f'W/"{sha256(drawn.content).hexdigest()[:32]}"'
         return cls(track, stamps, etag, gzip.compress(drawn.content, 6))
 

@@ -257,7 +257,9 @@ def check_balance(books: Books, amount: int) -> None:
 
 @dataclass(frozen=True)
 class Fault:
-    """A current fault."""
+    """A failure that the simulated platform inserts into a call: its kind and its delay in
+    seconds.
+    """
 
     kind: str
     seconds: float
@@ -266,8 +268,8 @@ class Fault:
 def add_fault(
     books: Books, operation: str, kind: str, times: int = 1, seconds: float = 5.0
 ) -> None:
-    """Make the next calls of an operation ("*": of any) fail. Raises ValueError for an unknown
-    kind.
+    """Make the next calls of an operation ("*": of any) fail in this way. Raises ValueError for an
+    unknown kind of failure.
     """
     if kind not in KINDS:
         raise ValueError(f"There is no fault {kind}; there are {', '.join(KINDS)}.")
@@ -275,12 +277,12 @@ def add_fault(
 
 
 def delete_faults(books: Books) -> int:
-    """Delete all faults, and return their number."""
+    """Delete all failures that are still to be inserted, and return their number."""
     return books.run("DELETE FROM fault")
 
 
 def next_fault(books: Books, operation: str) -> Fault | None:
-    """Return the fault of this call and use it up; None without a fault."""
+    """Return the failure to insert into this call, and use it up; None without one."""
     row = books.find(
         "SELECT * FROM fault WHERE operation IN (?, '*') AND remaining > 0 ORDER BY number LIMIT 1",
         operation,
@@ -292,7 +294,9 @@ def next_fault(books: Books, operation: str) -> Fault | None:
 
 
 def apply_fault(fault: Fault | None, answer: dict[str, Any]) -> dict[str, Any]:
-    """Return a list as a faulty endpoint would send it."""
+    """Return the answer with its lists duplicated or emptied, as a faulty endpoint would send them;
+    unchanged without such a failure.
+    """
     if fault is None or fault.kind not in ("duplicate", "lose"):
         return answer
     changed = dict(answer)

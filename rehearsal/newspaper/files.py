@@ -16,8 +16,9 @@ PLACE = re.compile(r"WIRE_\d+_(\d+)")
 def write_files(directory: Path, *, documents: int = DOCUMENTS, with_dev: bool = True) -> None:
     """Write the corpus, gold standard, systems, judge and texts into a directory.
 
-    With fewer documents, all files except those of the texts contain only the first ones. With
-    `with_dev` some documents are in the development part; studies have none.
+    With fewer `documents` than the newspaper has, all files except those of the texts contain only
+    its first documents. With `with_dev` some documents are in the development part; studies have
+    none.
     """
     directory.mkdir(parents=True, exist_ok=True)
     with tarfile.open(ARCHIVE) as archive:

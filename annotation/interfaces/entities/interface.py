@@ -343,8 +343,8 @@ class Entities(Interface):
         ]
 
     def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
-        """Return labels of the mentions that most readers found, and a label of the document with
-        their number.
+        """Return a label of each mention that most readers found, and a label of the document with
+        the number of readers.
         """
         if (flag := flagged_label(question, responses, "mentions")) is not None:
             return [flag]

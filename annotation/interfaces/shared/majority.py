@@ -54,8 +54,8 @@ def more_than_half(answers: Sequence[str], voters: int) -> str | None:
 def parts_by_majority(
     answers: Sequence[Iterable[str]], parts: Sequence[str]
 ) -> tuple[list[str], dict[str, int], float]:
-    """Return the parts in more than half of the answers, the votes of each part, and the largest
-    minority's share. A tied part does not hold.
+    """Return the parts (directed relations) in more than half of the answers, the votes of each
+    part, and the largest minority's share. A tied part does not hold.
     """
     votes = Counter(part for answer in answers for part in set(answer))
     holds = [part for part in parts if 2 * votes[part] > len(answers)]

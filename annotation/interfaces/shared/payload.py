@@ -106,7 +106,7 @@ def sentence_of(predicate: PredicatePayload, a: str, b: str) -> str:
 
 @dataclass(frozen=True)
 class Side:
-    """A marked mention of a pair."""
+    """One of the marked mentions of a question about a pair."""
 
     letter: str  # a, b
     data: MentionPayload
@@ -210,7 +210,7 @@ class Pair:
 
     @cached_property
     def parts(self) -> list[str]:
-        """Return the directed predicates in page order."""
+        """Return the directed predicates that the page offers, in its order."""
         parts: list[str] = []
         for predicate in self.data["predicates"]:
             for part in directed_predicates(predicate):
@@ -247,8 +247,8 @@ def sentences_by_predicate(payload: Mapping[str, Any]) -> dict[str, str]:
 
 
 def mentions_of_pair(payload: Mapping[str, Any]) -> dict[int, str]:
-    """Return target -> words of the mentions of a pair, which the same question asks about; empty
-    for other kinds of questions.
+    """Return target -> words, for the mentions whose referents are asked in a question about a
+    pair; empty for other kinds of questions.
     """
     if "predicates" not in payload:
         return {}

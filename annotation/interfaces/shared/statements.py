@@ -19,8 +19,8 @@ Mark = tuple[int, int, str] | tuple[int, int, str, str]
 
 @dataclass(frozen=True)
 class Line:
-    """A statement, and whether the answer, the right answer (None: unknown) and how many of the
-    others contain it.
+    """One statement, with who made it: the answer, the right answer (None: unknown), and the number
+    of other answers.
     """
 
     number: int

@@ -58,7 +58,7 @@ STATUS = {
 
 
 class Unreadable(ValueError):
-    """An answer that is not in the platform's format."""
+    """Raised for an answer that is not in the platform's format."""
 
 
 def form_fields(xml: str) -> dict[str, str]:

@@ -29,7 +29,7 @@ SHOWN = 80
 
 
 class JudgeFailed(Exception):
-    """The program ended, timed out or wrote no valid score; the text is a sentence."""
+    """Raised if the program ended, timed out or wrote no valid score; the text is a sentence."""
 
 
 class Judge:

@@ -211,8 +211,8 @@ def confirm(
 
 
 def _find_option(offer: dict[str, Any], half_width: str) -> dict[str, Any]:
-    """Return the option of this width; end the command with the list of options if there is
-    none.
+    """Return the option with this half-width of the interval. If there is none, end the command
+    with the list of options.
     """
     options: list[tuple[str, dict[str, Any]]] = sorted(offer["options"].items(), reverse=True)
     try:

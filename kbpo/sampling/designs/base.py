@@ -27,8 +27,8 @@ UNDER_WAY = ("confirmed", "judging")
 
 @dataclass(frozen=True)
 class Realised:
-    """The result of the judgments so far: the realised variance of the guaranteed number, the
-    variance that the model anticipates, and the half-width of the printed interval.
+    """The precision that the judgments have reached: the realised variance of the guaranteed
+    number, the variance that the model anticipates, and the half-width of the printed interval.
     """
 
     variance: float

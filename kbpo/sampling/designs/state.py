@@ -38,8 +38,8 @@ stages.
 
 
 class State:
-    """The starting point of a plan: the submission's targets with p, thresholds, random numbers,
-    and the model's expected error.
+    """The data from which a stage of sampling is planned: the submission's targets with p,
+    thresholds, random numbers, and the model's expected error.
     """
 
     def __init__(self, submission: Submission) -> None:
@@ -106,7 +106,9 @@ class State:
 
     @property
     def size(self) -> Floats:
-        """Return s of each target, s² = Σ p² v."""
+        """Return the size s of each target, its weight in the variance: s² = Σ p² v with the
+        expected squared error v.
+        """
         return np.asarray(np.sqrt(np.bincount(self.row, weights=self.p**2 * self.v)))
 
     def multiplier(self, goal: float) -> float:

@@ -43,7 +43,7 @@ FIRST_SHARE = 0.2
 
 
 class CannotDraw(ValueError):
-    """Documents that cannot be drawn; the text is a sentence."""
+    """Raised for documents that cannot be drawn; the text is a sentence."""
 
 
 def draw_documents(track: Track, size: int, seed: int) -> list[int]:

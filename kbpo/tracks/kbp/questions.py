@@ -272,8 +272,9 @@ def pair_payload(
 def sentence_payloads(
     visible: Sequence[str], a_types: set[str], b_types: set[str], schema: Schema
 ) -> list[dict[str, Any]]:
-    """Return one sentence for each group of equivalent parts: `also` has inverses and reversed
-    symmetric predicates.
+    """Return one sentence for each group of equivalent relations between A and B. The entry `also`
+    of a sentence lists the other relations that it states: inverses, and symmetric relations in the
+    other direction.
 
     If the gold standard of a schema annotates the two directions separately, each has its own
     sentence.

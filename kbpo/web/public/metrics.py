@@ -369,7 +369,9 @@ def metric_table(kind: Kind, evaluation: Evaluation | None, criterion: str, figu
 
 
 def worth_under(evaluation: Evaluation | None, criterion: str) -> Worth:
-    """Return the worth of metrics under a criterion, from an evaluation."""
+    """Return how many judgments each metric saves under a criterion (its worth), from an
+    evaluation; empty if unknown.
+    """
     return evaluation.report.worth.get(criterion, Worth()) if evaluation is not None else Worth()
 
 

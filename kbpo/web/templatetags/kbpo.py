@@ -111,7 +111,7 @@ def coefficient(value: float | str | None) -> str:
 
 @register.inclusion_tag("components/legend.html")
 def interval_legend(kind: Kind = "final") -> dict[str, object]:
-    """Return an interval of a style with its explanation."""
+    """Return the drawing of an interval in this style, and the words that explain it."""
     return {"glyph": drawing.draw_legend(kind), "words": drawing.LEGENDS[kind]}
 
 
