@@ -34,7 +34,7 @@ class PassageVerdict:
 
 
 class Opinions(Protocol):
-    """The answers of a perfect annotator."""
+    """Protocol for an annotator who always answers correctly."""
 
     def rate(self, text: str) -> TrueRating: ...
 

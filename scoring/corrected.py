@@ -32,7 +32,7 @@ WIDEST = 0.5
 
 @dataclass(frozen=True)
 class Corrections:
-    """The corrected numbers of a track."""
+    """The numbers of a track that were corrected by expert checks."""
 
     scores: list[Score] = field(default_factory=list)
     too_wide: list[Score] = field(default_factory=list)

@@ -108,9 +108,9 @@ class Noise:
         return Noise(self.count[rows], self.variance, single, lowers, within, opinions)
 
     def rating_variances(self, member: NDArray[np.bool_], verdict: Floats) -> Floats:
-        """Return (n, m) σ_a² of each instance for each system. If noise is not separable, return
-        the variance of the system's mean ratings (n, m), an upper bound of the noise in each of
-        them.
+        """Return (n, m) the variance of single ratings (σ_a²) of each instance for each system. If
+        it cannot be separated from the variance between instances, return the variance of the
+        system's mean ratings (n, m), an upper bound of the noise in each of them.
         """
         shape = member.shape
         if not self.is_separable:
@@ -128,7 +128,7 @@ class Noise:
 
     def ratings_per_mean(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the number of ratings of each of these instances by which the variance of
-        `rating_variances` is divided.
+        `rating_variances` is divided to get the variance of their mean.
         """
         count = self.count[rows]
         return count if self.is_separable else np.minimum(count, 1)

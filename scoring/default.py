@@ -32,8 +32,8 @@ SHARED = ("at", "row", "targets", "_is_predicted")
 
 @dataclass(frozen=True)
 class Centred:
-    """A track's data arranged for the default estimators: rows are the instances of targets in the
-    sample.
+    """A track's data arranged for the default estimators. Rows are the judged instances whose
+    targets are in the sample.
     """
 
     data: Data
@@ -96,7 +96,7 @@ class Centred:
 
     @cached_property
     def verdicts(self) -> Floats:
-        """Return (n, m) f of each row under this criterion.
+        """Return (n, m) the verdict f on each row as each system predicts it, under this criterion.
 
         A target that readers marked is always known, and true; an unmarked one is known if its
         question got an answer. To avoid an excess of true ones, a target that is known only by its
@@ -127,7 +127,7 @@ class Centred:
 
     @cached_property
     def row_pi(self) -> Floats:
-        """Return (n,) π of each judged row."""
+        """Return (n,) the inclusion probability π of each judged row."""
         return self.pi[self.row]
 
     @cached_property
@@ -136,8 +136,8 @@ class Centred:
         return Design(self.by_target(self.row_pi))
 
     def precision(self, kind: str, criterion: str, *, floor: bool = True) -> Estimate:
-        """Return the precision of every system under a distribution; without a variance floor if
-        the model expects nothing.
+        """Return the estimated precision of every system under a distribution. With `floor`, its
+        intervals use at least the variance that the model expects.
         """
         if criterion != self.criterion:
             return self.for_criterion(criterion).precision(kind, criterion, floor=floor)
@@ -165,9 +165,9 @@ class Centred:
         return blank_unjudged(with_steps, np.asarray(with_steps.n) > 0)
 
     def settled(self, kind: str, criterion: str) -> Estimate:
-        """Return the precision of every system; for a system whose predictions are all judged, the
-        true precision, without sampling error. That is not unbiased over samples if it happens in
-        some of them only, as with very few claims.
+        """Return the precision of every system as the board prints it: estimated, or exact and
+        without sampling error for a system whose predictions are all judged. That is not unbiased
+        over samples if it happens in some of them only, as with very few claims.
         """
         if criterion != self.criterion:
             return self.for_criterion(criterion).settled(kind, criterion)
@@ -285,15 +285,15 @@ class Centred:
         return replace(estimated, recall=cap_recall(known, share.has_uncounted_facts))
 
     def pool_weight(self, unit: str) -> Floats:
-        """Return (n,) the share of a fact of the pool that each row represents, with π of this
-        criterion.
+        """Return (n,) the share of a fact of the pool that each row represents. The share is scaled
+        from the inclusion probability under the base criterion to that under this one.
         """
         return np.minimum(self.fact_shares(unit).pool[self.row] * self._pi_ratio_to_base, 1.0)
 
     @cached_property
     def _pi_ratio_to_base(self) -> Floats:
-        """Return (n,) the ratio of each row's π under this criterion to its π under the base
-        criterion, whose labels give the pool's total.
+        """Return (n,) each row's inclusion probability under this criterion, divided by that under
+        the base criterion, whose labels give the pool's total.
         """
         return np.asarray(self.row_pi / self.for_criterion(self.data.base).row_pi)
 
@@ -318,8 +318,8 @@ class Centred:
         )
 
     def fact_shares(self, unit: str) -> Shares:
-        """Return the weights of instances if each fact counts once (`fact`), or each of its
-        mentions (`mention`).
+        """Return the share that each instance has of a fact, if each fact counts once (`fact`), or
+        if each of its mentions counts (`mention`).
         """
         assert self.data.facts is not None
         return Shares.of_facts(self.data.pool, self.data.facts, once=unit == "fact")

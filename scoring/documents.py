@@ -66,8 +66,8 @@ class Facts:
 
     @property
     def counted(self) -> Bools:
-        """Return (u,) whether the instance counts for recall if it is true: in scope, and predicted
-        by a submission that has entered.
+        """Return (u,) whether the instance counts for recall if it is true: it is in scope, and a
+        submission whose facts are counted predicts it.
         """
         return self.pool_weight > 0
 

@@ -72,7 +72,9 @@ class Checks:
 
 
 def probability_of_check(pi: Floats, e: Floats, inclusion: Floats) -> Floats:
-    """Return P(u < π_r and v < e_r for some round r | u < π), for rounds × targets."""
+    """Return (t,) the probability that at least one round drew a check of each target, given that
+    the target is in the sample: P(u < π_r and v < e_r for some round r | u < π).
+    """
     order = np.argsort(pi, axis=0)
     widths = np.take_along_axis(np.minimum(pi, inclusion), order, axis=0)
     heights = np.take_along_axis(e, order, axis=0)
@@ -98,7 +100,9 @@ class Repaired:
 
 @dataclass(frozen=True)
 class Corrected:
-    """A track's data with experts' answers. Rows are those of `arranged`."""
+    """A track's data with experts' answers, for correcting estimates. Rows are those of
+    `arranged`.
+    """
 
     arranged: Centred
     checks: Checks
@@ -154,11 +158,15 @@ class Corrected:
 
     @cached_property
     def expert(self) -> dict[str, Floats]:
-        """Return criterion -> (n, m) f*, NaN if not checked or not answered."""
+        """Return criterion -> (n, m) the expert's verdict f* on each row; NaN if not checked or not
+        answered.
+        """
         return {criterion: f[self.arranged.at] for criterion, f in self.checks.f.items()}
 
     def crowd(self, criterion: str) -> Floats:
-        """Return (n, m) c, NaN if missing, or if the mark is not used."""
+        """Return (n, m) the crowd's verdict on each row; NaN if it is missing, or if readers marked
+        the row and the mark is not used.
+        """
         return self.arranged.for_criterion(criterion).verdicts
 
     @cached_property
@@ -187,8 +195,8 @@ class Corrected:
         return int(np.unique(self.arranged.targets[1][self.member[:, column] & self.rows]).size)
 
     def check_probability(self, criterion: str) -> Floats:
-        """Return (t,) e of the common design of all influences; arbitrary for targets that no round
-        could draw.
+        """Return (t,) the probability of a usable expert check, in the common design of all
+        influences; arbitrary for targets that no round could draw.
         """
         e = np.where(self.checked & (self.chance > 0), self.chance, 0.5)
         return np.asarray(e * self.answered_share(criterion))
@@ -199,8 +207,9 @@ class Corrected:
         return self._weighted_terms(column, weight, criterion) is None
 
     def correct_estimate(self, criterion: str, alone: Estimate, weight: Floats) -> Repaired:
-        """Return an estimate of every system from the crowd's verdicts, with terms `weight` (n, m)
-        times verdict over π, corrected where possible.
+        """Return an estimate of every system that is corrected by the experts' answers where
+        possible. `alone` is the estimate from the crowd's verdicts; its terms are `weight` (n, m)
+        times verdict over inclusion probability.
         """
         m, n = len(self.data.systems), self.arranged.targets[0].size
         value, variance, influence = np.full(m, np.nan), np.full(m, np.nan), np.zeros((2 * n, m))
@@ -316,8 +325,8 @@ class Corrected:
         return not np.any(left & self.by_crowd[code])
 
     def _weighted_terms(self, column: int, weight: Floats, criterion: str) -> Terms | None:
-        """Return p, π and e of each row for a system, and the scale of its influence; None if the
-        system is not covered.
+        """Return the weight p, inclusion probability π and check probability e of each row for a
+        system, and the scale of its influence; None if the checks do not cover the system.
         """
         arranged, target = self.arranged.for_criterion(criterion), self.arranged.targets[1]
         if not self.data.shown[column]:

@@ -91,8 +91,9 @@ class Floors:
     def _contributions_and_derivative(
         self, recall: totals.Recall, unit: str
     ) -> tuple[_Own, Floats]:
-        """Return the contribution of a right prediction to each system's recall, and the derivative
-        of recall with respect to the true facts of the pool, r/(T + M), also if r is not printed.
+        """Return the contribution of a right prediction to each system's recall r, and the
+        derivative r/(T + M) of recall with respect to the true facts T + M of the pool, also if r
+        is not printed.
         """
         truth, values = _estimated_true_facts(recall), np.asarray(recall.totals.systems.value)
         by_share = np.full(values.size, 1 / truth)
@@ -193,8 +194,8 @@ class Floors:
 
 @dataclass(frozen=True)
 class _Own:
-    """The contribution of a right prediction to the number of its system: its share of a fact, and
-    its probability under a distribution.
+    """What a right prediction adds to the number of its system, from its share of a fact and its
+    probability under a distribution.
     """
 
     pool: Pool
@@ -207,7 +208,9 @@ class _Own:
     """(m,) contribution by probability"""
 
     def of(self, column: int) -> tuple[Support, Floats]:
-        """Return the support of a system, and (n,) the contribution of each of its rows."""
+        """Return the rows that a system predicts (its support), and (n,) what each of them adds to
+        the system's number if it is right.
+        """
         added = self.shares.of(column)
         added *= self.by_share[column]
         if self.kind:
@@ -216,5 +219,7 @@ class _Own:
 
 
 def _estimated_true_facts(recall: totals.Recall) -> float:
-    """Return T + M."""
+    """Return the estimated number of true facts: T that systems predict, plus M that none
+    predicts.
+    """
     return float(recall.totals.pool.value) + float(recall.unseen.value)

@@ -76,7 +76,7 @@ class Inclusion:
         return replace(self, asked=np.where(certain, 1.0, since)), certain
 
     def of(self, targets: Ids) -> Inclusion:
-        """Return the inclusion of some targets."""
+        """Return the inclusion data restricted to some targets."""
         return replace(
             self,
             asked=self.asked[targets],
@@ -86,7 +86,8 @@ class Inclusion:
 
 
 def response_rate(stratum: Ids, target: Ids, known: Bools) -> Floats:
-    """Return ρ of every target: the share of questions of its stratum that got an answer.
+    """Return the response rate ρ of every target: the share of questions of its stratum that got an
+    answer.
 
     Answered questions stand for those of their own stratum that nobody could answer, so that it
     does no harm if some relations are harder to answer than others. A stratum is what is said of a

@@ -77,7 +77,9 @@ def _document_codes(data: Data, documents: Ids) -> Ids:
 
 
 def _own_variance(estimate: Estimate) -> Floats:
-    """Return the variance for these inputs, a lower bound of that for inputs like these."""
+    """Return the variance for the given inputs, a lower bound of the variance for inputs like
+    these.
+    """
     return np.maximum(estimate.variance, estimate.anticipated)
 
 
@@ -196,7 +198,7 @@ def _recall_over_inputs(
 
 
 def _input_indicator(code: Ids, n: int) -> Matrix:
-    """Return (n, u): 1 if an instance belongs to an input."""
+    """Return the indicator matrix (n, u): 1 if an instance belongs to an input."""
     entries = np.ones(code.size)
     return sparse.csr_array((entries, (code, np.arange(code.size))), shape=(n, code.size))
 

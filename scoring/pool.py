@@ -72,7 +72,9 @@ class Pool:
 
     @cached_property
     def member(self) -> Matrix:
-        """Return (u, m): 1 if the submission predicts the instance, with any positive weight."""
+        """Return the indicator matrix (u, m): 1 if the submission predicts the instance, with any
+        positive weight.
+        """
         tables = list(self.p.values())
         like = tables[0]
         alike = all(_at_same_places(table, like) and (table.data > 0).all() for table in tables)
@@ -173,7 +175,9 @@ class Pool:
         )
 
     def of(self, kind: str, column: int) -> tuple[Ids, Floats]:
-        """Return the rows that one submission predicts, ascending, and their probabilities."""
+        """Return the rows that one submission predicts, ascending, and their probabilities under a
+        distribution.
+        """
         if self.by_system:
             begin, end = self.by_system["begin"][column : column + 2]
             return self.by_system["row"][begin:end], self.by_system[f"p {kind}"][begin:end]
@@ -222,12 +226,14 @@ class Pool:
         return np.array([self.support(column).n_targets for column in range(len(self.systems))])
 
     def by_target(self, kind: str) -> Matrix:
-        """Return (t, m): Σ_{x∈τ} p_i(x)."""
+        """Return (t, m) the probability that one draw of a submission hits each target: Σ_{x∈τ}
+        p_i(x).
+        """
         return sparse.csr_array(self._target_indicator @ self.p[kind])
 
     @property
     def _target_indicator(self) -> Matrix:
-        """Return (t, u): 1 if the instance is about the target."""
+        """Return the indicator matrix (t, u): 1 if the instance is about the target."""
         shape = (self.target_id.size, self.instance.size)
         return sparse.csr_array(
             (np.ones(self.target.size), (self.target, np.arange(self.target.size))), shape=shape

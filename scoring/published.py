@@ -142,7 +142,7 @@ def published_recall(data: Data, criterion: str) -> Estimate | None:
 
 def has_entered(data: Data) -> Bools:
     """Return (m,) whether all facts of each system are counted, so that joint recall includes its
-    share.
+    share of them.
     """
     assert data.facts is not None
     return ~Shares.of_facts(data.pool, data.facts, once=True).has_uncounted_facts

@@ -45,7 +45,7 @@ INPUT = "input_number"
 
 
 class BadRelease(Exception):
-    """A file that is not a release, or cannot be read; the text is a sentence."""
+    """Raised for a file that is not a release, or cannot be read; the text is a sentence."""
 
 
 # --- rows -------------------------------------------------------------------------------------

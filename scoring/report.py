@@ -182,7 +182,9 @@ class Misses:
 
 @dataclass(frozen=True)
 class Confusion:
-    """The crowd's judgments against experts', under one criterion."""
+    """How the crowd's judgments compare with experts' answers about the same targets, under one
+    criterion.
+    """
 
     checked: int
     agree: Share
@@ -244,7 +246,9 @@ JUDGES = tuple(one.name for one in fields(Judges))
 
 @dataclass(frozen=True)
 class LateScorer:
-    """A metric or judge that came after the first judgments."""
+    """A metric or judge that was added after the first judgments, so that it may have been tuned on
+    them.
+    """
 
     name: str
     statement: str
@@ -300,7 +304,9 @@ class Components:
 
 @dataclass(frozen=True)
 class Scorer:
-    """The worth of a metric or judge (or all together) under one criterion."""
+    """The worth of a metric or judge (or of all together) under one criterion: how many judgments
+    it saves.
+    """
 
     name: str
     label: str
@@ -346,7 +352,9 @@ class Scorer:
 
 @dataclass(frozen=True)
 class Worth:
-    """The worth of a question, and of each metric and judge, under one criterion."""
+    """How many judgments each metric and judge saves under one criterion, with the variance
+    components of its question.
+    """
 
     rated: int = 0
     judgments: int = 0

@@ -134,7 +134,10 @@ def _is_unjudged(data: Data, key: Key) -> np.ndarray:
 
 
 def _saved_shares(data: Data, key: Key, aided: Estimate, alone: Estimate) -> dict[int, float]:
-    """Return submission -> 1 − V/V′, if both are known; at most the unjudged share."""
+    """Return submission -> the share of judgments that metrics and judges save: 1 − V/V′, where V
+    is the variance with them and V′ without. At most the share of unjudged targets; submissions
+    without both variances are left out.
+    """
     shape = np.shape(alone.value)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = 1 - _interval_variance(aided, shape) / _interval_variance(alone, shape)

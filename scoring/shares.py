@@ -17,8 +17,8 @@ from scoring.pool import Pool, values_at_rows
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """The weight of each prediction in its system's facts and in the pool's; 0 out of scope.
-    Computed one system at a time to save memory.
+    """The share that each prediction has of a fact of its system, and of a fact of the pool; 0 out
+    of scope. Computed one system at a time to save memory.
     """
 
     predictions: Pool
@@ -28,7 +28,9 @@ class Shares:
 
     @classmethod
     def of_facts(cls, pool: Pool, facts: Facts, *, once: bool) -> Shares:
-        """Return the shares of some facts, computed once for the same pool."""
+        """Return the shares of a pool's predictions in these facts, computed once for the same
+        pool. With `once`, each fact counts once; otherwise each of its mentions counts.
+        """
         kept = facts.shares.get(once)
         if kept is None or kept.predictions is not pool:
             facts.shares[once] = kept = cls(pool, facts, once)
@@ -36,8 +38,8 @@ class Shares:
 
     @cached_property
     def pool(self) -> Floats:
-        """Return (u,) the share of a fact of the pool; 0 if only systems that have not entered
-        predict it.
+        """Return (u,) the share that each instance has of a fact of the pool; 0 if no system whose
+        facts are counted predicts it.
         """
         counted = self.facts.counted
         if not self.once:
@@ -46,8 +48,8 @@ class Shares:
 
     @cached_property
     def has_uncounted_facts(self) -> Bools:
-        """Return (m,) whether a system has not entered and predicts facts outside the
-        pool's share.
+        """Return (m,) whether a system predicts facts in scope that are not counted, since no
+        system whose facts are counted predicts them.
         """
         left_out = self.facts.in_scope & ~self.facts.counted
         columns = range(len(self.predictions.systems))
@@ -62,7 +64,9 @@ class Shares:
         return np.bincount(fact[counted], minlength=int(fact.max(initial=-1)) + 1)[fact]
 
     def of(self, column: int) -> Floats:
-        """Return (n,) the share of a fact of its system, at the rows of a submission's support."""
+        """Return (n,) the share that each prediction of a submission has of a fact of its
+        system.
+        """
         n = self._cached_count(column)
         share: Floats = np.divide(1.0, n, out=np.zeros(n.size), where=n > 0)
         return share

@@ -29,7 +29,7 @@ from scoring.score import DEFAULT, Score, scores_of_systems
 
 @dataclass(frozen=True)
 class Cut:
-    """One slice of a pool."""
+    """One slice of a pool: the instances inside, and the distribution that weights them."""
 
     group: str
     name: str
@@ -48,7 +48,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class SliceScore:
-    """One number of one system in one slice."""
+    """One number of one system in one slice, with the number of its predictions there."""
 
     slice: str
     n_predictions: int

@@ -43,12 +43,12 @@ ENTITY = "entity"
 
 
 class Unusable(Exception):
-    """A file without any usable content; the text is a sentence for its owner."""
+    """Raised for a file without any usable content; the text is a sentence for its owner."""
 
 
 class Waits(Exception):
-    """A file that cannot be used before another one arrives; the text is a sentence for its owner.
-    Its stored contents are kept.
+    """Raised for a file that cannot be used before another one arrives; the text is a sentence for
+    its owner. Its stored contents are kept.
     """
 
 
@@ -125,7 +125,9 @@ class Words:
 
 @dataclass(frozen=True)
 class Asking:
-    """How a question about targets is shown and paid by default."""
+    """How people are asked about targets by default: the interface, the pay, the expected time and
+    the number of people.
+    """
 
     interface: str
     reward: Decimal
@@ -169,8 +171,8 @@ class Pages:
 
 @dataclass(frozen=True)
 class QuestionDraft:
-    """An unsaved question about one target: its interface, the payload of its page, the set that is
-    shown.
+    """An unsaved question about one target: its interface, the payload of its page, and the parts
+    (directed relations) that the page shows.
     """
 
     target_id: int
@@ -257,7 +259,9 @@ class Metric:
 
 @dataclass(frozen=True, eq=False)
 class Duels:
-    """Judgments that compare two systems: n of them, systems by their column."""
+    """The n judgments that compare two systems: the columns of both systems, and which of them is
+    better.
+    """
 
     left: NDArray[np.int64]
     right: NDArray[np.int64]
@@ -280,7 +284,7 @@ class Verdicts:
     """Part of a prediction -> the same for this part; NaN if unknown"""
 
     def of(self, mask: NDArray[np.bool_]) -> Verdicts:
-        """Return the verdicts of the predictions that the mask selects."""
+        """Return these verdicts for the selected predictions only."""
         return Verdicts(
             [one for one, is_in in zip(self.prediction, mask, strict=True) if is_in],
             self.value[mask],
@@ -409,8 +413,8 @@ class Track(ABC):
         return []
 
     def duels(self, submissions: Sequence[int]) -> Mapping[str, Duels]:
-        """Return criterion -> the judgments that compare these systems; empty if each is judged
-        alone.
+        """Return criterion -> the judgments that compare two of these systems; empty if systems are
+        judged one by one.
         """
         return {}
 

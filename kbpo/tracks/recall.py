@@ -66,7 +66,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Marks:
-    """Marks in whole documents, from annotation files."""
+    """What annotation files state about whole documents: the values of mentions and of pairs."""
 
     values: Mapping[str, Iterator[tuple[Place, Value]]]
     """Description of the marks -> their values for labels, to be read in this order"""

@@ -19,7 +19,7 @@ KEPT = Prepared(f"""
 
 
 class SessionStore(db.SessionStore):
-    """A session that knows its stored expiry."""
+    """A database session that reads its expiry together with its data."""
 
     ends: datetime | None = None
 

@@ -90,7 +90,7 @@ def notify_subscriber(books: Books, event: str, hit: str) -> None:
 
 
 class Invalid(Exception):
-    """A request that the service model does not allow; the text says where."""
+    """Raised for a request that the service model does not allow; the text says where."""
 
 
 @cache
@@ -189,7 +189,7 @@ OPERATIONS: dict[str, Handler] = {
 
 
 class Reply(Exception):
-    """A response."""
+    """A response with its status, body and headers, raised to end the handling of a request."""
 
     def __init__(
         self, status: str, body: str, kind: str = "text/html; charset=utf-8", **headers: str

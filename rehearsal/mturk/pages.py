@@ -181,7 +181,7 @@ def _button_html(action: str, words: str, **fields: str) -> str:
 
 
 class Refused(Exception):
-    """A worker cannot do this; the text is a sentence for them."""
+    """Raised if a worker cannot do this; the text is a sentence for them."""
 
 
 def offered_hits(books: Books, worker: str, most: int = OFFERED) -> list[sqlite3.Row]:

@@ -113,7 +113,9 @@ class Store:
 
     @contextmanager
     def begin(self) -> Iterator[Books]:
-        """Yield the books for one call, after applying changes that are due with time."""
+        """Yield the tables in a transaction for one call, after applying changes that are due with
+        time.
+        """
         with self._lock:
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -127,7 +129,7 @@ class Store:
 
 
 class Books:
-    """The books, open in a transaction."""
+    """The tables of the simulated platform, open in a transaction."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
@@ -185,7 +187,9 @@ def _apply_time_limits(books: Books) -> None:
 
 
 class RequestError(Exception):
-    """A request that is not possible in the current state; `code` as the platform spells it."""
+    """Raised for a request that is not possible in the current state; `code` as the platform spells
+    it.
+    """
 
     def __init__(self, code: str, text: str) -> None:
         super().__init__(text)

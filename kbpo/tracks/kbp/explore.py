@@ -382,7 +382,9 @@ def describe_predictions(
 
 
 def _deciding_labels(targets: Collection[int], *, public: bool) -> dict[int, Label]:
-    """Return target -> its label with precedence, among the public ones if `public`."""
+    """Return target -> the label that decides: the latest one from the strongest source, among the
+    public ones if `public`.
+    """
     labels = Label.objects.filter(target__in=targets)
     deciding: dict[int, Label] = {}
     for label in sorted(

@@ -89,7 +89,7 @@ class _Predicted:
         )
 
     def of(self, rows: Ids) -> _Predicted:
-        """Return the predictions of some rows."""
+        """Return these predictions restricted to some rows."""
         return _Predicted(**{name: values[rows] for name, values in vars(self).items()})
 
 
@@ -109,9 +109,9 @@ class _Mentioned:
         cls, predicted: _Predicted, from_entered: Bools | None = None
     ) -> _Mentioned:
         """Return one row for each prediction, with the canonical mentions to which most predictions
-        link its subject and its object. `from_entered` (n,) is whether the submission of each
-        prediction has entered. If given, links by other submissions are used only for mentions that
-        occur in no prediction of a submission that has entered.
+        link its subject and its object. `from_entered` (n,) tells whether each prediction is by a
+        submission whose facts count already. If given, links by other submissions are used only for
+        mentions that occur in no prediction of such a submission.
         """
         spans = np.append(predicted.subject, predicted.object)
         claims = np.append(predicted.subject_canonical, predicted.object_canonical)
@@ -133,7 +133,7 @@ class _Mentioned:
         )
 
     def of(self, rows: Ids) -> _Mentioned:
-        """Return the predictions of some rows."""
+        """Return these predictions restricted to some rows."""
         return _Mentioned(**{name: values[rows] for name, values in vars(self).items()})
 
     def fact_codes(self) -> Ids:
@@ -410,8 +410,8 @@ def _documents_with_mention_labels(**where: Any) -> set[int]:
 
 
 class _Names:
-    """The canonical mention of a span: from its label, otherwise the one that most submissions
-    predict.
+    """Finds the canonical mention of a span: the one in its label, otherwise the one that most
+    submissions predict.
     """
 
     def __init__(self, labelled: set[int], *, public: bool = False) -> None:
@@ -421,7 +421,9 @@ class _Names:
         """Canonical mentions that most submissions claim, in documents with labels"""
 
     def settle_fact_codes(self, rows: _Mentioned) -> Ids:
-        """Return (n,) a code of the fact that each row predicts, and use its links from now on."""
+        """Return (n,) a code of the fact that each row predicts. The links of these rows are used
+        from now on.
+        """
         document, spans = np.tile(rows.document, 2), np.append(rows.subject, rows.object)
         claims = np.append(rows.subject_claimed, rows.object_claimed)
         mention = encode_pairs(document, spans)

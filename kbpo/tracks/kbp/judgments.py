@@ -28,8 +28,8 @@ def verdicts_by_criterion(
     *,
     answers: Answers | None = None,
 ) -> dict[str, Floats]:
-    """Return f (n, m) per criterion: 1 right, 0 wrong, NaN missing, for each instance as each
-    submission predicts it.
+    """Return the verdicts f (n, m) under each criterion: 1 right, 0 wrong, NaN missing, for each
+    instance as each submission predicts it.
 
     A target with an answer is judged by the answer alone, and so are its two mentions. Other
     mentions of their clusters follow the labels, so that the verdict on a target never depends on

@@ -15,7 +15,9 @@ from kbpo.tracks.kbp.merge import merge_labels, needs_no_question
 
 @dataclass(frozen=True)
 class Claim:
-    """A system's claim about a pair, relative to its two mentions, without the system."""
+    """A claim about a pair of mentions: the directed relation between A and B, their types and
+    their canonical mentions, without the system.
+    """
 
     part: str
     a_type: str
@@ -51,8 +53,8 @@ class Pair:
         return set() if self.closed else {claim.part for claim in self.claims} - self.shown
 
     def is_undecided(self, part: str) -> bool:
-        """Return whether a claim about the pair cannot be judged yet, under some criterion, and its
-        question has not ended unanswered.
+        """Return whether a claim about the pair (`part`, a directed relation) cannot be judged yet,
+        under some criterion, and its question has not ended unanswered.
         """
         if self.unanswered or self.asked:
             return False

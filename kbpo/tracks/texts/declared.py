@@ -34,7 +34,7 @@ from scoring.data import Noise
 
 
 class CannotDeclare(Exception):
-    """A refused form; each text is a sentence with line, code and field."""
+    """Raised for a form that was refused; each text is a sentence with line, code and field."""
 
     def __init__(self, *sentences: str) -> None:
         super().__init__(" ".join(sentences))

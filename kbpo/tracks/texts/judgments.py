@@ -47,7 +47,7 @@ NOT_PAIRS = (
 
 
 class CannotImport(Exception):
-    """A refused file of judgments; the text is a sentence."""
+    """Raised for a file of judgments that was refused; the text is a sentence."""
 
 
 @dataclass(frozen=True)

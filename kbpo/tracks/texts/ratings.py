@@ -156,7 +156,7 @@ SHORT = 160
 
 @dataclass(frozen=True, kw_only=True)
 class Judgment:
-    """The judgments of a text under one criterion."""
+    """The judgments of a text under one criterion, on the scale that readers see."""
 
     label: str
     value: float | None

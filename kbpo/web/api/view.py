@@ -240,7 +240,7 @@ MOST_SENTENCES = 10
 
 
 class Refused(APIException):
-    """A valid request that is refused, with a code and a sentence."""
+    """Raised for a valid request that is refused, with a code and a sentence."""
 
     status_code = 409
     default_code = "refused"

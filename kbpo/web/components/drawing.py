@@ -227,13 +227,15 @@ def draw_difference(interval: Interval, axis: Axis, *, name: str = "") -> SafeSt
 
 
 def draw_alone_legend() -> SafeString:
-    """Return the thin line of people alone, for the legend."""
+    """Return a sample of the thin line that shows an interval from people alone, without metrics,
+    for the legend.
+    """
     sample = Interval(0.5, 0.1, 0.9)
     return _svg("iv", PEOPLE_ALONE, _whisker(sample, Axis(0.0, 1.0, ()), middle=HEIGHT / 2))
 
 
 def draw_legend(kind: Kind = "final") -> SafeString:
-    """Return an interval of this style, for the legend."""
+    """Return a sample of an interval in this style, for the legend."""
     sample = Interval(0.5, 0.2, 0.8, 0.0, 1.0)
     tone: Tone = "quiet" if kind == "few" else "a"
     return _svg(

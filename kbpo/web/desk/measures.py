@@ -173,7 +173,9 @@ def _change_gold(request: HttpRequest, track: Track) -> str:
 
 
 def unit_name(interface: str, what: str) -> str:
-    """Return the name of a kind of unit."""
+    """Return the name that pages show for a kind of unit, the smallest part of an answer on which
+    two people can agree.
+    """
     called = interface_of(interface).agreement.names.get(what)
     return called or f"{interface}, {what}".replace("_", " ").capitalize()
 

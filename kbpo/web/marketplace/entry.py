@@ -40,8 +40,8 @@ FAILED = (
 
 @dataclass(frozen=True)
 class Entry:
-    """A worker who may have to agree to the terms or pass a tutorial first, and the signed HIT in
-    hand.
+    """A worker who opens a HIT of a marketplace: the tutorial that they must pass first (None:
+    none), and the signed assignment.
     """
 
     worker: Worker
@@ -57,7 +57,7 @@ class Entry:
 
 
 def make_entry(worker: Worker, interface: str, go: FrameAssignment) -> Entry:
-    """Return the entry of a worker who has a HIT of this interface in hand."""
+    """Return the data of a worker who opens a HIT with this interface."""
     return Entry(worker, _lesson_for(worker, interface, go), go.proof, go.assignment)
 
 
@@ -71,7 +71,7 @@ def may_see_questions(worker: Worker, interface: str, go: FrameAssignment, *, be
 
 
 def has_learned(worker: Worker, interface: str, go: FrameAssignment) -> bool:
-    """Return whether no tutorial is missing."""
+    """Return whether the worker may skip the tutorial: they passed it, or there is none."""
     return _lesson_for(worker, interface, go) is None
 
 
@@ -180,7 +180,7 @@ LONGEST_ID = 120
 
 @dataclass(frozen=True)
 class FrameAssignment:
-    """A worker's assignment of a HIT, as named by the marketplace or by our signed form."""
+    """The assignment of a HIT to a worker, as named by the marketplace or by our signed form."""
 
     hit: HIT
     assignment: str

@@ -140,7 +140,7 @@ def forgot_password(request: HttpRequest) -> HttpResponse:
 
 
 class ResetForm(NewPassword, SetPasswordForm):  # type: ignore[type-arg]
-    """A new password, entered twice."""
+    """The form for a new password, entered twice."""
 
 
 class Reset(PasswordResetConfirmView):

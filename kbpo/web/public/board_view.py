@@ -68,7 +68,7 @@ class View:
 
 
 class NoView(ValueError):
-    """An unknown value of a switch; the text is a sentence."""
+    """Raised for an unknown value of a switch; the text is a sentence."""
 
     def __init__(self, name: str, text: str) -> None:
         super().__init__(text)

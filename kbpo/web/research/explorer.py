@@ -82,7 +82,9 @@ NOT_YET = "Judgments are shown once the sample is drawn, and not after a withdra
 
 
 class Unreadable(Exception):
-    """An invalid filter or value; the text is a sentence, `field` the name of the filter."""
+    """Raised for an invalid filter or value; the text is a sentence, `field` the name of the
+    filter.
+    """
 
     def __init__(self, name: str, sentence: str) -> None:
         super().__init__(sentence)

@@ -117,7 +117,9 @@ def interval_legend(kind: Kind = "final") -> dict[str, object]:
 
 @register.inclusion_tag("components/legend.html")
 def alone_legend() -> dict[str, object]:
-    """Return the line of people alone with its explanation."""
+    """Return the drawing of the thin line for an interval from people alone, and the words that
+    explain it.
+    """
     return {"glyph": drawing.draw_alone_legend(), "words": drawing.PEOPLE_ALONE}
 
 
