@@ -331,13 +331,13 @@ def log_in(user: Any) -> str:
 
 def make_annotators(names: list[str]) -> list[Person]:
     """Return annotators who have agreed to the terms, passed the tutorials, and logged in."""
-    from annotation.workers.worker import worker_of
+    from annotation.workers.worker import worker_of_user
     from kbpo.accounts.models import User
 
     found = []
     for name in names:
         user = User.objects.create_user(name, is_annotator=True)
-        worker = worker_of(user)
+        worker = worker_of_user(user)
         has_learned(worker)
         found.append(Person(log_in(user), worker.pk))
     return found

@@ -106,7 +106,7 @@ class Belief:
         )
 
     def variances_of_systems(
-        self, own: Iterable[tuple[Support, FloatArray]], share: ArrayLike
+        self, supports: Iterable[tuple[Support, FloatArray]], share: ArrayLike
     ) -> FloatArray:
         """Return the anticipated variance of several systems, each given by its support (the rows
         that it predicts) and by u (n,), what a right prediction adds to its estimate, at these
@@ -118,7 +118,7 @@ class Belief:
             self._inverse_pi_minus_one @ np.bincount(self.target, weights=self._pool_deviations**2)
         )
         rho, total = self.correlation, np.zeros(taken.size)
-        for system, (support, u) in enumerate(own):
+        for system, (support, u) in enumerate(supports):
             s = float(taken[system])
             together, apart = self._system_sums(support, u, s)
             if np.isinf(together):

@@ -307,6 +307,6 @@ def _bca_tails(
     return float(low), float(high)
 
 
-def _check_integer(name: str, value: int, least: int) -> None:
-    if isinstance(value, bool) or int(value) != value or value < least:
-        raise ValueError(f"{name} must be a whole number of {least} or more; got {value!r}")
+def _check_integer(name: str, value: int, minimum: int) -> None:
+    if isinstance(value, bool) or int(value) != value or value < minimum:
+        raise ValueError(f"{name} must be a whole number of {minimum} or more; got {value!r}")

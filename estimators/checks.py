@@ -17,12 +17,12 @@ LARGE = 1e100
 """Largest absolute value whose squares and sums are certainly finite"""
 
 
-def _raise_if_bad(name: str, array: NDArray[Any], bad: BoolArray, wanted: str) -> None:
+def _raise_if_bad(name: str, array: NDArray[Any], bad: BoolArray, requirement: str) -> None:
     if not bad.any():
         return
     where = tuple(int(i) for i in np.argwhere(bad)[0])
     place = "" if not where else f" at {where[0] if len(where) == 1 else where}"
-    raise ValueError(f"{name} must be {wanted}; got {array[where]!r}{place}")
+    raise ValueError(f"{name} must be {requirement}; got {array[where]!r}{place}")
 
 
 def check_finite(name: str, values: ArrayLike) -> FloatArray:

@@ -109,14 +109,14 @@ class Estimate:
         )
 
 
-def replace_columns(estimate: Estimate, own: Mapping[int, Estimate]) -> Estimate:
+def replace_columns(estimate: Estimate, replacements: Mapping[int, Estimate]) -> Estimate:
     """Return the estimates of several systems with those of some columns replaced.
 
     Parameters
     ----------
     estimate : Estimate
         Of m systems.
-    own : mapping of column to Estimate
+    replacements : mapping of column to Estimate
         Estimates of one system each, with influences over the same rows; degrees of freedom stay as
         they are.
 
@@ -133,13 +133,13 @@ def replace_columns(estimate: Estimate, own: Mapping[int, Estimate]) -> Estimate
     >>> replace_columns(both, {1: Estimate(0.6, 0.02, 3, np.ones(4))}).value.tolist()
     [0.5, 0.6]
     """
-    if not own:
+    if not replacements:
         return estimate
     shape = np.shape(estimate.value)
     names = ("value", "variance", "n", "anticipated", "total_g", "half_step", "agreed")
     columns = {name: np.array(np.broadcast_to(getattr(estimate, name), shape)) for name in names}
     influence = np.array(estimate.influence)
-    for column, replacement in own.items():
+    for column, replacement in replacements.items():
         influence[:, column] = replacement.influence
         for name in names:
             columns[name][column] = getattr(replacement, name)

@@ -347,7 +347,7 @@ def anticipated_variance(
 
 
 def anticipated_variances(
-    own: Sequence[tuple[Support, FloatArray]],
+    supports: Sequence[tuple[Support, FloatArray]],
     pi_all: ArrayLike,
     g_all: ArrayLike,
     label: ArrayLike,
@@ -361,7 +361,7 @@ def anticipated_variances(
 
     Parameters
     ----------
-    own : sequence of (Support, array)
+    supports : sequence of (Support, array)
         Of each system the rows that it predicts, and their weights (n,), none of which is 0.
     pi_all, g_all, label, g, document_term, correlation
         As for :func:`anticipated_variance`.
@@ -394,8 +394,8 @@ def anticipated_variances(
         odds = np.sqrt(guess * (1 - guess) * (1 / chance - 1))
     odds[(guess * (1 - guess)) == 0] = 0.0
     share = float(checks.check_probabilities("correlation", correlation))
-    squares = np.zeros(len(own))
-    for system, (support, p) in enumerate(own):
+    squares = np.zeros(len(supports))
+    for system, (support, p) in enumerate(supports):
         term = p * odds[support.row]
         square = float(term @ term)
         if share and np.isfinite(square):  # what can never be asked stays infinite, whatever ρ

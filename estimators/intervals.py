@@ -241,14 +241,14 @@ def interim_width_factor(span: float, confidence_level: float = 0.8) -> float:
     return float(np.interp(np.log(span), np.log(SPANS), FACTORS[confidence_level]))
 
 
-def are_few_unjudged(p: ArrayLike, judged: ArrayLike) -> bool:
+def are_few_unjudged(p: ArrayLike, judged_weights: ArrayLike) -> bool:
     """Return whether all but a few predictions may be judged; otherwise :func:`half_step` is 0.
 
     Parameters
     ----------
     p : (N,) array
         Weights of all predictions of a system.
-    judged : (n,) array
+    judged_weights : (n,) array
         Weights of those that are judged, some of which may be 0.
 
     Returns
@@ -265,7 +265,7 @@ def are_few_unjudged(p: ArrayLike, judged: ArrayLike) -> bool:
     """
     weight, judged_weight = (
         checks.check_non_negative("p", p),
-        checks.check_non_negative("judged", judged),
+        checks.check_non_negative("judged", judged_weights),
     )
     left = np.count_nonzero(weight) - np.count_nonzero(judged_weight)
     total = float(weight.sum())
@@ -274,7 +274,7 @@ def are_few_unjudged(p: ArrayLike, judged: ArrayLike) -> bool:
     )
 
 
-def half_label_step(p: ArrayLike, judged: ArrayLike) -> float:
+def half_label_step(p: ArrayLike, judged_weights: ArrayLike) -> float:
     """Return half of the change of the score by one more right prediction, if all but a few
     predictions are judged; else 0.
 
@@ -287,7 +287,7 @@ def half_label_step(p: ArrayLike, judged: ArrayLike) -> float:
     ----------
     p : (N,) array
         Weights of all predictions of a system.
-    judged : (N,) boolean array
+    judged_weights : (N,) boolean array
         Which of them are judged.
 
     Returns
@@ -309,7 +309,7 @@ def half_label_step(p: ArrayLike, judged: ArrayLike) -> float:
     0.0
     """
     weight = checks.check_non_negative("p", p)
-    is_judged = np.asarray(judged, dtype=np.bool_)
+    is_judged = np.asarray(judged_weights, dtype=np.bool_)
     if weight.shape != is_judged.shape:
         raise ValueError(f"p and judged must agree; got {weight.shape} and {is_judged.shape}")
     left = weight[~is_judged & (weight > 0)]

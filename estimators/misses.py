@@ -114,13 +114,13 @@ def marked_share(
     return Estimate(value, variance, n, influence, degrees_of_freedom=df)
 
 
-def correct_recall_for_misses(found: Recall, share: Estimate) -> Recall:
+def correct_recall_for_misses(recall: Recall, share: Estimate) -> Recall:
     """Return recall corrected for facts that annotators missed: the number M of facts that no
     system predicts becomes M/c in ``r_i = T_i / (T + M/c)``; the variance is by the delta method.
 
     Parameters
     ----------
-    found : Recall
+    recall : Recall
         From :func:`estimators.recall.recall`.
     share : Estimate
         c, from :func:`marked_share` with ``found.design``.
@@ -129,7 +129,7 @@ def correct_recall_for_misses(found: Recall, share: Estimate) -> Recall:
     -------
     Recall
         NaN where c is NaN or 0: nothing then says how much was missed. What was anticipated of
-        ``found`` is gone.
+        ``recall`` is gone.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def correct_recall_for_misses(found: Recall, share: Estimate) -> Recall:
     """
     c = float(share.value)
     usable = c > 0
-    missed, pool, systems = found.unseen, found.totals.pool, found.totals.systems
+    missed, pool, systems = recall.unseen, recall.totals.pool, recall.totals.systems
     value = float(missed.value) / c if usable else np.nan
     n_targets = pool.influence.size
     z = np.zeros(n_targets + missed.influence.size)
@@ -162,25 +162,25 @@ def correct_recall_for_misses(found: Recall, share: Estimate) -> Recall:
     )
     unseen = Estimate(
         value,
-        float(np.asarray(found.design.variance(z))),
+        float(np.asarray(recall.design.variance(z))),
         missed.n,
         z,
         degrees_of_freedom=missed.degrees_of_freedom,
         anticipated=float(np.asarray(missed.anticipated)) / c**2 if usable else 0.0,
     )
     return replace(
-        found,
+        recall,
         recall=replace(
-            found.recall,
+            recall.recall,
             value=ratios,
-            variance=found.design.variance(influence),
+            variance=recall.design.variance(influence),
             influence=influence,
             anticipated=np.zeros(ratios.shape),
         ),
         pool_recall=replace(
-            found.pool_recall,
+            recall.pool_recall,
             value=float(pool.value) / truth,
-            variance=float(np.asarray(found.design.variance(own_pool / truth))),
+            variance=float(np.asarray(recall.design.variance(own_pool / truth))),
             influence=own_pool / truth,
         ),
         unseen=unseen,

@@ -262,7 +262,7 @@ def expert_design(
 
 
 def recall_from_corrected_totals(
-    found: Recall, systems: Estimate, pool: Estimate, expert_probability: ArrayLike
+    recall: Recall, systems: Estimate, pool: Estimate, expert_probability: ArrayLike
 ) -> Recall:
     """Return recall from totals corrected by expert checks.
 
@@ -274,7 +274,7 @@ def recall_from_corrected_totals(
 
     Parameters
     ----------
-    found : Recall
+    recall : Recall
         From crowd scores, see :func:`estimators.recall.recall`; t targets, then documents.
     systems, pool : Estimate
         Its totals as :func:`correct_by_expert_checks` returns them: 2t rows of influence, all on
@@ -307,7 +307,7 @@ def recall_from_corrected_totals(
     >>> found.recall.value.tolist(), both.recall.value.tolist()
     ([0.5], [0.0])
     """
-    n = found.totals.pool.influence.size
+    n = recall.totals.pool.influence.size
     e = checks.check_positive_probabilities("expert_probability", expert_probability)
     if e.shape != (n,):
         raise ValueError(f"expert_probability must have shape ({n},); got {e.shape}")
@@ -317,7 +317,7 @@ def recall_from_corrected_totals(
                 f"{name} must have {2 * n} rows of influence; got {estimate.influence.shape[0]}"
             )
     return recall_from_totals(
-        Totals(systems, pool), found.unseen, _insert_checks(found.design, n, e)
+        Totals(systems, pool), recall.unseen, _insert_checks(recall.design, n, e)
     )
 
 

@@ -240,7 +240,7 @@ def next_planned_variance(
 def joint_multipliers(
     variances: Callable[[FloatArray], FloatArray],
     goals: ArrayLike,
-    alone: ArrayLike,
+    single_multipliers: ArrayLike,
     sizes: ArrayLike,
 ) -> FloatArray:
     """Return the multipliers λ of systems that raise thresholds at the same time, to ``π =
@@ -257,7 +257,7 @@ def joint_multipliers(
         The planned variances, one a system, of the thresholds that these λ make; they fall in each.
     goals : (k,) array
         What they are to come to, > 0.
-    alone : (k,) array
+    single_multipliers : (k,) array
         λ of each by itself, see :func:`multiplier`: where it begins.
     sizes : (k,) array
         Σ s² of each system.
@@ -285,7 +285,7 @@ def joint_multipliers(
         checks.check_non_negative("goals", goals),
         checks.check_non_negative("sizes", sizes),
     )
-    by_itself = checks.check_non_negative("alone", alone)
+    by_itself = checks.check_non_negative("alone", single_multipliers)
     multipliers = by_itself
     for _ in range(TOGETHER_ROUNDS):
         now = variances(multipliers)

@@ -221,12 +221,12 @@ def win_rates(
     return Preferences(value, covariance, judged.counts(), judged.n_clusters, ties, True)
 
 
-def _cluster_products(terms: FloatArray, judged: _Judgments) -> FloatArray:
+def _cluster_products(terms: FloatArray, judgments: _Judgments) -> FloatArray:
     """Return Σ_c t_c t_cᵀ over the sums of clusters, with the factor c/(c − 1)."""
-    k = judged.n_clusters
+    k = judgments.n_clusters
     if k < 2:
         return np.full((terms.shape[1], terms.shape[1]), np.nan)
-    sums = sum_by_code(terms, judged.cluster, k)
+    sums = sum_by_code(terms, judgments.cluster, k)
     covariance: FloatArray = sums.T @ sums * (k / (k - 1))
     return covariance
 
@@ -316,15 +316,15 @@ def _centre_strengths(value: FloatArray, covariance: FloatArray) -> tuple[FloatA
     return shift @ value, (joint + joint.T) / 2
 
 
-def _check_estimates_exist(judged: _Judgments) -> None:
+def _check_estimates_exist(judgments: _Judgments) -> None:
     """Raise ValueError unless, for every group of systems, a member lost to or tied with a system
     outside of the group.
     """
-    lost = np.zeros((judged.m, judged.m), dtype=np.bool_)
-    wins, ties = judged.outcome == 1, judged.outcome == 0.5
+    lost = np.zeros((judgments.m, judgments.m), dtype=np.bool_)
+    wins, ties = judgments.outcome == 1, judgments.outcome == 0.5
     for rows, loser, other in (
-        (wins | ties, judged.right, judged.left),
-        (~wins, judged.left, judged.right),
+        (wins | ties, judgments.right, judgments.left),
+        (~wins, judgments.left, judgments.right),
     ):
         lost[loser[rows], other[rows]] = True
     parts, group = connected_components(lost, directed=True, connection="strong")
@@ -338,38 +338,38 @@ def _check_estimates_exist(judged: _Judgments) -> None:
 
 
 def _outcome_probabilities(
-    judged: _Judgments, theta: FloatArray, has_ties: bool
+    judgments: _Judgments, theta: FloatArray, has_ties: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Return (n, 3) the probabilities of left, tie and right, and (n, 3) which of them happened;
     both are inputs of the derivatives.
     """
-    half = (theta[judged.left] - theta[judged.right]) / 2
+    half = (theta[judgments.left] - theta[judgments.right]) / 2
     tie = np.full(half.size, theta[-1] if has_ties else -np.inf)
     weights = np.column_stack([half, tie, -half])
     weights -= weights.max(axis=1, keepdims=True)
     chances = np.exp(weights)
     chances /= chances.sum(axis=1, keepdims=True)
     happened = np.column_stack(
-        [judged.outcome == 1, judged.outcome == 0.5, judged.outcome == 0]
+        [judgments.outcome == 1, judgments.outcome == 0.5, judgments.outcome == 0]
     ).astype(np.float64)
     return chances, happened
 
 
 def _scores_and_information(
-    judged: _Judgments, theta: FloatArray, has_ties: bool
+    judgments: _Judgments, theta: FloatArray, has_ties: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Return each judgment's score (n, d) and the information (d, d)."""
-    chances, happened = _outcome_probabilities(judged, theta, has_ties)
-    n, m, rows = judged.outcome.size, judged.m, np.arange(judged.outcome.size)
+    chances, happened = _outcome_probabilities(judgments, theta, has_ties)
+    n, m, rows = judgments.outcome.size, judgments.m, np.arange(judgments.outcome.size)
     lead = np.array([0.5, 0.0, -0.5])  # sign of θ_left − θ_right for each outcome
     score = np.zeros((n, theta.size))
     pull = (happened - chances) @ lead
-    score[rows, judged.left] = pull
-    score[rows, judged.right] = -pull
+    score[rows, judgments.left] = pull
+    score[rows, judgments.right] = -pull
     information = np.zeros((theta.size, theta.size))
     mean = chances @ lead
     spread = chances @ lead**2 - mean**2
-    pairs = (judged.left, judged.right)
+    pairs = (judgments.left, judgments.right)
     for i, side in enumerate(pairs):
         for j, other in enumerate(pairs):
             np.add.at(information, (side, other), spread if i == j else -spread)
@@ -377,8 +377,8 @@ def _scores_and_information(
         score[:, -1] = happened[:, 1] - chances[:, 1]
         both = -mean * chances[:, 1]
         across = np.zeros(m)
-        np.add.at(across, judged.left, both)
-        np.add.at(across, judged.right, -both)
+        np.add.at(across, judgments.left, both)
+        np.add.at(across, judgments.right, -both)
         information[:m, -1] = information[-1, :m] = across
         information[-1, -1] = (chances[:, 1] * (1 - chances[:, 1])).sum()
     return score, information
@@ -397,29 +397,31 @@ def _level_constraint(m: int, has_ties: bool) -> FloatArray:
     return np.pad(np.full((m, m), 1.0 / max(m, 1)), (0, int(has_ties)))
 
 
-def _penalised_loss(judged: _Judgments, theta: FloatArray, penalty: float, has_ties: bool) -> float:
-    chances, happened = _outcome_probabilities(judged, theta, has_ties)
+def _penalised_loss(
+    judgments: _Judgments, theta: FloatArray, penalty: float, has_ties: bool
+) -> float:
+    chances, happened = _outcome_probabilities(judgments, theta, has_ties)
     with np.errstate(divide="ignore"):
         likelihood = np.where(happened > 0, np.log(chances), 0.0).sum()
-    return float(-likelihood + 0.5 * penalty * theta[: judged.m] @ theta[: judged.m])
+    return float(-likelihood + 0.5 * penalty * theta[: judgments.m] @ theta[: judgments.m])
 
 
-def _fit_strengths(judged: _Judgments, penalty: float, has_ties: bool) -> FloatArray:
+def _fit_strengths(judgments: _Judgments, penalty: float, has_ties: bool) -> FloatArray:
     """Return strengths (and log ν) by Newton's method, with steps halved where they overshoot."""
-    theta = np.zeros(judged.m + has_ties)
+    theta = np.zeros(judgments.m + has_ties)
     prior, level = (
-        _prior_information(judged.m, penalty, has_ties),
-        _level_constraint(judged.m, has_ties),
+        _prior_information(judgments.m, penalty, has_ties),
+        _level_constraint(judgments.m, has_ties),
     )
-    loss = _penalised_loss(judged, theta, penalty, has_ties)
+    loss = _penalised_loss(judgments, theta, penalty, has_ties)
     for _ in range(STEPS):
-        score, information = _scores_and_information(judged, theta, has_ties)
+        score, information = _scores_and_information(judgments, theta, has_ties)
         gradient = score.sum(axis=0) - prior @ theta
         step = np.linalg.solve(information + prior + level, gradient)
         scale = 1.0
         while True:
             attempt = theta + scale * step
-            new = _penalised_loss(judged, attempt, penalty, has_ties)
+            new = _penalised_loss(judgments, attempt, penalty, has_ties)
             if new <= loss + 1e-13 * abs(loss) or scale < 1e-8:
                 break
             scale /= 2

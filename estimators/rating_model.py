@@ -438,7 +438,7 @@ def _rating_levels(y: FloatArray, system: IntArray, m: int) -> tuple[FloatArray,
     return mean, np.sqrt((square + LENT * common) / (count + LENT))
 
 
-def _search_scales(problem: _Problem, begin: tuple[int, ...]) -> tuple[int, ...]:
+def _search_scales(problem: _Problem, start: tuple[int, ...]) -> tuple[int, ...]:
     """Return the scales of least loss, found by changing one scale at a time."""
     loss_of: dict[tuple[int, ...], float] = {}
 
@@ -447,7 +447,7 @@ def _search_scales(problem: _Problem, begin: tuple[int, ...]) -> tuple[int, ...]
             loss_of[places] = problem.loss(places)
         return loss_of[places]
 
-    best = begin if problem.has_text else (*begin[:3], 0)
+    best = start if problem.has_text else (*start[:3], 0)
     for _ in range(len(SCALES)):
         before = best
         for axis in range(len(best) if problem.has_text else 3):
@@ -481,17 +481,17 @@ class _Fit:
     beta: FloatArray | None
     alpha: FloatArray
 
-    def guess(self, here: IntArray) -> FloatArray:
+    def guess(self, rows: IntArray) -> FloatArray:
         """Return the predicted differences of some rows from the mean of their system."""
         outputs = self.outputs
-        owner = outputs.system[here]
+        owner = outputs.system[rows]
         if self.beta is None:
-            return np.zeros(here.size)
+            return np.zeros(rows.size)
         every, m = np.arange(outputs.system.size), outputs.n_systems
         raw = outputs.linear_predictor(every, self.beta) + self._same_input_contribution()
         centre = sum_by_code(raw, outputs.system, m)
         centre /= np.maximum(np.bincount(outputs.system, minlength=m), 1)
-        scaled: FloatArray = self.size[owner] * self.trust[owner] * (raw[here] - centre[owner])
+        scaled: FloatArray = self.size[owner] * self.trust[owner] * (raw[rows] - centre[owner])
         return scaled
 
     def _same_input_contribution(self) -> FloatArray:
@@ -512,14 +512,14 @@ class _Fit:
 
 
 def _fit_model(
-    outputs: _Outputs, y: FloatArray, rows: IntArray, begin: tuple[int, ...], search: bool
+    outputs: _Outputs, y: FloatArray, rows: IntArray, start: tuple[int, ...], search: bool
 ) -> _Fit:
     m = outputs.n_systems
     if rows.size < FEWEST or np.ptp(y[rows]) == 0:
-        return _Fit(outputs, rows, begin, np.zeros(m), np.ones(m), None, np.zeros(rows.size))
+        return _Fit(outputs, rows, start, np.zeros(m), np.ones(m), None, np.zeros(rows.size))
     outputs = outputs.weight_by_correlation(y[rows], rows)
     problem = _Problem(outputs, y, rows)
-    places = _search_scales(problem, begin) if search else begin
+    places = _search_scales(problem, start) if search else start
     solved = problem.solve(SCALES[list(places)])
     without_itself = problem.y - solved.alpha / solved.precision()
     trust = _guess_multipliers(problem.y, without_itself, outputs.system[rows], m)

@@ -317,7 +317,7 @@ def recall_from_totals(counted: Totals, missed: Estimate, design: Design) -> Rec
 
 
 def add_anticipated_variance(
-    found: Recall,
+    recall: Recall,
     membership_all: ArrayLike | sparse.sparray | sparse.spmatrix,
     pi_all: ArrayLike,
     g_all: ArrayLike,
@@ -329,7 +329,7 @@ def add_anticipated_variance(
     pool_weight: ArrayLike | None = None,
     correlation: float = 1.0,
 ) -> Recall:
-    """Return recall (``found``) with the variance that the model expects, a lower bound for its
+    """Return recall (``recall``) with the variance that the model expects, a lower bound for its
     "wilson" intervals.
 
     ``A_i = c Σ_pool (1{x ∈ X_i} − r_i)² (1/π − 1) g (1 − g)/(T + M)²``, summed per target, plus
@@ -338,7 +338,7 @@ def add_anticipated_variance(
 
     Parameters
     ----------
-    found : Recall
+    recall : Recall
         From :func:`recall`.
     membership_all : (N, m) array or scipy.sparse
         Which systems predict each fact of the pool, labelled or not (its share, where several
@@ -351,7 +351,7 @@ def add_anticipated_variance(
     Returns
     -------
     Recall
-        The same numbers with ``recall.anticipated``; ``found`` itself where T + M is not positive.
+        The same numbers with ``recall.anticipated``; ``recall`` itself where T + M is not positive.
 
     Examples
     --------
@@ -362,9 +362,9 @@ def add_anticipated_variance(
     >>> planned.recall.anticipated.round(4).tolist()
     [0.005]
     """
-    truth = float(found.totals.pool.value) + float(found.unseen.value)
+    truth = float(recall.totals.pool.value) + float(recall.unseen.value)
     if not truth > 0:
-        return found
+        return recall
     members = sparse.csr_array(membership_all, dtype=np.float64)
     guess = checks.check_probabilities("g_all", g_all)
     belief = Belief(
@@ -384,15 +384,15 @@ def add_anticipated_variance(
         correlation=float(checks.check_probabilities("correlation", correlation)),
         overconfidence=overconfidence_factor(label, g),
     )
-    n_targets = found.totals.pool.influence.size
-    floor = belief.variance(members / truth, np.asarray(found.totals.systems.value) / truth**2)
-    floor = floor + variance_beyond_targets(found.recall.influence, found.design, n_targets)
-    floored = replace(found.recall, anticipated=floor)
-    return replace(found, recall=add_missed_fact_floor(floored, found))
+    n_targets = recall.totals.pool.influence.size
+    floor = belief.variance(members / truth, np.asarray(recall.totals.systems.value) / truth**2)
+    floor = floor + variance_beyond_targets(recall.recall.influence, recall.design, n_targets)
+    floored = replace(recall.recall, anticipated=floor)
+    return replace(recall, recall=add_missed_fact_floor(floored, recall))
 
 
 def add_missed_fact_floor(
-    estimate: Estimate, found: Recall, by_recall: ArrayLike = 1.0
+    estimate: Estimate, recall: Recall, by_recall: ArrayLike = 1.0
 ) -> Estimate:
     """Return recall, or F1, with half a missed fact added to the variance if the documents show
     none.
@@ -407,7 +407,7 @@ def add_missed_fact_floor(
     ----------
     estimate : Estimate
         Of recall, or of what is made of it, with what else is anticipated.
-    found : Recall
+    recall : Recall
         What it is made of.
     by_recall : float or (m,) array
         w, what a step of recall is worth in the estimate: 1 for recall itself.
@@ -427,14 +427,14 @@ def add_missed_fact_floor(
     >>> found.recall.variance.tolist(), told.anticipated.tolist()
     ([0.0], [0.25])
     """
-    missed = found.unseen
+    missed = recall.unseen
     short = float(np.asarray(missed.anticipated)) - float(np.asarray(missed.variance))
-    truth = float(found.totals.pool.value) + float(missed.value)
+    truth = float(recall.totals.pool.value) + float(missed.value)
     if not (short > 0 and truth > 0):
         return estimate
-    taken = np.asarray(by_recall) * np.asarray(found.totals.systems.value) / truth**2
+    taken = np.asarray(by_recall) * np.asarray(recall.totals.systems.value) / truth**2
     floor = np.maximum(estimate.variance, estimate.anticipated) + short * taken**2
-    half, _ = half_fact_changes(found.design.pi[found.totals.pool.influence.size :])
+    half, _ = half_fact_changes(recall.design.pi[recall.totals.pool.influence.size :])
     read = max(1, round(0.5 * truth / half))
     return replace(estimate, anticipated=floor, n=np.minimum(estimate.n, read))
 

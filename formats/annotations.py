@@ -134,16 +134,16 @@ def _valid_rows(
     columns: Sequence[str],
     corpus: CorpusLookup,
     report: Report,
-    more: Sequence[str] = (),
+    extra_columns: Sequence[str] = (),
 ) -> Iterator[tuple[int, str, list[str], DocumentView]]:
     """Yield the rows below the header that have the right number of columns and a known document;
-    `more` columns may follow.
+    `extra_columns` columns may follow.
     """
     table = open_table(lines, report)
     if table is None:
         return
     names = table.names
-    if names not in (list(columns), [*columns, *more]):
+    if names not in (list(columns), [*columns, *extra_columns]):
         text = (
             f"The first line must name the columns: {', '.join(columns)}. Nothing of the"
             " file is used."

@@ -231,8 +231,8 @@ def read_claims(
     reopen, close = _reopener_and_closer(source)
     try:
 
-        def open_lines(into: Report) -> Iterator[tuple[int, str]]:
-            return open_text(reopen(), limits, into)
+        def open_lines(message_report: Report) -> Iterator[tuple[int, str]]:
+            return open_text(reopen(), limits, message_report)
 
         preview = Report(0)
         door = detect_format(line for _, line in islice(open_lines(preview), SNIFFED))

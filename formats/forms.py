@@ -347,7 +347,7 @@ class _Reader:
         if keys is None or not {shown, "right", "why"} <= keys.keys():
             return None
         texts = (
-            self.texts(keys["texts"], f"{path}, texts", most=20_000)
+            self.texts(keys["texts"], f"{path}, texts", max_length=20_000)
             if n_texts == 2
             else (self.text(keys["text"], f"{path}, text", 20_000),)
         )
@@ -388,17 +388,19 @@ class _Reader:
         return right
 
     def read_mapping(
-        self, node: Node, path: str, known: frozenset[str], needed: tuple[str, ...]
+        self, node: Node, path: str, known_keys: frozenset[str], required_keys: tuple[str, ...]
     ) -> dict[str, Node] | None:
         if not isinstance(node.value, dict):
-            sentence = f"Expected here: keys with values; they are {', '.join(sorted(known))}."
+            sentence = f"Expected here: keys with values; they are {', '.join(sorted(known_keys))}."
             self.wrong("schema.form", node, path, sentence)
             return None
         keys: dict[str, Node] = node.value
-        for name in sorted(keys.keys() - known):
-            sentence = f"The key {quote(name)} is not known; there are {', '.join(sorted(known))}."
+        for name in sorted(keys.keys() - known_keys):
+            sentence = (
+                f"The key {quote(name)} is not known; there are {', '.join(sorted(known_keys))}."
+            )
             self.wrong("schema.form", keys[name], path, sentence)
-        for name in needed:
+        for name in required_keys:
             if name not in keys:
                 self.wrong("schema.form", node, path, f"The key {name} is missing. Add it.")
         return keys
@@ -409,7 +411,9 @@ class _Reader:
         self.wrong("schema.form", node, path, "Expected here: a list, with a line “- ” for each.")
         return []
 
-    def text(self, node: Node | None, path: str, most: int, default: str | None = None) -> str:
+    def text(
+        self, node: Node | None, path: str, max_length: int, default: str | None = None
+    ) -> str:
         if node is None:
             return default or ""  # a missing required one was reported
         value = str(node.value) if isinstance(node.value, int | float) else node.value
@@ -417,17 +421,18 @@ class _Reader:
         if isinstance(node.value, bool) or not isinstance(value, str) or not shown:
             self.wrong("schema.form", node, path, "Expected here: text in quotation marks.")
             return ""
-        if len(shown) > most or _UNPRINTABLE.search(value):
-            sentence = (
-                f"{len(shown):,} characters; at most {most:,} that can be printed. Shorten it."
-            )
+        if len(shown) > max_length or _UNPRINTABLE.search(value):
+            allowed = f"at most {max_length:,} that can be printed"
+            sentence = f"{len(shown):,} characters; {allowed}. Shorten it."
             self.wrong("schema.form", node, path, sentence)
             return ""
         return shown
 
-    def texts(self, node: Node | None, path: str, most: int = LONGEST) -> tuple[str, ...]:
+    def texts(self, node: Node | None, path: str, max_length: int = LONGEST) -> tuple[str, ...]:
         items = self.items(node, path) if node is not None else []
-        return tuple(self.text(item, f"{path} {n}", most) for n, item in enumerate(items, start=1))
+        return tuple(
+            self.text(item, f"{path} {n}", max_length) for n, item in enumerate(items, start=1)
+        )
 
     def name(self, node: Node | None, path: str) -> str:
         name = self.text(node, path, LONGEST)
@@ -440,13 +445,13 @@ class _Reader:
         return name
 
     def one_of(
-        self, node: Node | None, path: str, known: tuple[str, ...], default: str = ""
+        self, node: Node | None, path: str, options: tuple[str, ...], default: str = ""
     ) -> str:
         if node is None:
             return default
-        if node.value in known:
+        if node.value in options:
             return str(node.value)
-        sentence = f"{quote(str(node.value))} is none of {', '.join(known)}. Choose one of them."
+        sentence = f"{quote(str(node.value))} is none of {', '.join(options)}. Choose one of them."
         self.wrong("schema.form", node, path, sentence)
         return ""
 

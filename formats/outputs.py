@@ -143,21 +143,21 @@ def _parse_passage(row: Row, name: str, count: int, report: Report) -> int | Non
 
 
 def _report_coverage(
-    is_any: bool,
-    elsewhere: int,
+    has_any: bool,
+    n_unknown: int,
     known: Mapping[str, int],
     inputs: Mapping[str, int],
     report: Report,
 ) -> None:
     if not known:
-        if elsewhere:
+        if n_unknown:
             text = (
                 "None of the inputs that the file names is in this corpus. It is for another one."
             )
             report.add("reference.other_inputs", 0, text)
-        elif not is_any and not report.errors:
+        elif not has_any and not report.errors:
             report.add("syntax.empty", 0, "The file holds no output.")
-        elif not is_any and (seems := explain_wrong_format(report, EXPECTED)):
+        elif not has_any and (seems := explain_wrong_format(report, EXPECTED)):
             report.add("syntax.nothing_usable", 0, seems.strip())
         return
     missing = [name for name in inputs if name not in known]

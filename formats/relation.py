@@ -146,5 +146,5 @@ _TELLING: tuple[Callable[[Mapping[str, Any]], str], ...] = (
 )
 
 
-def _are_distinct(told: list[str]) -> bool:
-    return all(told) and len(set(told)) == len(told)
+def _are_distinct(texts: list[str]) -> bool:
+    return all(texts) and len(set(texts)) == len(texts)

@@ -302,15 +302,17 @@ def words_as_yaml(schema: Mapping[str, Any]) -> str:
     return str(yaml.safe_dump(words, allow_unicode=True, sort_keys=False, width=10**6))
 
 
-def replace_words(schema: Mapping[str, Any], text: str, *, shown: str = "") -> dict[str, Any]:
+def replace_words(
+    schema: Mapping[str, Any], text: str, *, displayed_text: str = ""
+) -> dict[str, Any]:
     """Return a stored schema with other texts, in the format of `words_as_yaml`. Texts that are
-    missing, or unchanged from the text that was `shown`, are kept. Raises FormatError with the
-    problem.
+    missing, or unchanged from the text that was `displayed_text`, are kept. Raises FormatError with
+    the problem.
     """
     parts: dict[str, dict[str, dict[str, Any]]] = {}
     for part in WORDS:
         parts[part] = {row["name"]: dict(row) for row in schema[part]}
-    before = _parse_words(shown, parts)
+    before = _parse_words(displayed_text, parts)
     for (part, name, key), word in _parse_words(text, parts).items():
         if word != before.get((part, name, key)):
             parts[part][name][key] = word
@@ -403,8 +405,8 @@ def _build_schema(data: Mapping[str, Any], name: str) -> Schema:
             name=name,
             entity_types=types,
             predicates=predicates,
-            turned=_names_by_name(data, "turned"),
-            mapped=_names_by_name(data, "mapped"),
+            turned=_string_mapping(data, "turned"),
+            mapped=_string_mapping(data, "mapped"),
             ignored=frozenset(_parse_entries(data, "ignored", _check_name)),
             exclusive=tuple(
                 frozenset(group) for group in _parse_entries(data, "exclusive", _check_names)
@@ -480,14 +482,14 @@ def _parse_entries(data: Mapping[str, Any], key: str, read: Callable[[Any], Entr
     return entries
 
 
-def _wrong_kind(where: str, value: Any, key: str) -> FormatError:
+def _wrong_kind(location: str, value: Any, key: str) -> FormatError:
     shown = json.dumps(value, default=str, ensure_ascii=False)
     shown = shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}…"
-    sentence = f"The schema has a value of the wrong kind: {where} is {shown}."
+    sentence = f"The schema has a value of the wrong kind: {location} is {shown}."
     return FormatError(f"{sentence} Expected is {EXPECTED[key]}.")
 
 
-def _names_by_name(data: Mapping[str, Any], key: str) -> dict[str, str]:
+def _string_mapping(data: Mapping[str, Any], key: str) -> dict[str, str]:
     names = data.get(key) or {}
     if not isinstance(names, Mapping):
         raise _wrong_kind(key, names, key)

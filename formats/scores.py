@@ -51,7 +51,7 @@ def read_scores(
     metric: str | None = None,
     is_complete: bool = True,
     needed: Collection[str] | None = None,
-    before: Callable[[Judge], Outputs] = lambda judge: {},
+    earlier_scores: Callable[[Judge], Outputs] = lambda judge: {},
     also: Mapping[str, str] = NOTHING,
 ) -> Iterator[ScoreRecord]:
     """Yield the usable scores in line order; messages go to the report.
@@ -60,8 +60,8 @@ def read_scores(
     systems to the names in `outputs`. A metric corrects human judgments only if it scores **all**
     outputs of a system. With `is_complete`, missing scores are therefore reported as errors at the
     end. All systems in `needed` (default: all systems) and all systems that the file names are
-    checked; scores that a judge gave `before` count as present. Nothing of a file with errors
-    should be stored, so look at `report.errors` once the iterator is exhausted.
+    checked; scores that a judge gave `earlier_scores` count as present. Nothing of a file with
+    errors should be stored, so look at `report.errors` once the iterator is exhausted.
     """
     required = [*REQUIRED]
     required += ["system"] if system is None and len(outputs) != 1 else []
@@ -94,11 +94,11 @@ def read_scores(
         wanted = list(outputs if needed is None else needed) if system is None else [system]
         for judge, systems in seen.items():
             asked = [*wanted, *(name for name in systems if name not in wanted)]
-            _check_coverage(judge[0], systems, before(judge), outputs, asked, report)
+            _check_coverage(judge[0], systems, earlier_scores(judge), outputs, asked, report)
 
 
 def read_scores_by_id(
-    lines: Lines, known: Collection[int], report: Report, *, metric: str | None = None
+    lines: Lines, known_ids: Collection[int], report: Report, *, metric: str | None = None
 ) -> Iterator[tuple[int, ScoreRecord]]:
     """Yield the usable scores of a file that refers to items by the service's numbers (`id`, as in
     questions to judges), each with its number; messages go to the report.
@@ -109,7 +109,7 @@ def read_scores_by_id(
     for row in read_rows(lines, required, ("metric", "version", "prompt"), report):
         is_any = True
         number = row.finite_number("id")
-        if number is None or number not in known:
+        if number is None or number not in known_ids:
             text = f"The track has nothing with the id {quote(str(row.values['id']))}."
             report.add("reference.output", row.number, text, row.line)
             continue
@@ -136,11 +136,11 @@ def has_service_ids(line: str) -> bool:
     return "id" in [name.strip().strip('"').lower() for name in re.split("[\t,;]", line)]
 
 
-def _report_no_scores(is_any: bool, elsewhere: int, report: Report) -> None:
-    if elsewhere and set(report.by_code) <= {"reference.input", "syntax.key_unknown"}:
+def _report_no_scores(has_any: bool, n_unknown: int, report: Report) -> None:
+    if n_unknown and set(report.by_code) <= {"reference.input", "syntax.key_unknown"}:
         text = "None of the inputs that the file names has an output here. It is for another track."
         report.add("reference.other_inputs", 0, text)
-    elif not is_any and not report.errors:
+    elif not has_any and not report.errors:
         report.add("syntax.empty", 0, "The file holds no score.")
 
 
@@ -205,22 +205,22 @@ def _parse_label(value: object) -> str | None:
 def _check_coverage(
     metric: str,
     systems: Outputs,
-    before: Outputs,
+    earlier_scores: Outputs,
     outputs: Outputs,
-    wanted: Sequence[str],
+    wanted_systems: Sequence[str],
     report: Report,
 ) -> None:
     """Report the outputs of the wanted systems that a metric has not scored."""
-    is_first = not any(before.get(name) for name in wanted)
-    if len(systems) == 1 and len(wanted) > 1 and is_first:
+    is_first = not any(earlier_scores.get(name) for name in wanted_systems)
+    if len(systems) == 1 and len(wanted_systems) > 1 and is_first:
         text = (
             f"{quote(metric)} has scores for {quote(next(iter(systems)))} alone, but there are"
-            f" {len(wanted)} systems. A comparison needs all of them."
+            f" {len(wanted_systems)} systems. A comparison needs all of them."
         )
         report.add("consistency.one_system", 0, text)
         return
-    for name in wanted:
-        scored = {*systems.get(name, ()), *before.get(name, ())}
+    for name in wanted_systems:
+        scored = {*systems.get(name, ()), *earlier_scores.get(name, ())}
         missing = [i for i in outputs[name] if i not in scored]
         if missing:
             text = (

@@ -178,7 +178,7 @@ def _quoted_records(
     csv.field_size_limit(2 * LONGEST_RECORD)
     held: list[tuple[int, str]] = []  # the lines of the record that is being read
 
-    def feed() -> Iterator[str]:
+    def yield_record_lines() -> Iterator[str]:
         size = 0
         for number, line in lines:
             size = len(line) if not held else size + len(line)
@@ -187,7 +187,7 @@ def _quoted_records(
                 raise _TooLong
             yield (_R_QUOTE.sub('""', line) if by_r else line) + "\n"
 
-    reader = csv.reader(feed(), delimiter=delimiter, strict=True)
+    reader = csv.reader(yield_record_lines(), delimiter=delimiter, strict=True)
     while True:
         try:
             cells = next(reader, None)
@@ -214,9 +214,9 @@ def _quoted_records(
             yield number, text, cells
 
 
-def _report_unclosed_quote(held: list[tuple[int, str]], report: Report) -> None:
+def _report_unclosed_quote(record_lines: list[tuple[int, str]], report: Report) -> None:
     """Report a quotation mark that is not closed."""
-    number, line = held[0]
+    number, line = record_lines[0]
     at = line.rfind('"')
     text = (
         "A quotation mark that is opened on this line is not closed, so what follows would be one"
@@ -226,11 +226,11 @@ def _report_unclosed_quote(held: list[tuple[int, str]], report: Report) -> None:
 
 
 def _report_unknown_columns(
-    names: list[str], told: set[str], number: int, line: str, report: Report
+    names: list[str], reported: set[str], number: int, line: str, report: Report
 ) -> None:
     for name in names:
-        if name not in told and len(told) < 100:
-            told.add(name)
+        if name not in reported and len(reported) < 100:
+            reported.add(name)
             text = f"{quote(name)} is not known. It is ignored, here and in all further lines."
             report.add("syntax.key_unknown", number, text, line)
 

@@ -141,15 +141,17 @@ class LineReader:
         self.report = report
         self._provenances: dict[str, Provenance | None] = {}
 
-    def report_wrong_columns(self, number: int, line: str, expected: str, found: int) -> None:
+    def report_wrong_columns(self, number: int, line: str, expected: str, n_found: int) -> None:
         """Report that the line has the wrong number of columns."""
-        columns = "column" if found == 1 else "columns"
+        columns = "column" if n_found == 1 else "columns"
         hint = (
             " (columns are separated by tabs, not by blanks)"
             if "\t" not in line and " " in line
             else ""
         )
-        text = f"This line has {found} {columns}, but {expected} are expected{hint}. It is dropped."
+        text = (
+            f"This line has {n_found} {columns}, but {expected} are expected{hint}. It is dropped."
+        )
         self.report.add("syntax.columns", number, text, line)
 
     def string(self, number: int, line: str, fields: list[str], index: int) -> str | None:

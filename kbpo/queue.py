@@ -108,7 +108,7 @@ def handle_rows(
     handle: Callable[[Row], None],
     *,
     limit: int = 100,
-    where: dict[str, Any] | None = None,
+    filters: dict[str, Any] | None = None,
 ) -> int:
     """Handle the rows in `status` and return their number. `handle(row)` runs in a transaction that
     holds the row's lock.
@@ -116,7 +116,7 @@ def handle_rows(
     if not _is_any_row_due(model, status):
         return 0
     done, tried = 0, set[Any]()
-    while len(tried) < limit and (row := _claim_row(model, status, tried, where or {})):
+    while len(tried) < limit and (row := _claim_row(model, status, tried, filters or {})):
         tried.add(row.pk)
         done += _handle_row(model, row, handle)
     return done
@@ -161,7 +161,7 @@ def handle_rows_in_batch(
     def handle_one(row: Row) -> None:
         handle([row])
 
-    return done + handle_rows(model, status, handle_one, limit=limit, where={"attempts__gt": 0})
+    return done + handle_rows(model, status, handle_one, limit=limit, filters={"attempts__gt": 0})
 
 
 def _is_any_row_due(model: type[Row], status: str) -> bool:
@@ -186,10 +186,12 @@ def _claim_new_rows(model: type[Row], status: str, limit: int) -> list[Any]:
         return pks
 
 
-def _claim_row(model: type[Row], status: str, tried: set[Any], where: dict[str, Any]) -> Row | None:
+def _claim_row(
+    model: type[Row], status: str, tried: set[Any], filters: dict[str, Any]
+) -> Row | None:
     with transaction.atomic():
         rows = model._default_manager.select_for_update(skip_locked=True, of=("self",), no_key=True)
-        due = rows.filter(status=status, next_try_at__lte=clock.now(), **where).exclude(
+        due = rows.filter(status=status, next_try_at__lte=clock.now(), **filters).exclude(
             pk__in=tried
         )
         row: Row | None = due.order_by("status_since", "pk").first()  # type: ignore[assignment]
@@ -315,12 +317,12 @@ def _fail_late_rows_of_model(model: type[Moving], since: Callable[[timedelta], d
     return len(found)
 
 
-def take_transaction_lock(what: str, key: int) -> None:
+def take_transaction_lock(lock_name: str, key: int) -> None:
     """Take a lock of that name until the end of the transaction; wait while another transaction
     holds it.
     """
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s), %s)", [what, key])
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s), %s)", [lock_name, key])
 
 
 def wake_step(step: str) -> None:

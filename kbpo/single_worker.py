@@ -42,13 +42,13 @@ def main() -> None:
                 start_idle_queues(threads, looks)
 
 
-def start_idle_queues(threads: Executor, looks: dict[str, Future[int]]) -> None:
+def start_idle_queues(threads: Executor, running_rounds: dict[str, Future[int]]) -> None:
     """Start a round of the steps of each queue whose last round has ended, so that a long round,
     for a large file, takes no thread from the others.
     """
     for queue in QUEUES:
-        if queue not in looks or looks[queue].done():
-            looks[queue] = threads.submit(_run_queue_round, queue)
+        if queue not in running_rounds or running_rounds[queue].done():
+            running_rounds[queue] = threads.submit(_run_queue_round, queue)
 
 
 def _run_queue_round(queue: str) -> int:

@@ -184,11 +184,11 @@ class Crowd:
             self.work_done.errors.append(said)
             del self.work_done.errors[:-MOST_ERRORS]
 
-    def count(self, *, wrong: bool) -> None:
+    def count(self, *, is_wrong: bool) -> None:
         """Count an answer."""
         with self._lock:
             self.work_done.answers += 1
-            self.work_done.wrong += wrong
+            self.work_done.wrong += is_wrong
 
 
 @dataclass
@@ -291,7 +291,7 @@ class Worker:
         if after.status == 422:
             self.crowd.note(self, ValueError(f"an answer was refused on {page.path}"))
             return None
-        self.crowd.count(wrong=wrong)
+        self.crowd.count(is_wrong=wrong)
         return after
 
     def _pass_tutorial(self, page: Page) -> Page:
@@ -342,14 +342,14 @@ class Worker:
         sides = [side for side in ("a", "b") if form.options(side)]
         return {side: form.options(side)[:1] for side in sides} | {"none": ["1"]}
 
-    def _answer_fields(self, page: Page, form: Form, wrong: bool) -> dict[str, list[str]]:
+    def _answer_fields(self, page: Page, form: Form, answer_wrongly: bool) -> dict[str, list[str]]:
         """Return the fields of an answer to the page's kind of question."""
         document = form.data["document"]
         if form.data.get("interface", "relation") == "relation":
-            return self.answer_pair(form, wrong)
+            return self.answer_pair(form, answer_wrongly)
         if (says := FIELDS_BY_INTERFACE.get(form.data["interface"])) is not None:
             assert self.crowd.opinions is not None
-            return says(page, form, self.crowd.opinions, wrong, self.rng)
+            return says(page, form, self.crowd.opinions, answer_wrongly, self.rng)
         shown = json.loads(page.data["document-data"])
         if form.data["interface"] == "relations_exhaustive":
             holds = lambda key, a, b: self._true_answer(key, a, b).holds  # noqa: E731
@@ -364,19 +364,19 @@ class Worker:
         assert self.knows is not None
         return self.knows(document, a, b)
 
-    def answer_pair(self, form: Form, wrong: bool) -> dict[str, list[str]]:
+    def answer_pair(self, form: Form, answer_wrongly: bool) -> dict[str, list[str]]:
         """Return the fields of an answer about two names, or about the referent of one."""
         ends = [form.data.get(side, form.data["a"]).split("-") for side in ("a", "b")]
         a, b = ((int(begin), int(end)) for begin, end in ends)
         truth = self._true_answer(form.data["document"], a, b)
         if "b" not in form.data:
             alone = self._true_referents(form, truth)
-            return self._wrong_referents(form, alone, 1.0) if wrong else alone
+            return self._wrong_referents(form, alone, 1.0) if answer_wrongly else alone
         options = form.options("holds")
         true = {f"{name}{direction}" for name, direction in truth.holds}
         holds = [option for option in options if true.intersection(option.split())]
         answer = self._true_referents(form, truth)
-        if wrong:
+        if answer_wrongly:
             holds = reading.wrong_relations(options, holds, self.rng)
             answer = self._wrong_referents(form, answer, 0.5)
         return answer | ({"holds": holds, "none": []} if holds else {"holds": [], "none": ["1"]})

@@ -183,7 +183,7 @@ class Demo:
             call_command("load_corpus", NAME, study.corpus, schema="tac_kbp", stdout=io.StringIO())
         if not Track.objects.filter(name=NAME).exists():
             self.say(f"Opening a track; {study.read_in_full} documents are read in full")
-            fee_rate = registry.fee_rate_of(study.platform)
+            fee_rate = registry.platform_fee_rate(study.platform)
             track = create_track(
                 Corpus.objects.get(name=NAME),
                 NAME,

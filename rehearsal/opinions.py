@@ -43,8 +43,8 @@ class Opinions(Protocol):
     def is_plausible(self, question: str, answer: str) -> bool: ...
 
 
-def rating_fields(
-    page: Page, form: Form, opinions: Opinions, wrong: bool, rng: random.Random
+def rating_answer_fields(
+    page: Page, form: Form, opinions: Opinions, answer_wrongly: bool, rng: random.Random
 ) -> Fields:
     """Return the fields of a rating; a wrong one has one facet off by a step. A text below the best
     option is corrected.
@@ -52,7 +52,7 @@ def rating_fields(
     text = form.form_values()["edit"][0]
     right = opinions.rate(text)
     places = dict(right.facets)
-    if wrong:
+    if answer_wrongly:
         facet = rng.choice(sorted(places))
         steps = [
             step for step in (places[facet] - 1, places[facet] + 1) if form.offers(facet, step)
@@ -64,8 +64,8 @@ def rating_fields(
     return fields
 
 
-def check_fields(
-    page: Page, form: Form, opinions: Opinions, wrong: bool, rng: random.Random
+def correctness_answer_fields(
+    page: Page, form: Form, opinions: Opinions, answer_wrongly: bool, rng: random.Random
 ) -> Fields:
     """Return the fields of a check of an answer; a wrong one reverses one passage."""
     shown = json.loads(page.data["document-data"])
@@ -75,7 +75,7 @@ def check_fields(
     parts = [opinions.check(question, answer, passage) for passage in shown["passages"]]
     says = [shown_part.says for shown_part in parts]
     telling = [number for number, shown_part in enumerate(parts) if shown_part.words]
-    if wrong and telling:
+    if answer_wrongly and telling:
         number = rng.choice(telling)
         says[number] = {"correct": "incorrect", "incorrect": "correct"}[says[number]]
     fields = {"plausible": ["yes"]}
@@ -88,5 +88,8 @@ def check_fields(
     return fields
 
 
-FIELDS_BY_INTERFACE = {"language_quality": rating_fields, "answer_correctness": check_fields}
+FIELDS_BY_INTERFACE = {
+    "language_quality": rating_answer_fields,
+    "answer_correctness": correctness_answer_fields,
+}
 """Interface -> function that returns the fields of a simulated answer"""

@@ -102,11 +102,13 @@ def pair_answers(
 
 
 def wrong_relations(
-    offered: Sequence[str], holds: Collection[str], rng: random.Random
+    offered_predicates: Sequence[str], holds: Collection[str], rng: random.Random
 ) -> list[str]:
     """Return a wrong answer about a pair: another relation, one too many or one too few."""
-    part = rng.choice(offered)
-    return [relation for relation in offered if (relation in holds) != (relation == part)]
+    part = rng.choice(offered_predicates)
+    return [
+        relation for relation in offered_predicates if (relation in holds) != (relation == part)
+    ]
 
 
 def wrong_referent(candidates: Sequence[str], chosen: str, rng: random.Random) -> str:

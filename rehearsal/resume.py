@@ -24,19 +24,19 @@ OURS = (NAME, SUMMARIES, ANSWERS)
 """Names of the demo's tracks and of their corpora"""
 
 
-def resume_options(asked: dict[str, Any]) -> dict[str, Any]:
+def resume_options(requested: dict[str, Any]) -> dict[str, Any]:
     """Return the options of the demo: those of its track if it exists, else the requested ones,
     else the defaults. Raises DemoFailed if an option differs from the track's.
     """
     track = Track.objects.filter(name=NAME).first()
     before = {"platform": track.platform, "design": track.design} if track else {}
-    other = [name for name, value in asked.items() if before.get(name, value) != value]
+    other = [name for name, value in requested.items() if before.get(name, value) != value]
     if other:
         begun = " ".join(f"--{name} {before[name]}" for name in other)
         raise DemoFailed(
             f"This demo was begun with {begun}; add --reset to forget it and begin another one."
         )
-    return DEFAULTS | asked | before
+    return DEFAULTS | requested | before
 
 
 def delete_demo(directory: Path) -> None:

@@ -138,10 +138,10 @@ def published_bootstrap_intervals(
     return found
 
 
-def make_figures(data: Data, made: Iterable[Score], final: Collection[int]) -> dict[Key, Figure]:
+def make_figures(data: Data, scores: Iterable[Score], final: Collection[int]) -> dict[Key, Figure]:
     """Return the figures of the evaluated systems; those in `final` have no judgments pending."""
     found: dict[Key, Figure] = {}
-    for score in made:
+    for score in scores:
         if data.shown[score.column]:
             key, figure = figure_of_score(data, score)
             kind = "final" if key.submission in final else "provisional"
@@ -150,11 +150,11 @@ def make_figures(data: Data, made: Iterable[Score], final: Collection[int]) -> d
 
 
 def make_slice_figures(
-    data: Data, made: Iterable[SliceScore], final: Collection[int]
+    data: Data, scores: Iterable[SliceScore], final: Collection[int]
 ) -> dict[Key, Figure]:
     """Return the figures of slices."""
     found: dict[Key, Figure] = {}
-    for part in made:
+    for part in scores:
         for key, figure in make_figures(data, [part.score], final).items():
             named = key._replace(slice=part.slice)
             found[named] = replace(figure, n_predictions=part.n_predictions)
@@ -179,12 +179,14 @@ def figure_of_score(data: Data, score: Score) -> tuple[Key, Figure]:
     return key, Figure(**reals, **counts)  # type: ignore[arg-type]
 
 
-def coarse_figures(found: Mapping[Key, Figure], guaranteed: Collection[Named]) -> dict[Key, Figure]:
+def coarse_figures(
+    figures: Mapping[Key, Figure], guaranteed: Collection[Named]
+) -> dict[Key, Figure]:
     """Return the figures that a shared track prints while it is open: the guaranteed numbers with
     intervals, to 0.1 point, n to the nearest 10. Everything finer is stored once it is closed.
     """
     told: dict[Key, Figure] = {}
-    for key, figure in found.items():
+    for key, figure in figures.items():
         if key[1:4] in guaranteed and key.method in PRINTED_METHODS:
             reals = {
                 name: _round_half_width(getattr(figure, name))

@@ -93,7 +93,7 @@ def _columns_of_systems(data: Data, systems: set[int]) -> Ids:
 
 
 def is_rank_decided(
-    order: Order, data: Data, key: Named, found: Number, column: int, stage: int
+    order: Order, data: Data, key: Named, number: Number, column: int, stage: int
 ) -> bool:
     """Return whether a system's rank among all participating systems with a number is decided:
     every other system is significantly better or worse, for all pairs simultaneously.
@@ -101,14 +101,14 @@ def is_rank_decided(
     The test is repeated after each stage. The k-th uses the level 5 %/(k (k + 1)), so that the
     probability of a wrong decision at any stage is at most 5 %.
     """
-    estimate, _ = found
+    estimate, _ = number
     defined = data.shown & ~np.isnan(np.asarray(estimate.value))
     columns = np.flatnonzero(defined).astype(np.int64)
     if columns.size < 2 or not defined[column]:
         return False
     level = 1 - (1 - LEVEL) / (stage * (stage + 1))
-    joint = _joint_comparison(data, found, columns)
-    ranks = _ranked_comparison(joint, found, columns, order.sign(key), level=level).ranks
+    joint = _joint_comparison(data, number, columns)
+    ranks = _ranked_comparison(joint, number, columns, order.sign(key), level=level).ranks
     best, worst = ranks[data.systems[column]]
     return best == worst
 
@@ -234,15 +234,15 @@ def _shared_prediction_counts(member: Matrix) -> Ids:
     return sizes.astype(np.int64)
 
 
-def _overlap_parts(arranged: Centred, inside: np.ndarray, sizes: Ids, label: Floats) -> list[Part]:
+def _overlap_parts(centred: Centred, inside: np.ndarray, sizes: Ids, label: Floats) -> list[Part]:
     """Return the part of each column of `inside` (used rows × systems)."""
     estimate = hajek_estimate(
         inside / np.maximum(sizes, 1),
-        arranged.row_pi,
+        centred.row_pi,
         label,
-        target=arranged.targets[1],
-        n_targets=arranged.targets[0].size,
-        design=arranged.design,
+        target=centred.targets[1],
+        n_targets=centred.targets[0].size,
+        design=centred.design,
     )
     low, high = (np.asarray(end) for end in estimate.confidence_interval(0.80, method="wilson"))
     n, value = np.asarray(estimate.n), np.asarray(estimate.value)

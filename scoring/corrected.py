@@ -42,15 +42,15 @@ class Corrections:
 
 
 def compute_corrections(
-    found: Corrected | None, criteria: Iterable[str], recall_criteria: Iterable[str]
+    corrected: Corrected | None, criteria: Iterable[str], recall_criteria: Iterable[str]
 ) -> Corrections:
     """Return all corrections by expert checks on a track; empty if no checks are used."""
-    if found is None:
+    if corrected is None:
         return Corrections()
     recalls = set(recall_criteria)
-    covered = bool(recalls) and found.covers_pool()
-    made = _Maker(found, criteria, recalls if covered else set())
-    scores = [row for row in made.scores() if found.data.shown[row.column]]
+    covered = bool(recalls) and corrected.covers_pool()
+    made = _Maker(corrected, criteria, recalls if covered else set())
+    scores = [row for row in made.scores() if corrected.data.shown[row.column]]
     return Corrections(
         [row for row in scores if row.high80 - row.low80 <= WIDEST],
         [row for row in scores if not row.high80 - row.low80 <= WIDEST],
@@ -61,9 +61,9 @@ def compute_corrections(
 class _Maker:
     """Computes the corrected numbers of one track."""
 
-    def __init__(self, found: Corrected, criteria: Iterable[str], recalls: set[str]) -> None:
-        self.found, self.data, self.arranged = found, found.data, found.arranged
-        self.floors = Floors(found.arranged)
+    def __init__(self, corrected: Corrected, criteria: Iterable[str], recalls: set[str]) -> None:
+        self.found, self.data, self.arranged = corrected, corrected.data, corrected.arranged
+        self.floors = Floors(corrected.arranged)
         self.criteria, self.recalls = criteria, recalls
 
     def scores(self) -> Iterator[Score]:

@@ -297,9 +297,9 @@ class Centred:
         """
         return np.asarray(self.row_pi / self.for_criterion(self.data.base).row_pi)
 
-    def marked_share(self, found: totals.Recall) -> Estimate | None:
+    def marked_share(self, recall: totals.Recall) -> Estimate | None:
         """Return the share of true predictions in annotated documents that annotation had found, on
-        the design of `found`.
+        the design of `recall`.
 
         Computed over drawn predictions: marked ones count as true, people were asked about the
         others. None if unmarked relations are false, so that nothing is missed.
@@ -313,7 +313,7 @@ class Centred:
             self.fact_shares("fact").pool[self.row],
             self.for_criterion(data.base).row_pi,
             facts.inside[self.row],
-            found.design,
+            recall.design,
             target=self.targets[1],
         )
 
@@ -322,7 +322,9 @@ class Centred:
         if each of its mentions counts (`mention`).
         """
         assert self.data.facts is not None
-        return Shares.of_facts(self.data.pool, self.data.facts, once=unit == "fact")
+        return Shares.get_or_compute(
+            self.data.pool, self.data.facts, count_facts_once=unit == "fact"
+        )
 
 
 def cap_recall(recall: Estimate, uncounted: Bools) -> Estimate:

@@ -206,10 +206,12 @@ class Corrected:
         weight = np.ones(self.rows.size) * self.member[:, column]
         return self._weighted_terms(column, weight, criterion) is None
 
-    def correct_estimate(self, criterion: str, alone: Estimate, weight: Floats) -> Repaired:
+    def correct_estimate(
+        self, criterion: str, crowd_estimate: Estimate, weight: Floats
+    ) -> Repaired:
         """Return an estimate of every system that is corrected by the experts' answers where
-        possible. `alone` is the estimate from the crowd's verdicts; its terms are `weight` (n, m)
-        times verdict over inclusion probability.
+        possible. `crowd_estimate` is the estimate from the crowd's verdicts; its terms are `weight`
+        (n, m) times verdict over inclusion probability.
         """
         m, n = len(self.data.systems), self.arranged.targets[0].size
         value, variance, influence = np.full(m, np.nan), np.full(m, np.nan), np.zeros((2 * n, m))
@@ -225,7 +227,7 @@ class Corrected:
             if checked[column] < LEAST:
                 continue
             repaired, reach[:, column] = self._add_correction(
-                _estimate_of_column(alone, column),
+                _estimate_of_column(crowd_estimate, column),
                 terms,
                 crowd[:, column],
                 expert[:, column],
@@ -239,12 +241,12 @@ class Corrected:
             )
             agreed[column] = repaired.agreed
         repaired_all = replace(
-            alone, value=value, variance=variance, influence=influence, agreed=agreed
+            crowd_estimate, value=value, variance=variance, influence=influence, agreed=agreed
         )
         return Repaired(repaired_all, checked, reach)
 
     def correct_pool_total(
-        self, criterion: str, alone: Estimate, weight: Floats
+        self, criterion: str, crowd_estimate: Estimate, weight: Floats
     ) -> tuple[Estimate, Floats]:
         """Return the number of true relations of the pool, corrected by the experts' answers, on
         the design of a criterion; and its reach (t,).
@@ -260,11 +262,11 @@ class Corrected:
             self.arranged.for_criterion(base).verdicts[:, 0],
             self.expert[base][:, 0],
         )
-        return self._add_correction(alone, terms, crowd, expert, base, criterion)
+        return self._add_correction(crowd_estimate, terms, crowd, expert, base, criterion)
 
     def _add_correction(
         self,
-        alone: Estimate,
+        crowd_estimate: Estimate,
         terms: Terms,
         crowd: Floats,
         expert: Floats,
@@ -279,7 +281,7 @@ class Corrected:
         code, n = self.arranged.targets[1], self.arranged.targets[0].size
         e = np.where(self.rows, e * self.answered_share(criterion), 1.0)
         repaired = correct_by_expert_checks(
-            alone,
+            crowd_estimate,
             self.arranged.for_criterion(design).design,
             p,
             pi,
@@ -412,16 +414,18 @@ def _estimate_share(holds: Bools, e: Floats, code: Ids) -> Share:
     return Share(float(estimate.value), float(low), float(high))
 
 
-def _mean_difference(apart: Floats, e: Floats, code: Ids) -> Share:
+def _mean_difference(distances: Floats, e: Floats, code: Ids) -> Share:
     """Estimate the mean over all judgments of a difference in [−1, 1] that is known for the checked
     ones. Its 80 % interval includes one more judgment that was half wrong.
     """
-    if not apart.size:
+    if not distances.size:
         return Share()
     weight = 1 / e / (1 / e).sum()
-    estimate = hajek_estimate(np.full(e.size, 1 / (1 / e).sum()), e, (apart + 1) / 2, target=code)
+    estimate = hajek_estimate(
+        np.full(e.size, 1 / (1 / e).sum()), e, (distances + 1) / 2, target=code
+    )
     n = int(code.max()) + 1
-    spread = (float(sum_by_code(apart**2, code, n).sum()) + 0.5) / (n + 1)
+    spread = (float(sum_by_code(distances**2, code, n).sum()) + 0.5) / (n + 1)
     floor = float(((1 - e) * weight * sum_by_code(weight, code, n)[code]).sum()) * spread / 4
     safe = replace(estimate, variance=max(float(estimate.variance), floor))
     low, high = (2 * float(end) - 1 for end in safe.confidence_interval(0.8))

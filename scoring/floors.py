@@ -101,7 +101,7 @@ class Floors:
         return own, values / truth**2
 
     def _continuity_corrections(
-        self, criterion: str, own: _Own, taken: Floats, unit: str
+        self, criterion: str, contributions: _Own, losses: Floats, unit: str
     ) -> Floats:
         """Return (m,) the continuity correction that widens each interval if nearly all of the pool
         is judged (`half_step`): half of the change of the number by one more right verdict on an
@@ -112,7 +112,7 @@ class Floors:
             self.arranged.fact_shares(unit).pool,
         )
         base = self.arranged.for_criterion(self.arranged.data.base).verdicts[:, 0]
-        steps = np.zeros(taken.size)
+        steps = np.zeros(losses.size)
         rows = arranged.row[~np.isnan(base)]
         if not are_few_unjudged(weight, weight[rows]):
             return steps
@@ -120,14 +120,16 @@ class Floors:
         judged[rows] = True
         if not judged.all() and half_label_step(weight, judged) == 0:
             return steps
-        for column in range(taken.size):
+        for column in range(losses.size):
             moved = np.zeros(weight.size)
-            support, u = own.of(column)
+            support, u = contributions.of(column)
             moved[support.row] = u
             judged_there = np.zeros(weight.size, dtype=np.bool_)
             judged_there[arranged.row[arranged.is_judged_for_system(column)]] = True
             judged_there = judged & (judged_there | (moved == 0))
-            each = np.nan_to_num(np.abs(moved - taken[column] * weight))  # no step without a number
+            each = np.nan_to_num(
+                np.abs(moved - losses[column] * weight)
+            )  # no step without a number
             steps[column] = half_label_step(each, judged_there)
         return steps
 
@@ -135,18 +137,18 @@ class Floors:
         self,
         criterion: str,
         estimate: Estimate,
-        own: _Own,
-        taken: Floats,
+        contributions: _Own,
+        losses: Floats,
         recall: totals.Recall,
         unit: str = "fact",
     ) -> Estimate:
         """Return an estimate with the variance and the degrees of freedom of its intervals, given
-        the contribution `own` of a right prediction to each system's number, and the loss `taken`
-        (m,) by a true fact of the pool.
+        the contribution `contributions` of a right prediction to each system's number, and the loss
+        `losses` (m,) by a true fact of the pool.
         """
         believed = self._cached_belief(criterion, unit)
         expected = believed.variances_of_systems(
-            (own.of(column) for column in range(taken.size)), taken
+            (contributions.of(column) for column in range(losses.size)), losses
         )
         n_targets = recall.totals.pool.influence.size
         of_targets = combine_variances(
@@ -162,7 +164,7 @@ class Floors:
             variance=np.minimum(estimate.variance, variance),
             anticipated=variance,
             degrees_of_freedom=recall.unseen.degrees_of_freedom * ratio**2,
-            half_step=self._continuity_corrections(criterion, own, taken, unit),
+            half_step=self._continuity_corrections(criterion, contributions, losses, unit),
         )
 
     def _cached_belief(self, criterion: str, unit: str) -> Belief:

@@ -84,10 +84,10 @@ def _own_variance(estimate: Estimate) -> Floats:
 
 
 def _mean_over_inputs(
-    arranged: Centred, code: Ids, key: Key, these: Estimate
+    centred: Centred, code: Ids, key: Key, estimate: Estimate
 ) -> tuple[Estimate, Design]:
     _, criterion, kind = key
-    data, under = arranged.data, arranged.for_criterion(criterion)
+    data, under = centred.data, centred.for_criterion(criterion)
     p, g, n_inputs = data.pool.p[kind], data.g[criterion], int(code.max()) + 1
     verdict, weight = under.verdicts, p[under.row].toarray()
     known = ~np.isnan(verdict) & (weight > 0)
@@ -119,26 +119,26 @@ def _mean_over_inputs(
     terms *= np.sqrt(np.maximum(n - 1, 0) / np.maximum(n, 1))
     is_binary = _is_binary(under, verdict, known)
     floor = _least_variance(
-        under, kind, these, judged, _are_all_ratings_equal(verdict, known), is_binary
+        under, kind, estimate, judged, _are_all_ratings_equal(verdict, known), is_binary
     )
     noise = data.noise.get(criterion)
     if noise is None or noise.is_separable:  # else an upper bound, which is not of inputs
-        floor = np.maximum(floor, _own_variance(these))
+        floor = np.maximum(floor, _own_variance(estimate))
     is_duel = noise is not None and noise.lowers is not None  # what one wins the other loses
     joined = bool(data.input.size) and is_binary and not is_duel
     apart = _least_difference_terms(data.pool.member, n) if joined else np.zeros((0, n.size))
     freedom = np.maximum(judged - 1.0, 0.0)
     return _estimate_from_terms(
-        these, np.concatenate([terms, apart]), terms, floor, judged, freedom
+        estimate, np.concatenate([terms, apart]), terms, floor, judged, freedom
     )
 
 
 def _estimate_from_terms(
-    these: Estimate, rows: Floats, terms: Floats, floor: Floats, n: Floats, freedom: Floats
+    estimate: Estimate, rows: Floats, terms: Floats, floor: Floats, n: Floats, freedom: Floats
 ) -> tuple[Estimate, Design]:
     influence = rows / np.sqrt(1 - HALF)
     like = replace(
-        these,
+        estimate,
         variance=(terms**2).sum(axis=0),
         anticipated=floor,
         n=n.astype(np.int64),
@@ -163,12 +163,12 @@ def _terms_about_group_means(each: Floats, group: Ids, code: Ids) -> Floats:
 
 
 def _recall_over_inputs(
-    arranged: Centred, code: Ids, criterion: str, unit: str, these: Estimate
+    centred: Centred, code: Ids, criterion: str, unit: str, estimate: Estimate
 ) -> tuple[Estimate, Design]:
-    data, pool = arranged.data, arranged.data.pool
-    found = arranged.recall(criterion, unit=unit)
+    data, pool = centred.data, centred.data.pool
+    found = centred.recall(criterion, unit=unit)
     assert found is not None and data.facts is not None
-    share, D = arranged.fact_shares(unit), data.facts.n_documents
+    share, D = centred.fact_shares(unit), data.facts.n_documents
     truth = float(found.totals.pool.value) + float(found.unseen.value)
     r = np.asarray(found.totals.systems.value) / truth
     read = _document_codes(data, np.array(data.documents.documents, dtype=np.int64))
@@ -176,7 +176,7 @@ def _recall_over_inputs(
     n_targets = found.totals.pool.influence.size
     of_target = np.zeros(pool.target_id.size, dtype=np.int64)
     of_target[pool.target] = code
-    drawn = _input_indicator(of_target[arranged.for_criterion(criterion).targets[0]], n_known)
+    drawn = _input_indicator(of_target[centred.for_criterion(criterion).targets[0]], n_known)
     influence = found.recall.influence
     terms = drawn @ influence[:n_targets]
     guessed = np.bincount(code, share.pool * data.g[data.base], minlength=n_known)
@@ -191,9 +191,9 @@ def _recall_over_inputs(
     # Documents that nothing is predicted in and nobody read are one row, as they have equal terms.
     rest = np.sqrt(max(D - n_known, 0)) * unread
     terms = np.concatenate([terms + unread, rest[None, :]]) * np.sqrt(D / max(D - 1, 1))
-    freedom = np.minimum(these.degrees_of_freedom, D - 1)
+    freedom = np.minimum(estimate.degrees_of_freedom, D - 1)
     return _estimate_from_terms(
-        these, terms, terms, _own_variance(these), np.asarray(these.n), freedom
+        estimate, terms, terms, _own_variance(estimate), np.asarray(estimate.n), freedom
     )
 
 
@@ -220,16 +220,16 @@ def _is_binary(under: Centred, verdict: Floats, known: Bools) -> bool:
 
 
 def _least_variance(
-    under: Centred, kind: str, these: Estimate, judged: np.ndarray, alike: Bools, is_binary: bool
+    under: Centred, kind: str, estimate: Estimate, judged: np.ndarray, alike: Bools, is_binary: bool
 ) -> Floats:
     """Return (m,) a lower bound of the variance: for ratings with two values, the variance of such
     a share; for equal ratings, that of as many inputs as were judged.
     """
     p, n = under.data.pool.p[kind], np.maximum(judged, 1)
-    inside = np.clip(np.nan_to_num(np.asarray(these.value)), 0.5 / n, 1 - 0.5 / n)
+    inside = np.clip(np.nan_to_num(np.asarray(estimate.value)), 0.5 / n, 1 - 0.5 / n)
     spread = inside * (1 - inside)
     squares = np.asarray(p.power(2).sum(axis=0)).ravel()
-    sampled = np.asarray(these.anticipated)
+    sampled = np.asarray(estimate.anticipated)
     if under.criterion in under.data.noise:  # the part of what was drawn alone
         sampled = np.asarray(under.precision(kind, under.criterion).anticipated)
     floor = np.where(alike, spread / n, 0.0)
@@ -253,12 +253,12 @@ def variance_once_all_judged(p: Floats, g: Floats, error: Floats) -> float:
     return float(p**2 @ ((g - p @ g / max(p.sum(), SAME)) ** 2 + error))
 
 
-def expected_variance_of_means(data: Data, key: Key, these: Estimate) -> Floats:
+def expected_variance_of_means(data: Data, key: Key, estimate: Estimate) -> Floats:
     """Return (m,) the variance of each system's mean that the model expects, to compare with the
     realised one: for inputs like these if the track has inputs.
     """
     _, criterion, kind = key
-    anticipated = np.broadcast_to(these.anticipated, np.shape(these.value))
+    anticipated = np.broadcast_to(estimate.anticipated, np.shape(estimate.value))
     if not data.input.size:
         return anticipated
     under = Centred(data).for_criterion(criterion)

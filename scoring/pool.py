@@ -240,11 +240,13 @@ class Pool:
         )
 
 
-def values_at_rows(rows: Ids, values: Floats, wanted: Ids) -> Floats:
+def values_at_rows(rows: Ids, values: Floats, wanted_rows: Ids) -> Floats:
     """Return the values of some ascending rows at the wanted rows; 0 at others."""
-    place = np.minimum(np.searchsorted(rows, wanted), max(rows.size - 1, 0))
+    place = np.minimum(np.searchsorted(rows, wanted_rows), max(rows.size - 1, 0))
     return (
-        np.where(rows[place] == wanted, values[place], 0.0) if rows.size else np.zeros(wanted.size)
+        np.where(rows[place] == wanted_rows, values[place], 0.0)
+        if rows.size
+        else np.zeros(wanted_rows.size)
     )
 
 

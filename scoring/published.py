@@ -145,7 +145,7 @@ def has_entered(data: Data) -> Bools:
     share of them.
     """
     assert data.facts is not None
-    return ~Shares.of_facts(data.pool, data.facts, once=True).has_uncounted_facts
+    return ~Shares.get_or_compute(data.pool, data.facts, count_facts_once=True).has_uncounted_facts
 
 
 def facts_of_uniform_documents(data: Data) -> tuple[Facts, Bools, int] | None:
@@ -243,13 +243,13 @@ def f1_with_floors(both: Estimate, precision: Estimate, recall: Estimate) -> Est
     return replace(both, anticipated=np.nan_to_num(both.variance + floor))
 
 
-def align_influence(data: Data, precision: Estimate, draws: Draws, found: Estimate) -> Estimate:
+def align_influence(data: Data, precision: Estimate, draws: Draws, recall: Estimate) -> Estimate:
     """Return the precision with its influence in the rows of recall's influence: 0 for draws of
     other distributions.
     """
     kinds = list(data.draws)
     before = sum(data.draws[kind].row.size for kind in kinds[: kinds.index(draws.kind)])
-    influence: Floats = np.zeros((found.influence.shape[0], len(data.systems)))
+    influence: Floats = np.zeros((recall.influence.shape[0], len(data.systems)))
     influence[before : before + draws.row.size] = precision.influence
     return Estimate(precision.value, precision.variance, precision.n, influence)
 

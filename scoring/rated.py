@@ -28,20 +28,20 @@ others
 
 
 def add_rating_noise(
-    arranged: Centred, kind: str, criterion: str, estimate: Estimate
+    centred: Centred, kind: str, criterion: str, estimate: Estimate
 ) -> tuple[Estimate, Design]:
     """Return the weighted mean of every system under a distribution, with annotator noise in its
     variance, and the design of its influence; both unchanged under a criterion whose judgments
     count as true.
     """
-    under = arranged.for_criterion(criterion)
-    noise = arranged.data.noise.get(criterion)
+    under = centred.for_criterion(criterion)
+    noise = centred.data.noise.get(criterion)
     if noise is None:
         return estimate, under.design
-    p = arranged.data.pool.p[kind][under.row].toarray()
+    p = centred.data.pool.p[kind][under.row].toarray()
     count = noise.ratings_per_mean(under.at)
-    member = arranged.data.pool.member[arranged.data.judged].toarray() > 0
-    variance = noise.rating_variances(member, arranged.data.f[criterion])[under.at]
+    member = centred.data.pool.member[centred.data.judged].toarray() > 0
+    variance = noise.rating_variances(member, centred.data.f[criterion])[under.at]
     target, design = under.targets[1], under.design
     sign = np.broadcast_to(noise.sign(under.at), p.shape)
 

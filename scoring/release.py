@@ -533,26 +533,26 @@ class _Reader:
         }
         return judged, self.verdicts(stored), noise
 
-    def within(self, criterion: str, stored: Mapping[str, list[Any]]) -> Floats | None:
+    def within(self, criterion: str, columns: Mapping[str, list[Any]]) -> Floats | None:
         """Return (n,) the variance of the ratings of each label, as in `Noise`; None in releases
         without it.
         """
-        told = stored.get(f"within_{criterion}")
+        told = columns.get(f"within_{criterion}")
         return None if told is None else _as_floats(told)
 
-    def read_second_texts(self, stored: Mapping[str, list[Any]]) -> Bools | None:
+    def read_second_texts(self, columns: Mapping[str, list[Any]]) -> Bools | None:
         """Return (n, m) the part of `Noise` about labels of two texts; None if each label is about
         one.
         """
-        if LOWERS not in stored:
+        if LOWERS not in columns:
             return None
-        return np.array([np.isin(self.systems, named) for named in stored[LOWERS]])
+        return np.array([np.isin(self.systems, named) for named in columns[LOWERS]])
 
-    def verdicts(self, told: Mapping[str, list[Any]]) -> dict[str, Floats]:
+    def verdicts(self, columns: Mapping[str, list[Any]]) -> dict[str, Floats]:
         """Return criterion -> (n, m) the verdicts of a table's rows on each system."""
         verdicts_of = {}
         for criterion in self.told["correlation"]:
-            column = told.get(criterion, [])
+            column = columns.get(criterion, [])
             verdicts_of[criterion] = np.full((len(column), len(self.systems)), np.nan)
             for row, verdict in enumerate(column):
                 if isinstance(verdict, dict):
@@ -674,11 +674,11 @@ def _as_bools(values: Iterable[Any]) -> Bools:
     return np.array(list(values), dtype=np.bool_)
 
 
-def _positions_among(ascending: Ids, wanted: Iterable[int], kind: str) -> Ids:
+def _positions_among(ascending: Ids, wanted_values: Iterable[int], kind: str) -> Ids:
     """Return the position of each number among ascending ones. Raises KeyError for a
     missing one.
     """
-    numbers = _as_ids(wanted)
+    numbers = _as_ids(wanted_values)
     place = np.searchsorted(ascending, numbers)
     is_there = place < ascending.size
     is_there[is_there] = ascending[place[is_there]] == numbers[is_there]

@@ -521,9 +521,9 @@ def report_as_dict(value: Any) -> Any:
     return value
 
 
-def load_dataclass(kind: type[T], told: Any) -> T:
+def load_dataclass(kind: type[T], data: Any) -> T:
     """Return a dataclass of this kind from its `report_as_dict`."""
-    loaded: T = _load_value(kind, told)
+    loaded: T = _load_value(kind, data)
     return loaded
 
 
@@ -581,25 +581,25 @@ def _type_hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
-def _load_value(kind: Any, told: Any) -> Any:
+def _load_value(kind: Any, data: Any) -> Any:
     origin = get_origin(kind)
-    if isinstance(told, str) and kind == list[list[float]]:
-        return _matrix_from_text(told)
-    if told is None or kind is Any or origin is list or (origin is None and not is_dataclass(kind)):
-        return told
+    if isinstance(data, str) and kind == list[list[float]]:
+        return _matrix_from_text(data)
+    if data is None or kind is Any or origin is list or (origin is None and not is_dataclass(kind)):
+        return data
     if origin in (Union, UnionType):
-        return _load_value(next(one for one in get_args(kind) if one is not type(None)), told)
+        return _load_value(next(one for one in get_args(kind) if one is not type(None)), data)
     if origin is dict:
         of_key, of_value = get_args(kind)
         if of_value is Figure:
-            return _figures_from_rows(told)
+            return _figures_from_rows(data)
         return {
-            _key_from_text(of_key, key): _load_value(of_value, part) for key, part in told.items()
+            _key_from_text(of_key, key): _load_value(of_value, part) for key, part in data.items()
         }
     if origin is tuple:
         inner = get_args(kind)
         if inner[-1] is Ellipsis:
-            return tuple(_load_value(inner[0], part) for part in told)
-        return tuple(_load_value(one, part) for one, part in zip(inner, told, strict=True))
+            return tuple(_load_value(inner[0], part) for part in data)
+        return tuple(_load_value(one, part) for one, part in zip(inner, data, strict=True))
     hints = _type_hints(kind)
-    return kind(**{name: _load_value(hints[name], part) for name, part in told.items()})
+    return kind(**{name: _load_value(hints[name], part) for name, part in data.items()})

@@ -60,7 +60,9 @@ def _weighted_means(data: Data, criteria: Collection[str]) -> dict[Key, tuple[Es
     }
 
 
-def alternative_estimates(data: Data, alone: dict[Key, tuple[Estimate, Design]]) -> Iterator[Score]:
+def alternative_estimates(
+    data: Data, unaided: dict[Key, tuple[Estimate, Design]]
+) -> Iterator[Score]:
     """Yield alternatives to the default estimates: those without metrics and judges, those with
     late judges (`Data.later`), and, for single ratings, the published estimator.
     """
@@ -72,34 +74,36 @@ def alternative_estimates(data: Data, alone: dict[Key, tuple[Estimate, Design]])
     bare = data.without_scorers()
     if bare is not None:
         yield from scores_of_populations(
-            bare, alone, estimates_for_similar_inputs(bare, alone), UNAIDED
+            bare, unaided, estimates_for_similar_inputs(bare, unaided), UNAIDED
         )
-    for key in alone:
+    for key in unaided:
         _, criterion, distribution = key
         for best in best_metrics(data, criterion)[:1] if data.noise else ():
             published = algorithm_1_estimate(data, criterion, distribution, best)
-            yield from scores_of_systems(data, published, *key, ALGORITHM_1, own=True)
+            yield from scores_of_systems(data, published, *key, ALGORITHM_1, count_own_labels=True)
 
 
 def savings_by_run(
-    aided: dict[Key, tuple[Estimate, Design]], alone: dict[Key, tuple[Estimate, Design]], data: Data
+    aided: dict[Key, tuple[Estimate, Design]],
+    unaided: dict[Key, tuple[Estimate, Design]],
+    data: Data,
 ) -> dict[tuple[str, str], dict[int, float]]:
     """Return (criterion, distribution) -> submission -> the share of judgments that are saved."""
     return {
         key[1:]: _saved_shares(data, key, aided[key][0], estimate)
-        for key, (estimate, _) in alone.items()
+        for key, (estimate, _) in unaided.items()
     }
 
 
 def savings_by_scorer(
-    alone: dict[Key, tuple[Estimate, Design]], data: Data
+    unaided: dict[Key, tuple[Estimate, Design]], data: Data
 ) -> dict[tuple[str, str], dict[int, dict[int, float]]]:
     """Return (criterion, distribution) -> the metrics and judges that correlate best with people,
     the best first, each with submission -> the share of judgments that it saves by itself
     (`algorithm_1`).
     """
     saved_by: dict[tuple[str, str], dict[int, dict[int, float]]] = {}
-    for key in alone:
+    for key in unaided:
         _, criterion, distribution = key
         # Algorithm 1 is for independent draws, and so is what it is held against: `estimate` knows
         # that what is judged of few outputs leaves little open.
@@ -114,11 +118,11 @@ def savings_by_scorer(
 
 
 def count_unjudged(
-    alone: dict[Key, tuple[Estimate, Design]], data: Data
+    unaided: dict[Key, tuple[Estimate, Design]], data: Data
 ) -> dict[tuple[str, str], int]:
     """Return (criterion, distribution) -> how many targets of all systems have no judgment yet."""
     missing: dict[tuple[str, str], int] = {}
-    for key in alone:
+    for key in unaided:
         rows_missing = _is_unjudged(data, key).any(axis=1)
         missing[key[1:]] = int(np.unique(data.pool.target[rows_missing]).size)
     return missing
@@ -133,17 +137,17 @@ def _is_unjudged(data: Data, key: Key) -> np.ndarray:
     return missing
 
 
-def _saved_shares(data: Data, key: Key, aided: Estimate, alone: Estimate) -> dict[int, float]:
+def _saved_shares(data: Data, key: Key, aided: Estimate, unaided: Estimate) -> dict[int, float]:
     """Return submission -> the share of judgments that metrics and judges save: 1 − V/V′, where V
     is the variance with them and V′ without. At most the share of unjudged targets; submissions
     without both variances are left out.
     """
-    shape = np.shape(alone.value)
+    shape = np.shape(unaided.value)
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = 1 - _interval_variance(aided, shape) / _interval_variance(alone, shape)
+        share = 1 - _interval_variance(aided, shape) / _interval_variance(unaided, shape)
         frame = (data.pool.p[key[2]] > 0).sum(axis=0)
         share = np.minimum(share, _is_unjudged(data, key).sum(axis=0) / np.asarray(frame).ravel())
-    defined = data.shown & np.isfinite(share) & ~np.isnan(np.asarray(alone.value))
+    defined = data.shown & np.isfinite(share) & ~np.isnan(np.asarray(unaided.value))
     return {data.systems[column]: float(share[column]) for column in np.flatnonzero(defined)}
 
 

@@ -173,7 +173,7 @@ def published_scores(
                     published.published_precision(data, draws, criterion, method), judged[criterion]
                 )
                 yield from scores_of_systems(
-                    data, precision, data.mean, criterion, kind, method, own=True
+                    data, precision, data.mean, criterion, kind, method, count_own_labels=True
                 )
                 if criterion in recalls and method == "joint":
                     recall = recalls[criterion]
@@ -210,17 +210,17 @@ def scores_of_systems(
     kind: str,
     method: str,
     *,
-    own: bool = False,
+    count_own_labels: bool = False,
 ) -> Iterator[Score]:
     """Yield the numbers of one estimate, one for each system; if the value is undefined, all
-    numbers are NaN. With `own`, the label count is that of the estimate, else that of all
-    predictions of the system.
+    numbers are NaN. With `count_own_labels`, the label count is that of the estimate, else that of
+    all predictions of the system.
     """
     low80, high80 = (np.asarray(end) for end in estimate.confidence_interval(0.80, method="wilson"))
     low95, high95 = (np.asarray(end) for end in estimate.confidence_interval(0.95, method="wilson"))
     labelled, missing = count_targets(data, criterion)
     value = np.asarray(estimate.value)
-    if own:
+    if count_own_labels:
         labelled = np.where(np.isnan(value), labelled, estimate.n)
     variance = np.where(
         np.isnan(value), np.nan, np.maximum(estimate.variance, estimate.anticipated)

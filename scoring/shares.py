@@ -27,13 +27,13 @@ class Shares:
     """Whether a fact counts once; otherwise each instance in scope counts by itself"""
 
     @classmethod
-    def of_facts(cls, pool: Pool, facts: Facts, *, once: bool) -> Shares:
+    def get_or_compute(cls, pool: Pool, facts: Facts, *, count_facts_once: bool) -> Shares:
         """Return the shares of a pool's predictions in these facts, computed once for the same
-        pool. With `once`, each fact counts once; otherwise each of its mentions counts.
+        pool. With `count_facts_once`, each fact counts once; otherwise each of its mentions counts.
         """
-        kept = facts.shares.get(once)
+        kept = facts.shares.get(count_facts_once)
         if kept is None or kept.predictions is not pool:
-            facts.shares[once] = kept = cls(pool, facts, once)
+            facts.shares[count_facts_once] = kept = cls(pool, facts, count_facts_once)
         return kept
 
     @cached_property

@@ -13,9 +13,9 @@ from hashlib import sha256
 from django.db.models import Sum
 
 from annotation.interfaces.base import Judgment
-from annotation.interfaces.registry import interface_of
+from annotation.interfaces.registry import interface_by_name
 from annotation.models import HIT, Assignment, Bonus, Payment, Question, Response
-from annotation.platforms.registry import local_platform_names, platform_of
+from annotation.platforms.registry import local_platform_names, platform_by_name
 from kbpo import clock
 from kbpo.money.models import Ledger, Purpose
 from kbpo.money.spend import (
@@ -132,8 +132,8 @@ def _new_bonuses(
                 assignment=answer,
                 **question.payer.at("payer"),
                 amount=extra,
-                fee=platform_of(hit.platform).capabilities.fee(extra),
-                why=interface_of(question.interface).terms.extra_reason,
+                fee=platform_by_name(hit.platform).capabilities.fee(extra),
+                why=interface_by_name(question.interface).terms.extra_reason,
                 endpoint=hit.endpoint,
             )
             bonuses.setdefault(answer.pk, []).append((question, bonus))
@@ -173,7 +173,7 @@ def _costs_by_question(
             question.price - (ZERO if assignment.extra else question.extra_price)
             for question in questions
         ]
-    left, shares = platform_of(hit.platform).capabilities.fee(hit.reward), []
+    left, shares = platform_by_name(hit.platform).capabilities.fee(hit.reward), []
     for question in questions:
         share = min(left, question.price - question.extra_price - question.reward)
         left -= share
@@ -189,7 +189,7 @@ def total_owed() -> Decimal:
 
 def extra_pay(question: Question, judgments: Sequence[Judgment]) -> Decimal:
     """Return the additional pay of an answer to a question; 0 if it earns none."""
-    if question.extra and interface_of(question.interface).earns_extra(judgments):
+    if question.extra and interface_by_name(question.interface).earns_extra(judgments):
         return question.extra
     return ZERO
 

@@ -37,7 +37,7 @@ def answer_appeal(appeal_pk: int, who: User, text: str, *, reinstate: bool) -> A
     is killed, the appeal stays open; answers that were paid count as paid when the appeal is
     answered again.
     """
-    answer = clean_text(text, "The answer", most=LONGEST - DECIDED)
+    answer = clean_text(text, "The answer", max_length=LONGEST - DECIDED)
     row = Appeal.objects.select_related("worker").filter(pk=appeal_pk, answered_at=None).first()
     if row is not None and row.about_pay and reinstate:
         refused = current_rejections(row.worker).filter(made_at__lte=row.made_at)

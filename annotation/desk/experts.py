@@ -21,7 +21,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from annotation.interfaces.base import parts_by_target as held_by
-from annotation.interfaces.registry import document_interfaces, interface_of
+from annotation.interfaces.registry import document_interfaces, interface_by_name
 from annotation.interfaces.shared.payload import mentions_of_pair, sentences_by_predicate
 from annotation.models import Question, Response
 from annotation.quality.describe import question_title
@@ -133,7 +133,7 @@ def question_from_check(check: ExpertCheck) -> Question:
         payload=check.payload,
         shown=check.shown,
         reward=Decimal("0.00"),
-        seconds=interface_of(check.interface).terms.seconds,
+        seconds=interface_by_name(check.interface).terms.seconds,
     )
 
 
@@ -146,83 +146,85 @@ def judged_by_filter(expert: User) -> Q:
     return Q(target__in=responses.values("target")) | Q(target__document__in=read)
 
 
-def parse_and_store_answer(row: ExpertCheck, raw: dict[str, Any], expert: User) -> Outcome:
+def parse_and_store_answer(check: ExpertCheck, raw: dict[str, Any], expert: User) -> Outcome:
     """Parse and store an expert's answer, and return the outcome. Raises BadAnswer."""
-    return store_expert_answer(row, expert, raw, answers_of_expert(question_from_check(row), raw))
+    return store_expert_answer(
+        check, expert, raw, parse_expert_answer(question_from_check(check), raw)
+    )
 
 
 @transaction.atomic
 def store_expert_answer(
-    row: ExpertCheck, expert: User, raw: dict[str, Any], values: dict[int, Any]
+    check: ExpertCheck, expert: User, raw: dict[str, Any], values: dict[int, Any]
 ) -> Outcome:
     """Store an expert's answer and return the outcome; empty `values` mean that the question cannot
     be answered. Open disputes about the same target are closed too, and the last answer of a round
     ends the round.
     """
-    take_transaction_lock("draw checks", row.track_id)
-    mine = lock_check(row)
+    take_transaction_lock("draw checks", check.track_id)
+    mine = lock_check(check)
     outcome = answer_permission(mine, expert, judged_by_filter(expert))
     if mine is None or outcome is not Outcome.STORED:
         return outcome
     disputes_too = ExpertCheck.objects.select_for_update(of=("self",)).filter(
-        track=row.track, target=row.target_id, kind="dispute", status="open"
+        track=check.track, target=check.target_id, kind="dispute", status="open"
     )
     agreed = agrees_with_labels(question_from_check(mine), values)
-    for entry in [mine, *disputes_too.exclude(pk=row.pk)]:
+    for entry in [mine, *disputes_too.exclude(pk=check.pk)]:
         store_answer(entry, raw, values, expert, agrees=agreed)
         _notify_disputant(entry)
-    about, after = f"target:{row.target_id}", "agrees" if agreed else "disagrees"
-    log("adjudicate", about, who=expert, track=row.track.slug, after=after)
+    about, after = f"target:{check.target_id}", "agrees" if agreed else "disagrees"
+    log("adjudicate", about, who=expert, track=check.track.slug, after=after)
     if mine.round is not None:
         end_if_done(mine.round)
         wake_step("estimate")
     return outcome
 
 
-def _notify_disputant(row: ExpertCheck) -> None:
+def _notify_disputant(check: ExpertCheck) -> None:
     """Mail the result of a dispute to its author, if they are still in the team."""
-    disputant, submission = row.raised_by, row.submission
-    if row.kind != "dispute" or disputant is None or submission is None:
+    disputant, submission = check.raised_by, check.submission
+    if check.kind != "dispute" or disputant is None or submission is None:
         return
     if not (disputant.is_staff or submission.team.members.filter(pk=disputant.pk).exists()):
         return
-    run = f"{submission.own_name} on {row.track.name}"
+    run = f"{submission.own_name} on {check.track.name}"
     subject = f"An expert checked a judgment of {run}"
-    became = f"An expert {'agrees with it' if row.agrees else 'disagrees'}."
-    if row.status == "dropped":
+    became = f"An expert {'agrees with it' if check.agrees else 'disagrees'}."
+    if check.status == "dropped":
         subject = f"A dispute about {run} was dismissed"
-        became = f"It was dismissed, and no expert judges it: {row.remark}"
-    page = f"{settings.SITE_URL}{dispute_result_path(row)}"
+        became = f"It was dismissed, and no expert judges it: {check.remark}"
+    page = f"{settings.SITE_URL}{dispute_result_path(check)}"
     notify(
         [disputant],
         "dispute",
         subject,
         f"You disputed a judgment of {run}. {became}\n\n{page}",
-        submission={"id": submission.pk, "name": submission.name, "track": row.track.slug},
+        submission={"id": submission.pk, "name": submission.name, "track": check.track.slug},
         page=page,
-        agrees=row.agrees,
+        agrees=check.agrees,
     )
 
 
-def dispute_result_path(row: ExpertCheck) -> str:
+def dispute_result_path(check: ExpertCheck) -> str:
     """Return the path of the page on which the team reads the result of a dispute: the page of the
     first prediction that the judgment is about, or else of the document.
     """
     predicted = Prediction.objects.filter(
-        submission=row.submission_id, instance__target=row.target_id
+        submission=check.submission_id, instance__target=check.target_id
     )
-    address = f"/submissions/{row.submission_id}/explore/"
+    address = f"/submissions/{check.submission_id}/explore/"
     prediction = predicted.order_by("pk").values_list("pk", flat=True).first()
     if prediction is not None:
         return f"{address}?p={prediction}"
-    return f"{address}?{urlencode({'document': row.target.document_or_error.key})}"
+    return f"{address}?{urlencode({'document': check.target.document_or_error.key})}"
 
 
-def answers_of_expert(question: Question, raw: dict[str, Any]) -> dict[int, Any]:
+def parse_expert_answer(question: Question, raw: dict[str, Any]) -> dict[int, Any]:
     """Return target -> value of one person's answer; empty if the question was flagged. Raises
     BadAnswer.
     """
-    interface = interface_of(question.interface)
+    interface = interface_by_name(question.interface)
     responses = [
         Response(target_id=response.target_id, criterion=response.criterion, value=response.value)
         for response in interface.parse(question, raw)
@@ -250,12 +252,12 @@ def agrees_with_labels(question: Question, values: Mapping[int, Mapping[str, Any
 
 
 def crowd_and_expert_ratings(
-    now: Mapping[str, Any], value: Mapping[str, Any]
+    current_value: Mapping[str, Any], value: Mapping[str, Any]
 ) -> dict[str, tuple[float, float]]:
     """Return criterion -> the mean rating of the crowd and the rating of the expert, where both
     exist.
     """
-    people, expert = now.get(RATINGS, {}), value.get(RATINGS, {})
+    people, expert = current_value.get(RATINGS, {}), value.get(RATINGS, {})
     return {
         criterion: (sum(people[criterion]) / len(people[criterion]), of_expert[0])
         for criterion, of_expert in expert.items()
@@ -264,41 +266,41 @@ def crowd_and_expert_ratings(
 
 
 @transaction.atomic
-def drop_dispute(row: ExpertCheck, who: User, why: str) -> bool:
+def drop_dispute(check: ExpertCheck, who: User, why: str) -> bool:
     """Drop an open dispute, tell its author why, and return whether it was open. Randomly drawn
     checks cannot be dropped, because the remaining checks would not be a random sample. Raises
     CannotAsk for these, and if no reason is given.
     """
-    if row.kind == "check":
+    if check.kind == "check":
         raise CannotAsk(
             "A randomly drawn check cannot be dismissed: the others would not be a random sample."
         )
     if not why.strip():
         raise CannotAsk("Nothing was dismissed: give a reason.")
-    done = ExpertCheck.objects.filter(pk=row.pk, status="open").update(
+    done = ExpertCheck.objects.filter(pk=check.pk, status="open").update(
         status="dropped", remark=why[:MOST_NOTE]
     )
     if done:
-        place, before = f"target:{row.target_id}", f"{row.kind} {row.pk}"
-        log(DROP, place, who=who, why=why, before=before, track=row.track.slug)
-        row.refresh_from_db(fields=["status", "remark"])
-        _notify_disputant(row)
+        place, before = f"target:{check.target_id}", f"{check.kind} {check.pk}"
+        log(DROP, place, who=who, why=why, before=before, track=check.track.slug)
+        check.refresh_from_db(fields=["status", "remark"])
+        _notify_disputant(check)
     return bool(done)
 
 
-def other_disputes_closed_by(row: ExpertCheck) -> QuerySet[ExpertCheck]:
+def other_disputes_closed_by(check: ExpertCheck) -> QuerySet[ExpertCheck]:
     """Return the disputes of other teams that the answer to an entry closed."""
-    same = ExpertCheck.objects.filter(track=row.track, target=row.target_id, kind="dispute")
-    answered = same.filter(status="answered", expert=row.expert, raw=row.raw)
-    return answered.exclude(pk=row.pk).order_by("pk")
+    same = ExpertCheck.objects.filter(track=check.track, target=check.target_id, kind="dispute")
+    answered = same.filter(status="answered", expert=check.expert, raw=check.raw)
+    return answered.exclude(pk=check.pk).order_by("pk")
 
 
-def store_remark(row: ExpertCheck, who: User, text: str) -> None:
+def store_remark(check: ExpertCheck, who: User, text: str) -> None:
     """Store an expert's remark made after seeing the votes, for all who may see the judgment."""
     remark_text = text.replace("\x00", "").strip()[:MOST_NOTE]
-    ExpertCheck.objects.filter(pk=row.pk, status="answered").update(remark=remark_text)
-    other_disputes_closed_by(row).update(remark=remark_text)
-    log("remark", f"target:{row.target_id}", who=who, why=text, track=row.track.slug)
+    ExpertCheck.objects.filter(pk=check.pk, status="answered").update(remark=remark_text)
+    other_disputes_closed_by(check).update(remark=remark_text)
+    log("remark", f"target:{check.target_id}", who=who, why=text, track=check.track.slug)
 
 
 def expert_answers(track: Track, limit: int = 100) -> list[ExpertCheck]:
@@ -337,10 +339,10 @@ class Ratings:
 
     @classmethod
     def on_criterion_scale(
-        cls, criterion: Criterion, said: Sequence[float], both: tuple[float, float] | None
+        cls, criterion: Criterion, ratings: Sequence[float], both: tuple[float, float] | None
     ) -> Ratings:
         """Convert ratings between 0 and 1 to the scale of the criterion."""
-        scaled = [criterion.to_scale(rating) for rating in said]
+        scaled = [criterion.to_scale(rating) for rating in ratings]
         expert = criterion.to_scale(both[1]) if both else None
         near = both is None or abs(both[0] - both[1]) <= NEAR
         return cls(criterion.label, scaled, sum(scaled) / len(scaled), expert, near)
@@ -416,43 +418,43 @@ def load_trail(track: Track, pk: int) -> Trail | None:
     )
 
 
-def _votes_by_part(row: ExpertCheck, asked: Question | None) -> tuple[Counter[str], int]:
+def _votes_by_part(check: ExpertCheck, asked: Question | None) -> tuple[Counter[str], int]:
     """Return part (a directed relation) -> number of people who affirmed it, and the number of
     people asked; empty for texts.
     """
-    if kind_with_recall_or_none(row.track) is None:
+    if kind_with_recall_or_none(check.track) is None:
         return Counter(), 0  # people rated a text, whatever its questions are called
     # Questions about all relations of the target's document, if it was not asked about alone
     readings = Question.objects.filter(
-        track=row.track,
+        track=check.track,
         interface__in=document_interfaces(RELATION),
         status="settled",
         gold=None,
-        target__document=row.target.document_id,
+        target__document=check.target.document_id,
     )
     held = []
     for question in readings if asked is None else [asked]:
-        criterion = interface_of(question.interface).criterion
+        criterion = interface_by_name(question.interface).criterion
         responses = Response.objects.filter(question=question, criterion=criterion, counts=True)
         for target, value in responses.order_by("pk").values_list("target", "value"):
-            about = row.target_id if asked is not None else target
-            held.append(set(held_by(about, value).get(str(row.target_id), ())))
+            about = check.target_id if asked is not None else target
+            held.append(set(held_by(about, value).get(str(check.target_id), ())))
     if held:
         return Counter(part for parts in held for part in parts), len(held)
-    labels = Label.objects.filter(target=row.target_id, source="document").exclude(value={})
+    labels = Label.objects.filter(target=check.target_id, source="document").exclude(value={})
     if (read := labels.order_by("-pk").first()) is None:
         return Counter(), 0
     return Counter(read.value.get("votes", {})), read.n or 0
 
 
-def _compared_referents(row: ExpertCheck) -> list[tuple[str, str, str, bool]]:
+def _compared_referents(check: ExpertCheck) -> list[tuple[str, str, str, bool]]:
     """Return the referents of both mentions by the current labels and by the expert, where both
     exist.
     """
-    kind, links = kind_of(row.track), []
-    for target, words in mentions_of_pair(row.payload).items():
+    kind, links = kind_of(check.track), []
+    for target, words in mentions_of_pair(check.payload).items():
         now = merged_value(Label.objects.filter(target=target), kind.merge_statements)
-        says = (row.value or {}).get(str(target), {})
-        if (referred := kind.compare_references(row.target, now, says)) is not None:
+        says = (check.value or {}).get(str(target), {})
+        if (referred := kind.compare_references(check.target, now, says)) is not None:
             links.append((words, *referred))
     return links

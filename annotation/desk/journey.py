@@ -23,8 +23,8 @@ from annotation.models import (
     Qualification,
     Question,
 )
-from annotation.platforms.base import endpoint_of
-from annotation.platforms.registry import local_platform_names, marketplace_names, platform_of
+from annotation.platforms.base import configured_endpoint
+from annotation.platforms.registry import local_platform_names, marketplace_names, platform_by_name
 from annotation.questions.order import missing_money
 from kbpo import clock
 from kbpo.sampling.models import DocumentSample
@@ -75,7 +75,8 @@ def _stage_queues() -> Iterator[tuple[str, str, QuerySet[Any], str, timedelta | 
     local, since = local_platform_names(), "status_since"
     # A HIT that expires is offered once more.
     twice_up = (
-        2 * max(platform_of(name).capabilities.offered_for for name in marketplace_names()) + HOUR
+        2 * max(platform_by_name(name).capabilities.offered_for for name in marketplace_names())
+        + HOUR
     )
     published = Question.objects.filter(status="published")
     leased = Assignment.objects.filter(status="leased")
@@ -176,7 +177,7 @@ def book_disagreements() -> list[BookDisagreement]:
     """
     at_set_endpoint = Q()
     for name in marketplace_names():
-        at_set_endpoint |= Q(platform=name, endpoint=endpoint_of(platform_of(name)))
+        at_set_endpoint |= Q(platform=name, endpoint=configured_endpoint(platform_by_name(name)))
     disagreements = []
     for row in PlatformBooks.objects.filter(at_set_endpoint).order_by("platform"):
         off = balance_difference(row, total_paid_there(row.platform)) or ZERO

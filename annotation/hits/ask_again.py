@@ -29,9 +29,11 @@ from kbpo.queue import wake_step
 from kbpo.tracks.models import Track
 
 
-def ask_again(questions: Sequence[Question], left: Mapping[int, Sequence[Response]]) -> int:
+def ask_again(
+    questions: Sequence[Question], remaining_responses: Mapping[int, Sequence[Response]]
+) -> int:
     """Publish locked questions again, in their order, as far as the money suffices, and return
-    their number. `left` maps each question to its responses that still count.
+    their number. `remaining_responses` maps each question to its responses that still count.
     """
     money: dict[Purpose, Decimal] = {}
     answers_of = count_answers(questions)
@@ -39,8 +41,10 @@ def ask_again(questions: Sequence[Question], left: Mapping[int, Sequence[Respons
     for question in sorted(questions, key=lambda question: (question.order, question.pk)):
         if question.payer not in money:
             money[question.payer] = unpromised_money(question.payer)
-        counting = len({response.assignment_id for response in left.get(question.pk, ())})
-        places = _count_missing_answers(question, counting, answers_of[question.pk], least=1)
+        counting = len(
+            {response.assignment_id for response in remaining_responses.get(question.pk, ())}
+        )
+        places = _count_missing_answers(question, counting, answers_of[question.pk], minimum=1)
         if question.price:
             places = min(places, int(money[question.payer] / question.price))
         if places:
@@ -125,33 +129,37 @@ def initial_places(questions: Collection[Question]) -> dict[int, int]:
     return dict(pairs.values_list("question", "hit__max_assignments"))
 
 
-def _count_missing_answers(question: Question, left: int, n_answers: int, *, least: int = 0) -> int:
+def _count_missing_answers(
+    question: Question, n_remaining: int, n_answers: int, *, minimum: int = 0
+) -> int:
     """Return how many answers a question lacks; 0 for whole documents, on closed tracks and beyond
     the limits.
     """
     if (
         question.target.kind == "document"
         or question.track.status == Track.Status.CLOSED
-        or left >= MOST_IF_UNSURE
+        or n_remaining >= MOST_IF_UNSURE
     ):
         return 0
-    lacks = max(least, promised_answers(question) - left)
+    lacks = max(minimum, promised_answers(question) - n_remaining)
     return max(0, min(lacks, max_answers(question) - n_answers))
 
 
-def _publish_again(offered: Mapping[Question, int], answers_of: Mapping[int, int]) -> None:
+def _publish_again(
+    places_by_question: Mapping[Question, int], answers_of: Mapping[int, int]
+) -> None:
     """Publish locked questions again with the given numbers of places, each in a HIT of its own.
     Free places of their old HITs stay closed.
     """
     old = HIT.objects.filter(
-        questions__in=list(offered), status="closed", platform__in=local_platform_names()
+        questions__in=list(places_by_question), status="closed", platform__in=local_platform_names()
     )
     HIT.objects.filter(pk__in=lock_hits(old)).update(status="expired")
-    _add_hits(offered)
-    for question, places in offered.items():
+    _add_hits(places_by_question)
+    for question, places in places_by_question.items():
         question.answers_wanted = answers_of[question.pk] + places
-    Question.objects.bulk_update(offered, ["answers_wanted"])
-    Question.objects.filter(pk__in=[question.pk for question in offered]).move(
+    Question.objects.bulk_update(places_by_question, ["answers_wanted"])
+    Question.objects.filter(pk__in=[question.pk for question in places_by_question]).move(
         "published", "Answers to it were excluded: more are asked for.", asked_again=True
     )
 

@@ -264,12 +264,12 @@ def _questions_filter(track: Track | None, payer: Purpose | None, prefix: str) -
     return where
 
 
-def _answers_per_hour(sent: QuerySet[Assignment]) -> float:
+def _answers_per_hour(answered: QuerySet[Assignment]) -> float:
     """Return the answers per hour over the last hour, or since the first answer if that is later; 0
     with too few answers, or if work has stopped.
     """
     now = clock.now()
-    recent = sent.filter(submitted_at__gte=now - WINDOW).aggregate(
+    recent = answered.filter(submitted_at__gte=now - WINDOW).aggregate(
         n=Count("pk"), first=Min("submitted_at"), last=Max("submitted_at")
     )
     n, first = recent["n"], recent["first"]

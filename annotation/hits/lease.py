@@ -20,11 +20,11 @@ from django.db import transaction
 
 from annotation.budget.halts import halted_hits
 from annotation.hits.held import ASSIGNMENT, STAKE, has_conflict_of_interest
-from annotation.interfaces.registry import interface_names, interface_of
+from annotation.interfaces.registry import interface_by_name, interface_names
 from annotation.models import COUNTED, HIT, Assignment, Halt, Question, Worker
 from annotation.platforms.registry import local_platform_names
 from annotation.quality.gold import pick_gold_hit
-from annotation.workers.standing import WorkerStanding, standing_of
+from annotation.workers.standing import WorkerStanding, worker_standing
 from annotation.workers.teach import interfaces_worker_may_answer, learnable_interfaces
 from kbpo import clock
 from kbpo.prepared import Prepared
@@ -250,7 +250,7 @@ def _try_lease(worker: Worker, *, skip_locked: bool, resume: bool = False) -> _A
     """
     now = clock.now()
     SEEN.run(now=now, worker=worker.pk)
-    standing = standing_of(worker.pk)
+    standing = worker_standing(worker.pk)
     if not standing.may_be_asked:
         return _Attempt(False)
     if standing.in_hand is not None:
@@ -265,7 +265,7 @@ def _try_lease(worker: Worker, *, skip_locked: bool, resume: bool = False) -> _A
         **_lease_query_values(standing, wanted)
     )
     if offer is None:
-        return _Attempt(skip_locked and _count_open(standing, most=1, interfaces=wanted) > 0)
+        return _Attempt(skip_locked and _count_open(standing, limit=1, interfaces=wanted) > 0)
     hit, track, interfaces, rate = offer
     dealt: int = hit
     gold = pick_gold_hit(worker, dealt, track, rate)
@@ -291,14 +291,14 @@ def _prepared_lease_statement(sql: str, conditions: str, how: str = "") -> Prepa
     return Prepared(sql.format(conditions=conditions, how=how))
 
 
-def _hit_conditions(standing: WorkerStanding) -> str:
+def _hit_conditions(worker_standing: WorkerStanding) -> str:
     """Return the conditions on HITs that depend on the worker."""
     return (
-        (NOT_READ if standing.may_have_read else "")
-        + (NOT_STOPPED if standing.stopped else "")
-        + (NOT_FILLED if standing.filled else "")
-        + (OF_TRACKS if standing.tracks is not None else "")
-        + (NOT_OF_TEAMS.format(stake=STAKE) if standing.teams is not None else "")
+        (NOT_READ if worker_standing.may_have_read else "")
+        + (NOT_STOPPED if worker_standing.stopped else "")
+        + (NOT_FILLED if worker_standing.filled else "")
+        + (OF_TRACKS if worker_standing.tracks is not None else "")
+        + (NOT_OF_TEAMS.format(stake=STAKE) if worker_standing.teams is not None else "")
     )
 
 
@@ -309,7 +309,7 @@ def _resume_assignment(worker: Worker, pk: int) -> Assignment | None:
     stopped, or its places are taken.
     """
     SEEN.run(now=clock.now(), worker=worker.pk)
-    standing = standing_of(worker.pk)
+    standing = worker_standing(worker.pk)
     if not standing.may_be_asked:
         return None
     if standing.in_hand is not None:
@@ -325,41 +325,43 @@ def lease_time(interfaces: Iterable[str] = ()) -> timedelta:
     """Return how long a lease of these interfaces lasts without activity; whole documents take
     longer.
     """
-    minutes = [interface_of(name).terms.lease_minutes for name in interfaces]
+    minutes = [interface_by_name(name).terms.lease_minutes for name in interfaces]
     return timedelta(minutes=max([settings.LEASE_MINUTES, *minutes]))
 
 
-def count_open_hits(worker: Worker, most: int = 100, interfaces: list[str] | None = None) -> int:
-    """Return how many HITs are open to a worker, counted up to `most`, for these interfaces (by
+def count_open_hits(worker: Worker, limit: int = 100, interfaces: list[str] | None = None) -> int:
+    """Return how many HITs are open to a worker, counted up to `limit`, for these interfaces (by
     default the learned ones).
     """
-    return _count_open(standing_of(worker.pk), most, interfaces)
+    return _count_open(worker_standing(worker.pk), limit, interfaces)
 
 
 def offers_by_interface(
-    worker: Worker, interfaces: Iterable[str], most: int = 200
+    worker: Worker, interfaces: Iterable[str], limit: int = 200
 ) -> dict[str, Offer]:
     """Return interface -> the questions that are open to a worker through it, counted up to
-    `most`.
+    `limit`.
     """
-    standing = standing_of(worker.pk)
+    standing = worker_standing(worker.pk)
     nothing = Offer(0, Decimal("0.00"), 0)
     if standing.excluded:
         return dict.fromkeys(interfaces, nothing)
     statement = _prepared_lease_statement(EARNS, _hit_conditions(standing))
     return {
         interface: Offer(
-            *statement.rows(**_lease_query_values(standing, [interface]), most=most)[0]
+            *statement.rows(**_lease_query_values(standing, [interface]), most=limit)[0]
         )
         for interface in interfaces
     }
 
 
-def _count_open(standing: WorkerStanding, most: int, interfaces: list[str] | None = None) -> int:
-    if standing.excluded:
+def _count_open(
+    worker_standing: WorkerStanding, limit: int, interfaces: list[str] | None = None
+) -> int:
+    if worker_standing.excluded:
         return 0
-    statement = _prepared_lease_statement(HOW_MANY, _hit_conditions(standing))
-    [(n,)] = statement.rows(**_lease_query_values(standing, interfaces), most=most)
+    statement = _prepared_lease_statement(HOW_MANY, _hit_conditions(worker_standing))
+    [(n,)] = statement.rows(**_lease_query_values(worker_standing, interfaces), most=limit)
     return int(n)
 
 
@@ -375,17 +377,17 @@ def tutorial_to_learn(worker: Worker) -> str:
 
 
 def _lease_query_values(
-    standing: WorkerStanding, interfaces: list[str] | None = None
+    worker_standing: WorkerStanding, interfaces: list[str] | None = None
 ) -> dict[str, Any]:
     return {
-        "interfaces": standing.taught if interfaces is None else interfaces,
-        "tracks": standing.tracks,
-        "teams": standing.teams,
-        "filled": [run for run, _ in standing.filled],
-        "others": [other for _, other in standing.filled],
+        "interfaces": worker_standing.taught if interfaces is None else interfaces,
+        "tracks": worker_standing.tracks,
+        "teams": worker_standing.teams,
+        "filled": [run for run, _ in worker_standing.filled],
+        "others": [other for _, other in worker_standing.filled],
         "platforms": local_platform_names(),
         "counted": list(COUNTED),
-        "worker": standing.worker,
+        "worker": worker_standing.worker,
         "given_back": Assignment.ReturnedBy.WORKER,
     }
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from annotation.interfaces.base import BadAnswer, Judgment
-from annotation.interfaces.registry import interface_of
+from annotation.interfaces.registry import interface_by_name
 from annotation.interfaces.shared.statements import SideBySide, side_by_side
 from annotation.models import Assignment, Gold, Question, Response
 from annotation.quality.gold import questions_in_shown_order, right_answer
@@ -54,14 +54,16 @@ def join_answers(
 
 def draft_of_hit(
     questions: Iterable[Question],
-    done: Mapping[int, Mapping[str, Any]],
-    asked: Question,
+    finished_answers: Mapping[int, Mapping[str, Any]],
+    current_question: Question,
     raw: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return the draft of a HIT: its finished answers, and the fields of the unfinished
     question.
     """
-    return join_answers(questions, {**done, asked.pk: raw}) | {NOW: [str(asked.pk)]}
+    return join_answers(questions, {**finished_answers, current_question.pk: raw}) | {
+        NOW: [str(current_question.pk)]
+    }
 
 
 def unfinished_question(questions: Iterable[Question], draft: Mapping[str, Any]) -> Question | None:
@@ -96,7 +98,7 @@ def answer_statements(assignment: Assignment) -> list[SideBySide]:
     """
     own = _judgments_by_question(assignment)
     return [
-        side_by_side(interface_of(question.interface), question, judgments)
+        side_by_side(interface_by_name(question.interface), question, judgments)
         for question, judgments in own
     ]
 
@@ -117,7 +119,7 @@ def compare_with_others(assignment: Assignment) -> list[SideBySide]:
         responses = Response.objects.filter(question=question, counts=True)
         for response in responses.exclude(assignment=assignment).order_by("pk"):
             of_others[response.assignment_id].append(response)
-        interface = interface_of(question.interface)
+        interface = interface_by_name(question.interface)
         page = side_by_side(interface, question, judgments, right, list(of_others.values()))
         pages.append(page)
     return pages
@@ -136,7 +138,7 @@ def _judgments_by_question(assignment: Assignment) -> list[tuple[Question, Seque
         if not judgments:
             try:
                 raw = answer_to_question(question, assignment.raw or {})
-                judgments = interface_of(question.interface).parse(question, raw)
+                judgments = interface_by_name(question.interface).parse(question, raw)
             except BadAnswer:
                 continue
         answers.append((question, judgments))

@@ -22,10 +22,10 @@ from annotation.budget.promises import (
     money_left_to_publish,
     payers_in_lock_order,
 )
-from annotation.interfaces.registry import interface_of
+from annotation.interfaces.registry import interface_by_name
 from annotation.models import HIT, MOST_PRICE, Question
 from annotation.platforms.base import Advert, PlatformDown, Refused, UnknownOutcome, usable_account
-from annotation.platforms.registry import local_platform_names, platform_of
+from annotation.platforms.registry import local_platform_names, platform_by_name
 from annotation.quality.gold import pick_gold_question
 from annotation.workers.intake import tutorial_reward
 from annotation.workers.teach import tutorial_notice, tutorials
@@ -207,7 +207,7 @@ def _group_questions(questions: list[Question]) -> list[list[Question]]:
     groups: list[list[Question]] = []
     filling: dict[tuple[object, ...], list[Question]] = {}
     for question in questions:
-        most = platform_of(question.track.platform).capabilities.questions_per_hit
+        most = platform_by_name(question.track.platform).capabilities.questions_per_hit
         place = question.track_id, question.target.document_id
         like = (*place, question.interface, question.answers_wanted)
         group = filling.get(like)
@@ -223,7 +223,7 @@ def _build_hits(group: list[Question]) -> list[HIT]:
     wanted than one HIT may have.
     """
     foremost, name = group[0], group[0].track.platform
-    most, left = platform_of(name).capabilities.max_assignments, group[0].answers_wanted
+    most, left = platform_by_name(name).capabilities.max_assignments, group[0].answers_wanted
     hits = []
     while left > 0:
         hits.append(
@@ -256,7 +256,7 @@ def _publish_intents() -> int:
 
 
 def _publish_on_marketplace(name: str) -> int:
-    platform, up = platform_of(name), 0
+    platform, up = platform_by_name(name), 0
     try:
         endpoint = usable_account(platform.account()).endpoint
     except PlatformDown as down:
@@ -288,10 +288,10 @@ def hit_advert(hit: HIT) -> Advert:
     tutorial = tutorials().get(interface)
     work_seconds = sum(question.seconds for question in questions)
     seconds = SLACK * work_seconds
-    if tutorial is not None and platform_of(hit.platform).capabilities.teaches_in_frame:
+    if tutorial is not None and platform_by_name(hit.platform).capabilities.teaches_in_frame:
         seconds += TO_LEARN * tutorial.seconds
     return Advert(
-        title=interface_of(interface).terms.offered_as,
+        title=interface_by_name(interface).terms.offered_as,
         questions=len(questions),
         work_seconds=work_seconds,
         lease_seconds=STEP * max(1, -(-seconds // STEP)),
@@ -305,7 +305,7 @@ def hit_notice(hit: HIT, questions: Sequence[Question]) -> str:
     """
     seconds = sum(question.seconds for question in questions)
     hourly = f"About ${hit.reward * 3600 / seconds:.0f} an hour." if seconds else ""
-    capabilities = platform_of(hit.platform).capabilities
+    capabilities = platform_by_name(hit.platform).capabilities
     if not (capabilities.teaches_in_frame or capabilities.admits):
         return hourly
     tutorial = tutorial_notice(questions[0].interface, tutorial_reward(hit.track))

@@ -12,7 +12,7 @@ from django.db import transaction
 from annotation.budget.accrue import record_late_pay, total_extra_pay
 from annotation.hits.held import OF_A_TEAM, has_conflict_of_interest
 from annotation.hits.lease import is_place_free, return_to_queue
-from annotation.interfaces.registry import interface_of
+from annotation.interfaces.registry import interface_by_name
 from annotation.models import ANSWERED, Assignment, Question
 from kbpo import clock
 from kbpo.prepared import Prepared
@@ -77,7 +77,7 @@ def submit_answer(
     if late is not None and returned_by != Assignment.ReturnedBy.LEASE:
         return Outcome.LOST
     extra = total_extra_pay(
-        (question, interface_of(question.interface).parse(question, raw))
+        (question, interface_by_name(question.interface).parse(question, raw))
         for question in questions or assignment.hit.questions.all()
     )
     now = clock.now()

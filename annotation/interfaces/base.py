@@ -209,11 +209,13 @@ class Interface(ABC):
         """Yield doubts about a parsed answer that shows signs of careless work."""
         return iter(())
 
-    def is_right(self, question: Question, given: Mapping[str, Any], right: Judgment) -> bool:
+    def is_right(
+        self, question: Question, given_answer: Mapping[str, Any], right: Judgment
+    ) -> bool:
         """Return whether a judgment in a tutorial is right. Parts that the right answer leaves open
         are ignored.
         """
-        return all(given.get(name) == value for name, value in right.value.items())
+        return all(given_answer.get(name) == value for name, value in right.value.items())
 
     def agreement_units(
         self, question: Question, response: Judgment, *, measured: bool = False
@@ -241,13 +243,13 @@ def parts_by_target(target: int, value: Mapping[str, Any]) -> Mapping[str, Seque
     return holds if isinstance(holds, Mapping) else {str(target): holds}
 
 
-def value_of(
-    shown: Sequence[str], holds: Sequence[str], votes: Mapping[str, int], *, in_document: bool
+def label_value(
+    shown_parts: Sequence[str], holds: Sequence[str], votes: Mapping[str, int], *, in_document: bool
 ) -> dict[str, Any]:
-    """Return the value of a label: the parts (directed relations) that were `shown`, those of them
-    that hold, and the votes; empty if no part was shown. For whole documents, only the parts that
-    hold are stored as shown.
+    """Return the value of a label: the parts (directed relations) that were `shown_parts`, those of
+    them that hold, and the votes; empty if no part was shown. For whole documents, only the parts
+    that hold are stored as shown.
     """
     if in_document:
-        shown = holds = sorted(holds)
-    return {"shown": list(shown), "holds": list(holds), "votes": votes} if shown else {}
+        shown_parts = holds = sorted(holds)
+    return {"shown": list(shown_parts), "holds": list(holds), "votes": votes} if shown_parts else {}

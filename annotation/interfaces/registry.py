@@ -29,13 +29,13 @@ def document_interfaces(*what: str) -> list[str]:
     """Return the interfaces that ask about whole documents; with `NAME` or `RELATION` only those
     that ask for it.
     """
-    reads = {name: interface_of(name).reads for name in INTERFACES}
+    reads = {name: interface_by_name(name).reads for name in INTERFACES}
     return [name for name, subjects in reads.items() if subjects and (not what or subjects in what)]
 
 
 def yes_no_interfaces() -> list[str]:
     """Return the interfaces with yes-or-no statements."""
-    return [name for name in INTERFACES if interface_of(name).criterion]
+    return [name for name in INTERFACES if interface_by_name(name).criterion]
 
 
 def rating_interfaces() -> list[str]:
@@ -49,11 +49,11 @@ def can_ask_third_after_disagreement(name: str) -> bool:
     """Return whether a third person can be asked only after a disagreement between two
     (`Interface.is_split`).
     """
-    interface = interface_of(name)
+    interface = interface_by_name(name)
     return bool(interface.criterion and not interface.reads)
 
 
-def interface_of(name: str) -> Interface:
+def interface_by_name(name: str) -> Interface:
     """Return the interface of that name. Raises KeyError for an unknown name."""
     if name.startswith(FORM):
         made: Interface = import_string("annotation.interfaces.form.interface.interface_of_form")(

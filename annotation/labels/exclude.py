@@ -84,7 +84,7 @@ def exclude_flagged() -> int:
     return len(done)
 
 
-def _next_to_exclude(done: set[int]) -> tuple[int, list[Flag]] | None:
+def _next_to_exclude(considered: set[int]) -> tuple[int, list[Flag]] | None:
     """Return the next worker to exclude with the flags that exclude them; None if there is none."""
     warned = flags_after_warning(_exceeded_flags(list(signals_to_review()), excluding=True))
     if not warned:
@@ -92,7 +92,7 @@ def _next_to_exclude(done: set[int]) -> tuple[int, list[Flag]] | None:
     crowd = _Crowd.load_current()
     candidates = []
     for worker, flags in warned.items():
-        if worker not in done and not crowd.reason_not_to_exclude(worker):
+        if worker not in considered and not crowd.reason_not_to_exclude(worker):
             candidates.append((-max(flag.share for flag in flags), worker))
     if not candidates:
         return None
@@ -238,10 +238,10 @@ def _set_responses_counting(
     worker: Worker,
     responses: QuerySet[Response],
     reason: str,
-    what: str,
+    action: str,
     who: User | None,
     why: str,
-    before: str = "",
+    earlier_reason: str = "",
 ) -> ExclusionResult:
     """Count these responses, or stop counting them for a reason, and aggregate their settled
     questions again.
@@ -251,5 +251,7 @@ def _set_responses_counting(
     judgments, settled = set_counting(responses, reason, sentence, who)
     done = ExclusionResult(judgments, settled)
     after = str(done) if judgments else ""
-    write_audit_entry(what, f"worker:{worker.handle}", who=who, before=before, after=after, why=why)
+    write_audit_entry(
+        action, f"worker:{worker.handle}", who=who, before=earlier_reason, after=after, why=why
+    )
     return done

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import Exists, F, OuterRef
 
-from annotation.interfaces.registry import interface_of
+from annotation.interfaces.registry import interface_by_name
 from annotation.models import Response
 from kbpo import clock
 from kbpo.instances.models import ENDS, Label
@@ -41,7 +41,7 @@ def judgment_rows(track: Track) -> Iterator[Row]:
         value = dict(response.value)
         value.pop("remark", None)
         response.value = value
-        interface = interface_of(response.question.interface)
+        interface = interface_by_name(response.question.interface)
         statements = interface.statements(response.question, [response])
         yield [
             response.assignment_id,

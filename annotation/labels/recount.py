@@ -31,7 +31,7 @@ from annotation.hits.ask_again import (
     make_given_up_questions_due,
 )
 from annotation.interfaces.base import AggregatedLabel
-from annotation.interfaces.registry import document_interfaces, interface_of, yes_no_interfaces
+from annotation.interfaces.registry import document_interfaces, interface_by_name, yes_no_interfaces
 from annotation.interfaces.shared.payload import (
     are_people_tied,
     mentions_of_pair,
@@ -51,7 +51,7 @@ from kbpo import clock
 from kbpo.accounts.audit import write_audit_entry
 from kbpo.accounts.models import User
 from kbpo.clock.served import latest_due_moment
-from kbpo.instances.merge import PEOPLE, Statement, current_labels, current_statements
+from kbpo.instances.merge import PEOPLE, Statement, current_labels, unreplaced_statements
 from kbpo.instances.models import STAGED, Label
 from kbpo.instances.record import NewLabel, record_labels
 from kbpo.money.models import Purpose
@@ -136,7 +136,7 @@ def set_counting(
     if answer is not None and answer.status == "rejected":
         lower_answers_wanted(locked, answer.hit)
     affected = [question for question in locked if question.pk in changed]
-    result = aggregate_again(affected, back=not reason)
+    result = aggregate_questions_again(affected, back=not reason)
     if result != RecountResult():
         for track in sorted({question.track.slug for question in affected}):
             write_audit_entry(
@@ -145,7 +145,9 @@ def set_counting(
     return n, result
 
 
-def aggregate_again(questions: Sequence[Question], *, back: bool = False) -> RecountResult:
+def aggregate_questions_again(
+    questions: Sequence[Question], *, back: bool = False
+) -> RecountResult:
     """Aggregate the answers again to those of the locked `questions` that are settled, and return
     the effect. With `back`, also restore questions that were asked again or ended unanswered.
     """
@@ -154,7 +156,7 @@ def aggregate_again(questions: Sequence[Question], *, back: bool = False) -> Rec
         aggregation=MODEL, track__in={question.track_id for question in questions}
     )
     modelled = set(policies.values_list("track", flat=True))
-    left = counted_responses(settled)
+    left = counted_responses_by_question(settled)
     labels_of = _labels_already_decided(settled, left, modelled)
     short = [question for question in settled if question not in labels_of]
     changes = _drop_changes_to_read_names(labels_of, label_changes(labels_of, modelled))
@@ -181,7 +183,7 @@ def settle_questions(questions: Sequence[Question]) -> None:
     than their track promises because of exclusions are published again at once. Tied questions are
     labelled only after one more person has answered.
     """
-    responses = counted_responses(questions)
+    responses = counted_responses_by_question(questions)
     labels_of: dict[Question, list[AggregatedLabel]] = {}
     unlabelled: list[Question] = []
     free: dict[Purpose, Decimal] = {}
@@ -260,7 +262,7 @@ def settle_given_up_question(question: Question) -> None:
     _close_hits([question], "expired")
     if (until := _next_attempt_time(question)) is not None:
         _postpone_question(question, until)
-    elif _aggregate_responses(question, counted_responses([question])):
+    elif _aggregate_responses(question, counted_responses_by_question([question])):
         settle_questions([question])
     else:
         missing = NewLabel(
@@ -290,13 +292,15 @@ def _next_attempt_time(question: Question) -> datetime | None:
     return leased.values_list("leased_until", flat=True).first()
 
 
-def _postpone_question(question: Question, at: datetime) -> None:
-    question.attempts, question.next_try_at = 0, at
+def _postpone_question(question: Question, moment: datetime) -> None:
+    question.attempts, question.next_try_at = 0, moment
     question.save(update_fields=["attempts", "next_try_at"])
 
 
 def _labels_already_decided(
-    questions: Sequence[Question], left: Mapping[int, Sequence[Response]], modelled: Collection[int]
+    questions: Sequence[Question],
+    remaining_responses: Mapping[int, Sequence[Response]],
+    modelled: Collection[int],
 ) -> dict[Question, list[AggregatedLabel]]:
     """Return question -> labels, for questions whose remaining answers suffice to decide. They do
     not suffice if there are none, if most flagged a whole document, or if a tie remains after
@@ -305,17 +309,17 @@ def _labels_already_decided(
     missed = _questions_with_exclusions(questions)
     decided: dict[Question, list[AggregatedLabel]] = {}
     for question in questions:
-        labels = _aggregate_responses(question, left)
+        labels = _aggregate_responses(question, remaining_responses)
         if not labels or (question.target.kind == "document" and not labels[0].value):
             continue
         weighed = question.track_id in modelled or question.pk not in missed
-        if weighed or not _is_split(question, left):
+        if weighed or not _is_split(question, remaining_responses):
             decided[question] = labels
     return decided
 
 
 def questions_lacking_answers(
-    questions: Iterable[Question], left: Mapping[int, Sequence[Response]]
+    questions: Iterable[Question], remaining_responses: Mapping[int, Sequence[Response]]
 ) -> list[Question]:
     """Return those questions that lost answers and have fewer than their track promises. The
     remaining answers decide until others have answered.
@@ -324,7 +328,7 @@ def questions_lacking_answers(
     missed = _questions_with_exclusions(questions)
     short = []
     for question in questions:
-        answers = {response.assignment_id for response in left.get(question.pk, ())}
+        answers = {response.assignment_id for response in remaining_responses.get(question.pk, ())}
         if question.pk in missed and len(answers) < promised_answers(question):
             short.append(question)
     return short
@@ -335,7 +339,7 @@ def _restore_questions(questions: Sequence[Question], modelled: Collection[int])
     questions that were asked again and need no more answers, and questions that ended unanswered.
     """
     open_ones = [question for question in questions if question.status in ANSWERABLE]
-    left = counted_responses(open_ones)
+    left = counted_responses_by_question(open_ones)
     enough = []
     for question in _labels_already_decided(open_ones, left, modelled):
         answers = {response.assignment_id for response in left[question.pk]}
@@ -370,14 +374,16 @@ def _drop_changes_to_read_names(
     return [change for change in changes if change[0].value or change[0].question not in lasting]
 
 
-def recompare_answers(settled: Sequence[Question]) -> None:
+def recompare_answers(settled_questions: Sequence[Question]) -> None:
     """Compare the answers to these questions with each other again, using all judgments of each
     answer.
     """
-    answers = Response.objects.filter(question__in=settled, counts=True).values("assignment")
+    answers = Response.objects.filter(question__in=settled_questions, counts=True).values(
+        "assignment"
+    )
     asked = Question.objects.filter(hits__assignments__in=answers, status="settled")
     asked = asked.order_by("pk").distinct()
-    counted = counted_responses(asked)
+    counted = counted_responses_by_question(asked)
     compare_with_majority_again({question: counted[question.pk] for question in asked})
 
 
@@ -387,14 +393,14 @@ def _aggregate_responses(
     """Return the labels that the responses to a question aggregate to; none if too few responses
     count.
     """
-    return interface_of(question.interface).aggregate(question, responses.get(question.pk, []))
+    return interface_by_name(question.interface).aggregate(question, responses.get(question.pk, []))
 
 
 def _is_split(question: Question, responses: Mapping[int, Sequence[Response]]) -> bool:
-    return interface_of(question.interface).is_split(question, responses.get(question.pk, []))
+    return interface_by_name(question.interface).is_split(question, responses.get(question.pk, []))
 
 
-def counted_responses(questions: Iterable[Question]) -> dict[int, list[Response]]:
+def counted_responses_by_question(questions: Iterable[Question]) -> dict[int, list[Response]]:
     """Return question -> its counted responses."""
     responses: dict[int, list[Response]] = defaultdict(list)
     counted = Response.objects.filter(question__in=questions, counts=True)
@@ -404,14 +410,14 @@ def counted_responses(questions: Iterable[Question]) -> dict[int, list[Response]
 
 
 def questions_with_tied_targets(
-    found: Mapping[Question, Sequence[AggregatedLabel]],
+    labels_by_question: Mapping[Question, Sequence[AggregatedLabel]],
 ) -> set[Question]:
     """Return the questions whose answers leave a mention tied, over all questions about the mention
     and all readers of its document.
     """
     of_others = [
         (question, label)
-        for question, labels in found.items()
+        for question, labels in labels_by_question.items()
         for label in labels
         if label.source == Label.Source.CROWD
         and label.target_id in mentions_of_pair(question.payload)
@@ -424,7 +430,9 @@ def questions_with_tied_targets(
         earlier_of[earlier.target_id].append(earlier)
     tied = set()
     for question, label in of_others:
-        standing_labels = current_statements(map(Statement.from_label, earlier_of[label.target_id]))
+        standing_labels = unreplaced_statements(
+            map(Statement.from_label, earlier_of[label.target_id])
+        )
         judgments = [judgment for judgment in standing_labels if judgment.value]
         judgments.append(Statement(label.value, label.source, label.n, question.pk, None))
         if are_people_tied(judgments):

@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from annotation.labels.recount import set_counting
 from annotation.models import Assignment, Bonus, Payment, Rejection, Response
 from annotation.platforms.base import PlatformDown, Refused, UnknownOutcome
-from annotation.platforms.registry import local_platform_names, platform_of
+from annotation.platforms.registry import local_platform_names, platform_by_name
 from annotation.workers.speak import IS_PAID, PAID_AFTER_ALL, REFUSED, send_decision
 from kbpo import clock
 from kbpo.accounts.audit import write_audit_entry
@@ -137,16 +137,22 @@ def _store_undone_rejection(
 
 
 def _set_answer_counting(
-    row: Assignment, responses: QuerySet[Response], reason: str, who: User
+    assignment: Assignment, responses: QuerySet[Response], reason: str, who: User
 ) -> None:
     """Count an answer, or stop counting it for a reason, also in settled labels."""
     what = "no longer counts" if reason else "counts"
-    set_counting(responses, reason, f"The answer in assignment {row.pk} {what}.", who, answer=row)
+    set_counting(
+        responses,
+        reason,
+        f"The answer in assignment {assignment.pk} {what}.",
+        who,
+        answer=assignment,
+    )
 
 
 def _report_decision(assignment: Assignment, words: str, *, approve: bool) -> None:
     """Report a decision to the platform of an answer. Both calls can be repeated."""
-    platform = platform_of(assignment.hit.platform)
+    platform = platform_by_name(assignment.hit.platform)
     if platform.name in local_platform_names():
         return
     if not platform.capabilities.rejects:

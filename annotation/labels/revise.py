@@ -17,8 +17,8 @@ from datetime import timedelta
 import numpy as np
 from django.db import transaction
 
-from annotation.interfaces.base import Interface, parts_by_target, value_of
-from annotation.interfaces.registry import interface_of, yes_no_interfaces
+from annotation.interfaces.base import Interface, label_value, parts_by_target
+from annotation.interfaces.registry import interface_by_name, yes_no_interfaces
 from annotation.interfaces.shared.majority import parts_by_majority
 from annotation.models import Policy, Question, Response
 from estimators.agreement import dawid_skene
@@ -59,9 +59,11 @@ class TargetVotes:
     """Statement -> the workers who affirmed it"""
     holds: tuple[str, ...] = ()
 
-    def parts_implied_by(self, held: Collection[str]) -> tuple[str, ...]:
+    def parts_implied_by(self, statements_that_hold: Collection[str]) -> tuple[str, ...]:
         """Return the shown parts (directed relations) that follow from the statements that hold."""
-        parts = set().union(*(self.sentences[one] for one in held if one in self.sentences))
+        parts = set().union(
+            *(self.sentences[one] for one in statements_that_hold if one in self.sentences)
+        )
         return tuple(part for part in self.shown if part in parts)
 
     def majority_parts(self) -> tuple[str, ...]:
@@ -79,7 +81,7 @@ def read_votes(track: Track, interface: str) -> list[TargetVotes]:
         track=track, interface=interface, status="settled", gold=None
     ).in_bulk()
     responses = Response.objects.filter(
-        question__in=list(questions), criterion=interface_of(interface).criterion, counts=True
+        question__in=list(questions), criterion=interface_by_name(interface).criterion, counts=True
     ).order_by("pk")
     answers: dict[int, dict[int, Mapping[str, Sequence[str]]]] = defaultdict(dict)
     columns = ("question", "assignment__worker", "target", "value")
@@ -102,7 +104,7 @@ def question_votes(
     parts (directed relations) that hold.
     """
     workers = tuple(sorted(answers))
-    for asked in interface_of(question.interface).asked_statements(question):
+    for asked in interface_by_name(question.interface).asked_statements(question):
         yes: dict[str, set[int]] = defaultdict(set)
         for worker, holds in answers.items():
             for sentence in holds.get(str(asked.target), ()):
@@ -119,7 +121,7 @@ def _latest_holds(
     that question. Labels of flagged questions, and those that were replaced by an empty label, are
     left out.
     """
-    page = interface_of(interface)
+    page = interface_by_name(interface)
     labels = Label.objects.filter(source=label_source(page), question__in=questions)
     if page.reads:
         documents = Question.objects.filter(pk__in=list(questions)).values("target__document")
@@ -173,7 +175,7 @@ def compute_revision(track: Track, method: str, number: int) -> Revision:
         if method == MODEL and votes:
             posterior, reason = _statement_probabilities(votes)
             if reason:
-                reasons.append(f"{interface_of(interface).title}: {reason}")
+                reasons.append(f"{interface_by_name(interface).title}: {reason}")
         for tally in votes:
             after = tally.majority_parts()
             if posterior is not None:
@@ -222,11 +224,11 @@ def _new_label(tally: TargetVotes, holds: tuple[str, ...], method: str, number: 
         affirmed = {sentence for sentence, who in tally.yes.items() if worker in who}
         by_worker.append(tally.parts_implied_by(affirmed))
     _, counted, disagreement = parts_by_majority(by_worker, tally.shown)
-    page = interface_of(tally.question.interface)
+    page = interface_by_name(tally.question.interface)
     origin = f"{tally.question.origin}/{method}-{number}"
     return NewLabel(
         target_id=tally.target,
-        value=value_of(tally.shown, holds, counted, in_document=bool(page.reads)),
+        value=label_value(tally.shown, holds, counted, in_document=bool(page.reads)),
         source=label_source(page),
         method=method,
         n=len(tally.workers),

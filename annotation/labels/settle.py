@@ -17,7 +17,7 @@ from annotation.budget.accrue import spend_and_owe, total_extra_pay
 from annotation.hits.ask_again import make_given_up_questions_due
 from annotation.hits.parts import answer_to_question, has_answer_to
 from annotation.interfaces.base import BadAnswer, Doubt, ParsedResponse
-from annotation.interfaces.registry import interface_of
+from annotation.interfaces.registry import interface_by_name
 from annotation.labels.exclude import exclude_flagged
 from annotation.labels.recount import settle_given_up_question, settle_questions
 from annotation.labels.revise import tick as revise
@@ -72,7 +72,7 @@ def parse_accepted_answers(assignments: Sequence[Assignment]) -> None:
             parsed[assignment] = [
                 (question, each)
                 for question in questions
-                for each in interface_of(question.interface).parse(
+                for each in interface_by_name(question.interface).parse(
                     question, answer_to_question(question, raw)
                 )
             ]
@@ -146,7 +146,7 @@ def _store_extra_and_doubts(parsed: dict[Assignment, Parsed]) -> None:
         doubts[assignment] = [
             doubt
             for question, judgments in by_question.items()
-            for doubt in interface_of(question.interface).doubts(judgments)
+            for doubt in interface_by_name(question.interface).doubts(judgments)
         ]
     Assignment.objects.bulk_update([one for one in parsed if one.extra], ["extra"])
     note_interface_doubts(doubts)

@@ -20,10 +20,10 @@ from annotation.platforms.base import (
     Refused,
     Seen,
     UnknownOutcome,
-    endpoint_of,
+    configured_endpoint,
 )
 from annotation.platforms.proof import notification_path
-from annotation.platforms.registry import marketplace_names, platform_of
+from annotation.platforms.registry import marketplace_names, platform_by_name
 from kbpo import clock
 from kbpo.accounts.audit import write_audit_entry
 from kbpo.accounts.models import User
@@ -63,7 +63,7 @@ class PlatformOverview:
     @property
     def title(self) -> str:
         """Return the name of the platform for pages."""
-        return platform_of(self.platform).capabilities.title
+        return platform_by_name(self.platform).capabilities.title
 
     @property
     def hook(self) -> str:
@@ -78,19 +78,19 @@ class PlatformOverview:
         return balance_difference(self.row, self.paid)
 
 
-def balance_difference(row: PlatformBooks, paid: Decimal) -> Decimal | None:
+def balance_difference(books: PlatformBooks, paid: Decimal) -> Decimal | None:
     """Return a platform's balance minus the one that our records imply, given what was paid there;
     None if the balance was never read.
     """
-    if row.available is None or row.on_hold is None or row.baseline is None:
+    if books.available is None or books.on_hold is None or books.baseline is None:
         return None
-    return row.available + row.on_hold + paid - row.baseline
+    return books.available + books.on_hold + paid - books.baseline
 
 
 def load_books(platform: str) -> PlatformBooks:
     """Return our record of a platform at the configured endpoint; created if missing."""
     row, _ = PlatformBooks.objects.get_or_create(
-        platform=platform, endpoint=endpoint_of(platform_of(platform))
+        platform=platform, endpoint=configured_endpoint(platform_by_name(platform))
     )
     return row
 
@@ -100,7 +100,7 @@ def claim_platform(platform: str) -> bool:
     lock of a process that dies expires after some minutes.
     """
     row, now = load_books(platform), clock.now()
-    wait = platform_of(platform).capabilities.looked_at_every
+    wait = platform_by_name(platform).capabilities.looked_at_every
     due = Q(polled_at=None) | Q(polled_at__lte=now - wait) | Q(hinted_at__gt=F("polled_at"))
     free = Q(held_until=None) | Q(held_until__lte=now)
     claimable = PlatformBooks.objects.filter(due & free, pk=row.pk)
@@ -148,11 +148,11 @@ def total_paid_there(platform: str) -> Decimal:
     """Return the sum that the platform has charged at the configured endpoint: rewards and bonuses,
     with fees.
     """
-    here = endpoint_of(platform_of(platform))
+    here = configured_endpoint(platform_by_name(platform))
     assignments = Assignment.objects.filter(
         hit__platform=platform, hit__endpoint=here, platform_status="approved"
     )
-    capabilities = platform_of(platform).capabilities
+    capabilities = platform_by_name(platform).capabilities
     rewards = assignments.values_list("hit__reward").annotate(n=Count("pk")).order_by()
     paid = sum((n * (reward + capabilities.fee(reward)) for reward, n in rewards), ZERO)
     paid_bonuses = Bonus.objects.filter(worker__platform=platform, endpoint=here, status="paid")
@@ -162,13 +162,13 @@ def total_paid_there(platform: str) -> Decimal:
 
 def compare_books(platform: str) -> PlatformOverview:
     """Return the records of one platform, and ours."""
-    here = endpoint_of(platform_of(platform))
+    here = configured_endpoint(platform_by_name(platform))
     everywhere = Payment.objects.filter(assignment__hit__platform=platform, status__in=UNPAID)
     owed = everywhere.filter(endpoint=here)
     hits = HIT.objects.filter(platform=platform, endpoint__in=["", here])
     return PlatformOverview(
         platform,
-        platform_of(platform).account(),
+        platform_by_name(platform).account(),
         load_books(platform),
         total_paid_there(platform),
         owed.aggregate(sum=Sum("amount"))["sum"] or ZERO,
@@ -232,7 +232,7 @@ def _differences(platform: str, seen: list[Seen]) -> Iterable[str]:
         if row.token and row.token not in tokens:
             yield f"HIT {row.external_id} carries our mark, but we do not know it."
     late = clock.now() - GRACE
-    here = endpoint_of(platform_of(platform))
+    here = configured_endpoint(platform_by_name(platform))
     paid = Payment.objects.filter(assignment__hit__platform=platform, endpoint=here, status="paid")
     for payment in paid.exclude(assignment__platform_status="approved").select_related(
         "assignment"

@@ -21,7 +21,7 @@ from annotation.platforms.base import (
     PlatformDown,
     Refused,
     UnknownOutcome,
-    endpoint_of,
+    configured_endpoint,
 )
 from kbpo import clock
 from kbpo.money.models import Ledger
@@ -63,7 +63,7 @@ def offer_payment(platform: Platform, bonus: Bonus) -> bool:
     if not bonus.external_id and not why and (halt := halts.first()) is not None:
         raise PlatformDown(f"Publishing is stopped: {halt.why}")
     try:
-        became = platform.compensate(bonus, offered=not why)
+        became = platform.advance_compensation(bonus, still_offered=not why)
     except Lost:
         raise
     except Refused as no:
@@ -72,7 +72,7 @@ def offer_payment(platform: Platform, bonus: Bonus) -> bool:
         # It is taken down; until the platform answers that, somebody may have accepted it.
         status, why = "failed", str(no)
         try:
-            became = platform.compensate(bonus, offered=False)
+            became = platform.advance_compensation(bonus, still_offered=False)
         except Lost:
             raise
         except Refused as again:
@@ -150,7 +150,7 @@ def delete_ended_hits(platform: Platform) -> int:
     """Delete the HITs of ended payments with their qualifications, and return their number."""
     bonuses = Bonus.objects.filter(
         worker__platform=platform.name,
-        endpoint=endpoint_of(platform),
+        endpoint=configured_endpoint(platform),
         assignment=None,
         cleared_at=None,
         status__in=["paid", "failed"],
@@ -161,7 +161,7 @@ def delete_ended_hits(platform: Platform) -> int:
         try:
             if bonus.status == "failed" and not _was_never_taken(platform, bonus):
                 continue
-            platform.compensate(bonus, over=True)
+            platform.advance_compensation(bonus, is_finished=True)
         except (PlatformDown, UnknownOutcome, Refused) as trouble:
             # A repeated call has the same result.
             log.warning("The HIT of %s could not be deleted: %s", bonus, trouble)
@@ -176,7 +176,7 @@ def _was_never_taken(platform: Platform, bonus: Bonus) -> bool:
     platform's list is incomplete, since somebody may have taken it.
     """
     try:
-        became = platform.compensate(bonus, offered=False)
+        became = platform.advance_compensation(bonus, still_offered=False)
     except Lost:
         return True
     if became is Offer.PAID:

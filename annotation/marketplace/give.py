@@ -9,8 +9,8 @@ from decimal import Decimal
 from django.db import transaction
 
 from annotation.models import Assignment, Bonus, Qualification, Worker, WorkerIdentity
-from annotation.platforms.base import endpoint_of
-from annotation.platforms.registry import marketplace_names, platform_of
+from annotation.platforms.base import configured_endpoint
+from annotation.platforms.registry import marketplace_names, platform_by_name
 from annotation.workers.teach import grant_token
 from annotation.workers.worker import worker_on_platform
 from kbpo import clock
@@ -64,7 +64,7 @@ def grant_bonus(
     # Paid where the answer was given, else at the endpoint of the latest HIT, else the current one
     answers = Assignment.objects.filter(worker=worker).exclude(hit__endpoint="").order_by("-pk")
     latest = assignment or answers.first()
-    platform = platform_of(worker.platform)
+    platform = platform_by_name(worker.platform)
     bonus = Bonus.objects.create(
         status="owed",
         token=token,
@@ -75,7 +75,7 @@ def grant_bonus(
         fee=platform.capabilities.fee(amount),
         why=reason.strip(),
         who=who,
-        endpoint=latest.hit.endpoint if latest is not None else endpoint_of(platform),
+        endpoint=latest.hit.endpoint if latest is not None else configured_endpoint(platform),
     )
     cost, purpose = amount + bonus.fee, bonus.purpose
     try:
@@ -88,7 +88,7 @@ def grant_bonus(
     return bonus
 
 
-def set_qualification(handle: str, who: User, why: str, *, held: bool = True) -> str:
+def set_qualification(handle: str, who: User, why: str, *, has_qualification: bool = True) -> str:
     """Give the tutorial's qualification to a worker of a platform, or revoke it, and return a
     sentence about what was done. Raises ValueError. The platform is called by the next tick.
     """
@@ -96,18 +96,23 @@ def set_qualification(handle: str, who: User, why: str, *, held: bool = True) ->
     if not why.strip():
         raise ValueError("Nothing was changed: say why. It is logged.")
     Qualification.objects.update_or_create(
-        worker=worker, name="tutorial", defaults={"wanted": held, "wanted_at": clock.now()}
+        worker=worker,
+        name="tutorial",
+        defaults={"wanted": has_qualification, "wanted_at": clock.now()},
     )
-    what = "admit" if held else "admit no more"
-    write_audit_entry(what, f"worker:{worker.handle}", who=who, why=why.strip(), after=str(held))
+    what = "admit" if has_qualification else "admit no more"
+    write_audit_entry(
+        what, f"worker:{worker.handle}", who=who, why=why.strip(), after=str(has_qualification)
+    )
     wake_step("pay_out")
-    return f"{worker} {'may' if held else 'may no more'} accept HITs that ask for the tutorial."
+    verb = "may" if has_qualification else "may no more"
+    return f"{worker} {verb} accept HITs that ask for the tutorial."
 
 
 def _platform_worker(identifier: str) -> Worker:
     """Return the worker with this hash (or its beginning) or platform id."""
     for name in marketplace_names():
-        pattern = platform_of(name).capabilities.worker_id
+        pattern = platform_by_name(name).capabilities.worker_id
         if pattern and re.fullmatch(pattern, identifier):
             return worker_on_platform(name, identifier)
     matches = Worker.objects.filter(handle__startswith=identifier, platform__in=marketplace_names())
@@ -122,7 +127,7 @@ def _platform_worker(identifier: str) -> Worker:
 
 @transaction.atomic  # no worker is created for a refused request
 def grant_bonus_by_identifier(
-    said: str,
+    worker_identifier: str,
     track: Track,
     amount: Decimal,
     reason: str,
@@ -134,7 +139,7 @@ def grant_bonus_by_identifier(
     """Grant a bonus or compensation, and return a sentence about it. The worker is given by hash,
     its beginning, or platform id. Raises ValueError.
     """
-    worker, assignment = _platform_worker(said), None
+    worker, assignment = _platform_worker(worker_identifier), None
     if answer:
         answers = Assignment.objects.filter(pk=int(answer) if answer.isdecimal() else 0)
         assignment = answers.exclude(raw=None).first()

@@ -19,7 +19,7 @@ from annotation.marketplace import compensations
 from annotation.marketplace.give import grant_bonus
 from annotation.models import HIT, Assignment, Bonus, Payment, Qualification, Worker
 from annotation.platforms.base import Lost, Platform, PlatformDown, Refused, UnknownOutcome
-from annotation.platforms.registry import marketplace_names, platform_of
+from annotation.platforms.registry import marketplace_names, platform_by_name
 from annotation.workers.models import TutorialRun
 from annotation.workers.speak import deliver_messages, notify_of_exclusions, notify_of_refusals
 from annotation.workers.teach import passed_reason, payment_key
@@ -90,9 +90,9 @@ def _pay_platform(name: str) -> int:
     bonuses = Bonus.objects.filter(worker__platform=name)
     if not HIT.objects.filter(platform=name).exists() and not bonuses.exists():
         return 0
-    platform = platform_of(name)
+    platform = platform_by_name(name)
     moved = (
-        _owe_unusable_answers(name)
+        _record_pay_for_unusable_answers(name)
         + pay_tutorials(name)
         + compensations.owe_after_lifted_halt(name)
     )
@@ -110,7 +110,7 @@ def _pay_platform(name: str) -> int:
     return moved
 
 
-def _owe_unusable_answers(name: str) -> int:
+def _record_pay_for_unusable_answers(name: str) -> int:
     """Record that the reward of unusable answers is owed, since only a person rejects."""
     assignments = Assignment.objects.filter(
         hit__platform=name, status="failed", payment=None, next_try_at__lte=clock.now()
@@ -125,28 +125,30 @@ def _owe_unusable_answers(name: str) -> int:
     return owed
 
 
-def _pay_each_row(model: type[Row], where: Q, pay: Callable[[Row], bool]) -> int:
+def _pay_each_row(model: type[Row], condition: Q, pay: Callable[[Row], bool]) -> int:
     moved, tried = 0, set[int]()
-    while len(tried) < BATCH and (row := _claim_row(model, where, tried)) is not None:
+    while len(tried) < BATCH and (row := _claim_row(model, condition, tried)) is not None:
         tried.add(row.pk)
         moved += _pay_row(row, pay)
     return moved
 
 
 @transaction.atomic
-def _claim_row(model: type[Row], where: Q, tried: set[int]) -> Row | None:
+def _claim_row(model: type[Row], condition: Q, tried: set[int]) -> Row | None:
     """Return the next row to be paid, or None. The row is stored as “sent” before the platform is
     called, so that a crash leaves a trace. `asked_before` is set on rows that may have been sent
     already: then the platform is first asked whether they were paid.
     """
     now = clock.now()
-    slowest = max(platform_of(name).capabilities.answers_within for name in marketplace_names())
+    slowest = max(
+        platform_by_name(name).capabilities.answers_within for name in marketplace_names()
+    )
     patience = CRASHED * slowest
     due = Q(status__in=["owed", "unknown"], next_try_at__lte=now) | Q(
         status="sent", status_since__lt=now - patience
     )
     claimable = model._default_manager.select_for_update(skip_locked=True, of=("self",)).filter(
-        due & where
+        due & condition
     )
     row: Row | None = claimable.exclude(pk__in=tried).order_by("status_since", "pk").first()
     if row is not None:
@@ -182,41 +184,41 @@ def _pay_row(row: Row, pay: Callable[[Row], bool]) -> int:
     return _mark_paid(row)
 
 
-def _postpone_payment(row: Moving, status: str, sentence: str) -> int:
-    wait = BACKOFF * 2 ** min(row.attempts, MOST_DOUBLINGS)
-    type(row)._default_manager.filter(pk=row.pk, status="sent").update(
+def _postpone_payment(payment: Moving, status: str, sentence: str) -> int:
+    wait = BACKOFF * 2 ** min(payment.attempts, MOST_DOUBLINGS)
+    type(payment)._default_manager.filter(pk=payment.pk, status="sent").update(
         status=status, reason=sentence, next_try_at=clock.now() + wait
     )
     return 0
 
 
 @transaction.atomic
-def _mark_paid(row: Moving) -> int:
+def _mark_paid(payment: Moving) -> int:
     now = clock.now()
-    sent = type(row)._default_manager.filter(pk=row.pk, status="sent")
+    sent = type(payment)._default_manager.filter(pk=payment.pk, status="sent")
     if not sent.update(status="paid", status_since=now, reason=""):
         return 0
-    if isinstance(row, Payment):
-        mine = Assignment.objects.filter(payment=row)
+    if isinstance(payment, Payment):
+        mine = Assignment.objects.filter(payment=payment)
         mine.update(platform_status="approved")
         mine.filter(status="approved").update(status="paid", status_since=now)
     return 1
 
 
 @transaction.atomic
-def _give_up_payment(row: Moving, sentence: str) -> int:
+def _give_up_payment(payment: Moving, sentence: str) -> int:
     """Leave a row that the platform will not pay to an admin. The money of a bonus that was not
     paid is released; that of a bonus that may have been paid through a lost HIT is not.
     """
-    row.move("failed", sentence)
-    if isinstance(row, Bonus):
-        if row.payer is not None:  # returned to the reservation of its payer
-            cancel_payment(row.token)
+    payment.move("failed", sentence)
+    if isinstance(payment, Bonus):
+        if payment.payer is not None:  # returned to the reservation of its payer
+            cancel_payment(payment.token)
             return 1
-        lost = row.assignment_id is None
+        lost = payment.assignment_id is None
         state = Ledger.State.UNKNOWN if lost else Ledger.State.FAILED
-        Ledger.objects.filter(**row.purpose.at("purpose")).update(state=state)
-        Bonus.objects.filter(pk=row.pk).update(cleared_at=clock.now() if lost else None)
+        Ledger.objects.filter(**payment.purpose.at("purpose")).update(state=state)
+        Bonus.objects.filter(pk=payment.pk).update(cleared_at=clock.now() if lost else None)
     return 1
 
 
@@ -270,7 +272,7 @@ def _update_qualifications(platform: Platform) -> int:
         :BATCH
     ]:
         try:
-            platform.qualify(row.worker, row.name, row.wanted)
+            platform.set_qualification(row.worker, row.name, row.wanted)
         except Refused as no:  # this one alone; the platform takes the others
             log.warning("Worker %s may not be qualified on %s: %s", row.worker, platform.name, no)
             refusals = min(row.refusals + 1, 1000)

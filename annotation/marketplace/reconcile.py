@@ -40,10 +40,10 @@ from annotation.platforms.base import (
     Refused,
     Seen,
     UnknownOutcome,
-    endpoint_of,
+    configured_endpoint,
 )
 from annotation.platforms.proof import is_form_signature_valid
-from annotation.platforms.registry import marketplace_names, platform_of
+from annotation.platforms.registry import marketplace_names, platform_by_name
 from annotation.workers.teach import qualify_after_listed_assignment
 from annotation.workers.worker import worker_handle
 from kbpo import clock
@@ -137,9 +137,9 @@ def _reconcile_platform(name: str) -> int:
     """Reconcile one platform if it is due and no other process does so. Return the number of
     changes.
     """
-    platform = platform_of(name)
+    platform = platform_by_name(name)
     # HITs that are or may be on the platform
-    hits = HIT.objects.filter(platform=name, endpoint=endpoint_of(platform))
+    hits = HIT.objects.filter(platform=name, endpoint=configured_endpoint(platform))
     hits = hits.exclude(platform_status="gone").exclude(status="failed", external_id="")
     hits = hits.exclude(called_at=None).select_related("track")
     if not hits.exists() or not books.claim_platform(name):
@@ -416,7 +416,7 @@ def finish_hit_short_of_answers(platform: Platform | None, hit: HIT) -> int:
     total = hit.max_assignments + places
     try:
         until = clock.now() + platform.capabilities.offered_for
-        platform.offer(hit, until, more=places, key=f"{hit.token}:{total}")
+        platform.offer(hit, until, additional_assignments=places, key=f"{hit.token}:{total}")
     except Refused:
         HIT.objects.filter(pk=hit.pk).update(max_assignments=hit.max_assignments)
         return _close_published_questions(hit)

@@ -155,8 +155,12 @@ class Platform:
         """
         raise self._nothing_to_call()
 
-    def offer(self, hit: HIT, until: datetime, *, more: int = 0, key: str = "") -> None:
-        """Offer a HIT again, or extend its time; add `more` assignments, once per `key`."""
+    def offer(
+        self, hit: HIT, until: datetime, *, additional_assignments: int = 0, key: str = ""
+    ) -> None:
+        """Offer a HIT again, or extend its time; add so many `additional_assignments`, once per
+        `key`.
+        """
         raise self._nothing_to_call()
 
     def take_down(self, hit: HIT, *, delete: bool = False) -> None:
@@ -185,7 +189,9 @@ class Platform:
         """Pay a bonus, once per `bonus.token`."""
         raise self._nothing_to_call()
 
-    def compensate(self, bonus: Bonus, *, offered: bool = True, over: bool = False) -> Offer:
+    def advance_compensation(
+        self, bonus: Bonus, *, still_offered: bool = True, is_finished: bool = False
+    ) -> Offer:
         """Do the next step of paying a worker who has no assignment: a HIT of its own is offered to
         them, which they submit. A payment that is no longer offered is taken down; a worker who has
         accepted it may still submit it, and is paid. At the end the HIT and its qualification are
@@ -203,7 +209,7 @@ class Platform:
         """
         raise self._nothing_to_call()
 
-    def qualify(self, worker: Worker, name: str, held: bool) -> None:
+    def set_qualification(self, worker: Worker, name: str, has_qualification: bool) -> None:
         """Grant a worker one of our qualifications, or revoke it."""
         raise self._nothing_to_call()
 
@@ -223,7 +229,7 @@ class Platform:
         )
 
 
-def endpoint_of(platform: Platform) -> str:
+def configured_endpoint(platform: Platform) -> str:
     """Return the configured endpoint; empty if there is none."""
     account = platform.account()
     return account.endpoint if account is not None else ""

@@ -74,18 +74,18 @@ def read_assignment_path(form_signature: str) -> tuple[str, str]:
     return fields.get("worker", ""), fields.get("assignment", "")
 
 
-def worker_of_signed_path(signed: str, salt: str = SAY_SALT) -> str:
+def worker_in_signed_path(signed: str, salt: str = SAY_SALT) -> str:
     """Return the worker's hash in a signed path; empty if the signature is wrong."""
     return _signed_value(signed, salt)
 
 
-def hit_of_signed_path(signed: str) -> int | None:
+def hit_in_signed_path(signed: str) -> int | None:
     """Return the HIT in a signed path; None if the signature is wrong."""
     value = _signed_value(signed, HIT_SALT)
     return int(value) if value.isdecimal() else None
 
 
-def bonus_of_signed_path(signed: str) -> int | None:
+def bonus_in_signed_path(signed: str) -> int | None:
     """Return the payment in a signed path; None if the signature is wrong."""
     value = _signed_value(signed, THANKS_SALT)
     return int(value) if value.isdecimal() else None
@@ -121,6 +121,6 @@ def notification_path(platform: str) -> str:
     return _signed_path("task_notify", HOOK_SALT, platform)
 
 
-def platform_of_notification(signed: str) -> str | None:
+def platform_in_notification_path(signed: str) -> str | None:
     """Return the platform of a notification path; None if the signature is wrong."""
     return _signed_value(signed, HOOK_SALT) or None

@@ -25,20 +25,22 @@ def platform_names() -> list[str]:
     return [*OUR_PAGES, *MARKETPLACES]
 
 
-def platform_of(name: str) -> Platform:
+def platform_by_name(name: str) -> Platform:
     """Return the platform with this name. Raises KeyError for an unknown name."""
     found: Platform = import_string((OUR_PAGES | MARKETPLACES)[name])()
     return found
 
 
-def fee_rate_of(name: str) -> Decimal:
+def platform_fee_rate(name: str) -> Decimal:
     """Return a platform's fee as a share of the reward. Raises KeyError for an unknown platform."""
-    return platform_of(name).capabilities.fee_rate
+    return platform_by_name(name).capabilities.fee_rate
 
 
 def frame_sites() -> list[str]:
     """Return the sites of all platforms that show our task pages in a frame."""
-    return [site for name in MARKETPLACES for site in platform_of(name).capabilities.frame_sites]
+    return [
+        site for name in MARKETPLACES for site in platform_by_name(name).capabilities.frame_sites
+    ]
 
 
 def local_platform_names() -> list[str]:

@@ -18,7 +18,7 @@ from django.core.cache import cache
 from django.db.models import Count, Max, Q
 
 from annotation.interfaces.base import Unit
-from annotation.interfaces.registry import interface_names, interface_of
+from annotation.interfaces.registry import interface_by_name, interface_names
 from annotation.models import FIRST, Question, Response
 from estimators.agreement import fleiss_kappa, krippendorff_alpha
 from estimators.bootstrap import resample_weights
@@ -151,9 +151,9 @@ def cached_agreement(
     return measures
 
 
-def count_uncounted_answers(where: dict[str, object]) -> int:
+def count_uncounted_answers(filters: dict[str, object]) -> int:
     """Return how many answers do not count; a change invalidates the cache."""
-    of_questions = {f"question__{name}": value for name, value in where.items()}
+    of_questions = {f"question__{name}": value for name, value in filters.items()}
     return Response.objects.filter(**of_questions, counts=False).count()
 
 
@@ -162,7 +162,9 @@ def unit_values_by_interface(questions: Sequence[int]) -> dict[str, list[Row]]:
     two people are included where a third is asked only after a disagreement.
     """
     comparable = [
-        name for name in interface_names() if interface_of(name).agreement.tolerance is not None
+        name
+        for name in interface_names()
+        if interface_by_name(name).agreement.tolerance is not None
     ]
     rows: dict[str, list[Row]] = defaultdict(list)
     for begin in range(0, len(questions), AT_ONCE):
@@ -177,7 +179,7 @@ def unit_values_by_interface(questions: Sequence[int]) -> dict[str, list[Row]]:
                 people[question.pk].append(worker)
             if question.staged and worker not in people[question.pk][:FIRST]:
                 continue  # a third person, asked because two differ, is not a random one
-            for unit, value in interface_of(question.interface).agreement_units(
+            for unit, value in interface_by_name(question.interface).agreement_units(
                 question, response, measured=True
             ):
                 if unit[0] != "flag":
@@ -195,14 +197,14 @@ def agreement_by_kind(rows: dict[str, list[Row]]) -> list[Measured]:
         for row in of_interface:
             kinds[row.unit[0]].append(row)
         choices = combine_ticks(of_interface)
-        if choices and CHOICE in interface_of(interface).agreement.names:
+        if choices and CHOICE in interface_by_name(interface).agreement.names:
             kinds[CHOICE] = choices
         for kind, of_kind in sorted(kinds.items()):
             measures.append(compute_agreement(interface, kind, of_kind))
     return measures
 
 
-def compute_agreement(interface: str, what: str, rows: Iterable[Row]) -> Measured:
+def compute_agreement(interface: str, unit_kind: str, rows: Iterable[Row]) -> Measured:
     """Compute Fleiss' κ, and Krippendorff's α with its intervals, over units with at least two
     values.
     """
@@ -217,7 +219,7 @@ def compute_agreement(interface: str, what: str, rows: Iterable[Row]) -> Measure
     questions = sorted({question for question, _ in answers})
     workers = sorted({worker for _, worker in answers})
     if not units:
-        return Measured(interface, what, 0, 0, 0, 0, *[None] * 7)
+        return Measured(interface, unit_kind, 0, 0, 0, 0, *[None] * 7)
     value, unit, annotator, cluster = _encode_answers(units, questions, workers)
     categories, code = np.unique(value, return_inverse=True)
     table = cooccurrence_table(unit, code, (len(units), categories.size))
@@ -235,7 +237,7 @@ def compute_agreement(interface: str, what: str, rows: Iterable[Row]) -> Measure
     measures = (observed, float(fleiss_kappa(table)), alpha)
     defined = [None if math.isnan(number) else number for number in measures]
     return Measured(
-        interface, what, *counts, *defined, *_percentile_ends(drawn[np.isfinite(drawn)])
+        interface, unit_kind, *counts, *defined, *_percentile_ends(drawn[np.isfinite(drawn)])
     )
 
 

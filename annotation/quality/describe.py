@@ -124,8 +124,8 @@ def worker_lines(limit: int = 200) -> list[WorkerLine]:
     return _worker_lines(list(latest[:limit]))
 
 
-def _worker_lines(rows: list[Worker]) -> list[WorkerLine]:
-    ids = [row.pk for row in rows]
+def _worker_lines(workers: list[Worker]) -> list[WorkerLine]:
+    ids = [row.pk for row in workers]
     done = Assignment.objects.filter(worker__in=ids, status__in=ANSWERED)
     numbers = done.values_list("worker").annotate(Count("pk"), Avg("seconds")).order_by()
     counts: dict[int, tuple[int, float | None]] = {worker: (n, mean) for worker, n, mean in numbers}
@@ -145,7 +145,7 @@ def _worker_lines(rows: list[Worker]) -> list[WorkerLine]:
             row.last_seen_at,
             row.excluded_reason,
         )
-        for row in rows
+        for row in workers
     ]
 
 
@@ -178,22 +178,22 @@ def worker_and_answer(pk: int) -> tuple[Worker, AnswerLine] | None:
     return None if row is None else (row.worker, _answer_line(row))
 
 
-def _answer_line(row: Assignment) -> AnswerLine:
+def _answer_line(assignment: Assignment) -> AnswerLine:
     questions = sorted(
-        row.hit.questions.all(),
+        assignment.hit.questions.all(),
         key=lambda question: (question.payer_kind == "gold", question.order, question.pk),
     )
-    checks = {signal.kind: not signal.against for signal in row.signals.all()}
-    undone = [rejection for rejection in row.rejections.all() if rejection.undone_at is None]
+    checks = {signal.kind: not signal.against for signal in assignment.signals.all()}
+    undone = [rejection for rejection in assignment.rejections.all() if rejection.undone_at is None]
     return AnswerLine(
-        pk=row.pk,
+        pk=assignment.pk,
         about=question_title(questions[0]) if questions else "",
         interface=questions[0].interface if questions else "",
         question=questions[0].pk if questions else 0,
-        sent_at=row.submitted_at,
-        seconds=row.seconds,
-        status=row.status,
-        reward=row.earned,
+        sent_at=assignment.submitted_at,
+        seconds=assignment.seconds,
+        status=assignment.status,
+        reward=assignment.earned,
         majority=checks.get("majority"),
         gold=checks.get("gold"),
         signals=[NAMES[kind].lower() for kind, agrees in checks.items() if not agrees],

@@ -23,7 +23,7 @@ from django.db.models import Count, Max, Q
 
 from annotation.budget.promises import unpromised_money
 from annotation.interfaces.base import Judgment, ParsedResponse, Unit
-from annotation.interfaces.registry import interface_names, interface_of
+from annotation.interfaces.registry import interface_by_name, interface_names
 from annotation.models import (
     HIT,
     Assignment,
@@ -221,9 +221,13 @@ def gold_candidates(track: Track, limit: int = 30) -> list[Question]:
     sure = Q(target__labels__source__in=["expert", "import"]) | Q(
         target__labels__source="crowd", target__labels__disagreement=0, target__labels__n__gte=2
     )
-    exact = [name for name in interface_names() if interface_of(name).agreement.tolerance == 0.0]
+    exact = [
+        name for name in interface_names() if interface_by_name(name).agreement.tolerance == 0.0
+    ]
     whole = Q(
-        interface__in=[name for name in interface_names() if interface_of(name).agreement.tolerance]
+        interface__in=[
+            name for name in interface_names() if interface_by_name(name).agreement.tolerance
+        ]
     )
     questions = Question.objects.filter(
         sure & Q(interface__in=exact) | whole, track=track, status="settled", gold_made=None
@@ -239,7 +243,7 @@ def make_gold(source: Question, raw: dict[str, Any], who: User, why: str) -> Gol
     """Make a gold question with the contents of `source` and this right answer, and return it.
     Raises BadAnswer or CannotMake.
     """
-    expected = interface_of(source.interface).parse(source, raw)
+    expected = interface_by_name(source.interface).parse(source, raw)
     if any(judgment.criterion == "flag" for judgment in expected):
         raise CannotMake("A question that cannot be answered cannot be gold. Remove the flag.")
     # If two admins create it at once, the second finds it.
@@ -363,7 +367,7 @@ def is_gold_answer_right(gold: Gold, responses: Sequence[Judgment]) -> bool:
     at least one minus the tolerance of the interface.
     """
     question = gold.question
-    interface = interface_of(question.interface)
+    interface = interface_by_name(question.interface)
     expected: dict[Unit, str] = {}
     given: dict[Unit, str] = {}
     for right in right_answer(gold):
@@ -383,12 +387,12 @@ def right_answer(gold: Gold) -> list[ParsedResponse]:
     ]
 
 
-def f1_of_units(expected: Mapping[Unit, str], given: Mapping[Unit, str]) -> float:
+def f1_of_units(expected: Mapping[Unit, str], given_units: Mapping[Unit, str]) -> float:
     """Return F1 of the marked units against the expected ones; 1 if both are empty. Titles are
     optional, and a flagged document has no marks.
     """
-    wanted, marked = _marked_units(expected), _marked_units(given)
-    flag = given.get(("flag", ""))
+    wanted, marked = _marked_units(expected), _marked_units(given_units)
+    flag = given_units.get(("flag", ""))
     if flag == "yes" or not (wanted or marked):
         return float(flag == expected.get(("flag", "")))
     return 2 * len(wanted & marked) / (len(wanted) + len(marked))

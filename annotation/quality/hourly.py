@@ -9,7 +9,7 @@ from statistics import median
 
 from django.core.cache import cache
 
-from annotation.interfaces.registry import interface_names, interface_of
+from annotation.interfaces.registry import interface_by_name, interface_names
 from annotation.models import ANSWERED, Assignment, Worker
 from annotation.quality.signals import TOO_FAST
 from kbpo.corpus.sql import fetch_rows
@@ -103,7 +103,7 @@ def hourly_rates(*, worker: Worker | None = None, track: Track | None = None) ->
 
 
 def _hourly_rate(interface: str, answers: Sequence[Answer]) -> Hourly:
-    kind = interface_of(interface)
+    kind = interface_by_name(interface)
     planned = [answer.reward * HOUR / answer.expected for answer in answers if answer.expected]
     usual = kind.terms.reward * HOUR / kind.terms.seconds
     # Without answers that are faster than anybody reads: they come from programs.

@@ -16,7 +16,7 @@ from django.db import connection
 from django.db.models import Count
 
 from annotation.interfaces.base import Doubt, Unit
-from annotation.interfaces.registry import interface_of
+from annotation.interfaces.registry import interface_by_name
 from annotation.models import (
     FIRST,
     Assignment,
@@ -143,19 +143,19 @@ def _new_signal(answer: int, kind: str, against: bool, detail: str) -> Signal:
     )
 
 
-def note_reading_speed(asked: Mapping[Assignment, Sequence[Question]]) -> None:
+def note_reading_speed(questions_by_answer: Mapping[Assignment, Sequence[Question]]) -> None:
     """Store for these answers whether they were faster than anybody reads. Sentences with several
     questions count once. Only answers about documents that were new to the worker are checked.
     """
     words: dict[Assignment, int] = {}
-    for answer, questions in asked.items():
+    for answer, questions in questions_by_answer.items():
         if answer.seconds is None:
             continue
         n_words = _count_words(questions)
         if n_words >= FEWEST_WORDS:
             words[answer] = n_words
     signals = []
-    for answer in words.keys() - _answers_on_known_documents(words.keys(), asked):
+    for answer in words.keys() - _answers_on_known_documents(words.keys(), questions_by_answer):
         seconds = answer.seconds or 0.0
         detail = f"{words[answer]} words, answered in {seconds:.1f} s."
         is_unread = seconds < words[answer] / FASTEST
@@ -194,12 +194,12 @@ def _count_words(questions: Iterable[Question]) -> int:
 
 
 def _answers_on_known_documents(
-    answers: Collection[Assignment], asked: Mapping[Assignment, Sequence[Question]]
+    answers: Collection[Assignment], questions_by_answer: Mapping[Assignment, Sequence[Question]]
 ) -> set[Assignment]:
     """Return the answers whose worker had a question about one of their documents before."""
     documents: dict[Assignment, set[int]] = {assignment: set() for assignment in answers}
     for answer in answers:
-        places = {question.target.document_id for question in asked[answer]}
+        places = {question.target.document_id for question in questions_by_answer[answer]}
         documents[answer] = {place for place in places if place is not None}
     assignments = Assignment.objects.filter(
         worker__in={answer.worker_id for answer in answers},
@@ -268,7 +268,7 @@ def _compare_with_others(
     """Return assignment -> number of its units, and those that differ from the others beyond the
     tolerance.
     """
-    tolerance = interface_of(question.interface).agreement.tolerance
+    tolerance = interface_by_name(question.interface).agreement.tolerance
     if tolerance is None:
         return {}
     units_of = units_by_assignment(question, responses)
@@ -294,7 +294,7 @@ def units_by_assignment(
     question: Question, responses: Sequence[Response]
 ) -> dict[int, dict[Unit, str]]:
     """Return assignment -> unit -> value."""
-    interface = interface_of(question.interface)
+    interface = interface_by_name(question.interface)
     units_of: dict[int, dict[Unit, str]] = defaultdict(dict)
     for response in responses:
         units_of[response.assignment_id].update(interface.agreement_units(question, response))
@@ -302,14 +302,14 @@ def units_by_assignment(
 
 
 def differing_units(
-    own: Mapping[Unit, str], others: Sequence[Mapping[Unit, str]]
+    own_units: Mapping[Unit, str], other_units: Sequence[Mapping[Unit, str]]
 ) -> list[Unit] | None:
     """Return the units in which an answer differs from a majority of at least two others; None if
     the others agree on none of its units.
     """
     against, compared = [], 0
-    for unit, value in own.items():
-        votes = Counter(other[unit] for other in others if unit in other)
+    for unit, value in own_units.items():
+        votes = Counter(other[unit] for other in other_units if unit in other)
         most, n = votes.most_common(1)[0] if votes else ("", 0)
         if n >= 2 and 2 * n > votes.total():
             compared += 1

@@ -13,7 +13,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import Q, QuerySet
 
-from annotation.interfaces.registry import can_ask_third_after_disagreement, interface_of
+from annotation.interfaces.registry import can_ask_third_after_disagreement, interface_by_name
 from annotation.interfaces.shared.payload import mentions_of_pair
 from annotation.models import FIRST, UNSETTLED, Considered, Question
 from annotation.questions.limits import THREE
@@ -247,7 +247,7 @@ def answer_price(track: Track, interface: str) -> Price:
     if price is not None:
         return price
     of_kind = {asking.interface: asking for asking in kind_of(track).asking}.get(interface)
-    own = interface_of(interface).terms
+    own = interface_by_name(interface).terms
     return Price(
         track=track,
         interface=interface,
@@ -263,18 +263,22 @@ def imported_questions(track: Track, limit: int = 20) -> list[Question]:
     """
     judged = Label.objects.filter(source__in=SURE).values("target")
     free = _unasked_targets(track, Target.objects.filter(pk__in=judged)).order_by("?")
-    return unsaved_questions_about(
-        track, list(free.values_list("pk", flat=True)[:limit]), made=False
+    return unsaved_questions_about_targets(
+        track, list(free.values_list("pk", flat=True)[:limit]), is_stored=False
     )
 
 
-def unsaved_questions_about(
-    track: Track, targets: Sequence[int], *, made: bool = True
+def unsaved_questions_about_targets(
+    track: Track, targets: Sequence[int], *, is_stored: bool = True
 ) -> list[Question]:
     """Return unsaved questions about these targets as the track would ask them. With `made=False`
     no target is stored either.
     """
-    drafts = [draft for draft in kind_of(track).questions(targets, None, made=made) if draft.shown]
+    drafts = [
+        draft
+        for draft in kind_of(track).questions(targets, None, is_stored=is_stored)
+        if draft.shown
+    ]
     terms = {name: answer_price(track, name) for name in {draft.interface for draft in drafts}}
     return [
         Question(
@@ -303,7 +307,7 @@ def imported_answer(question: Question) -> dict[str, Any] | None:
     """Return the answer that imported judgments imply, in the fields of the form, with unknown
     steps left open; None if they imply none.
     """
-    interface = interface_of(question.interface)
+    interface = interface_by_name(question.interface)
     targets = [question.target_id, *mentions_of_pair(question.payload)]
     rule = kind_of(question.track).merge_statements
     values = {target: value for target, value, _ in merged_values(targets, rule) if value}

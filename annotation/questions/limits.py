@@ -94,14 +94,16 @@ def reading_questions(document: int) -> QuerySet[Question]:
     return Question.objects.filter(target__document=document, target__kind="document")
 
 
-def has_available_worker(asked: QuerySet[Question], track: Track) -> bool:
+def has_available_worker(questions: QuerySet[Question], track: Track) -> bool:
     """Return whether a worker is available who has met none of these questions. On marketplaces
     this is always true; on our own pages, workers who were seen lately count.
     """
     if track.platform not in local_platform_names():
         return True
     given_back = Q(returned_by=Assignment.ReturnedBy.WORKER)
-    met = Assignment.objects.filter(~Q(status="returned") | given_back, hit__questions__in=asked)
+    met = Assignment.objects.filter(
+        ~Q(status="returned") | given_back, hit__questions__in=questions
+    )
     here = Worker.objects.filter(platform__in=local_platform_names(), excluded_at=None)
     lately = here.filter(last_seen_at__gt=clock.now() - LATELY)
     return lately.exclude(pk__in=met.values("worker")).exists()

@@ -227,16 +227,16 @@ def missing_money(order: DocumentOrder) -> Decimal:
     return max(Decimal("0.00"), needed - unpromised_money(order.purpose))
 
 
-def assignment_price(units: int, each: Decimal, fee_rate: Decimal) -> Decimal:
+def assignment_price(units: int, price_per_unit: Decimal, fee_rate: Decimal) -> Decimal:
     """Return the price of one assignment: its reward and the platform's fee, each rounded up to the
     cent.
     """
-    return round_up_to_cent(assignment_reward(units, each) * (1 + fee_rate))
+    return round_up_to_cent(assignment_reward(units, price_per_unit) * (1 + fee_rate))
 
 
-def assignment_reward(units: int, each: Decimal) -> Decimal:
+def assignment_reward(units: int, price_per_unit: Decimal) -> Decimal:
     """Return the reward of one worker for some tokens or pairs, rounded up to the cent."""
-    return max(CENT, round_up_to_cent(units * each))
+    return max(CENT, round_up_to_cent(units * price_per_unit))
 
 
 def _token_counts(documents: list[int]) -> dict[int, int]:

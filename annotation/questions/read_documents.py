@@ -20,7 +20,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from annotation.budget.promises import committed_money, lock_payer
 from annotation.interfaces.base import units_paid
-from annotation.interfaces.registry import document_interfaces, interface_of
+from annotation.interfaces.registry import document_interfaces, interface_by_name
 from annotation.models import ANSWERABLE, UNSETTLED, DocumentOrder, Question
 from annotation.questions.ask import new_questions
 from annotation.questions.limits import (
@@ -143,7 +143,7 @@ def _ask_about_document(
 ) -> int:
     if draft is None:
         return 0
-    interface = interface_of(draft.interface)
+    interface = interface_by_name(draft.interface)
     first = interface.reads == NAME
     units = units_paid(draft.payload)
     each: Decimal = order.per_token if first else order.per_pair
@@ -154,7 +154,7 @@ def _ask_about_document(
         interface=draft.interface,
         payload=draft.payload,
         **order.purpose.at("payer"),
-        order=_reading_priority(sample) if first else _reading_priority(sample, begun=True),
+        order=_reading_priority(sample) if first else _reading_priority(sample, has_begun=True),
         answers_wanted=order.workers,
         price=assignment_price(units, each, order.fee_rate),
         reward=assignment_reward(units, each),
@@ -198,12 +198,12 @@ def _new_tie_questions(order: DocumentOrder, sample: DocumentSample) -> Iterable
     return new_questions(sample.track, payers, drafts)
 
 
-def _reading_priority(sample: DocumentSample, *, begun: bool = False) -> float:
+def _reading_priority(sample: DocumentSample, *, has_begun: bool = False) -> float:
     """Return the priority of a question: documents of a batch in random order, started ones
     first.
     """
     size = sample.batch.size if sample.batch else 1
-    return min(1.0, sample.position / max(1, size)) - (2 if begun else 0)
+    return min(1.0, sample.position / max(1, size)) - (2 if has_begun else 0)
 
 
 def _settle_document(sample: DocumentSample, last: Question) -> int:
@@ -375,11 +375,11 @@ def _order_state(
     )
 
 
-def _stage_text(asked: Sequence[Question], flagged: set[int]) -> str:
-    if any(one.status in DEAD or one.pk in flagged for one in asked):
+def _stage_text(questions: Sequence[Question], flagged: set[int]) -> str:
+    if any(one.status in DEAD or one.pk in flagged for one in questions):
         return "ended"
-    if not asked:
+    if not questions:
         return "not asked yet"
-    open_ones = [question for question in asked if question.status != "settled"]
+    open_ones = [question for question in questions if question.status != "settled"]
     at_names = any(question.interface in document_interfaces(NAME) for question in open_ones)
     return "names being marked" if at_names else "relations being judged"

@@ -104,12 +104,12 @@ def store_consent(worker: Worker, agreed: int, assignment: str = "") -> Consent:
     return Consent.objects.get_or_create(worker=worker, version=holds, assignment=assignment)[0]
 
 
-def store_consent_form(worker: Worker, said: Mapping[str, str], assignment: str = "") -> str:
+def store_consent_form(worker: Worker, form_fields: Mapping[str, str], assignment: str = "") -> str:
     """Store the consent that a form sends, and return why it was not stored; empty if it was."""
-    if not said.get("agree"):
+    if not form_fields.get("agree"):
         return "Tick the box if you agree. Without it we cannot offer you questions."
     try:
-        store_consent(worker, int(said.get("version", "0")), assignment)
+        store_consent(worker, int(form_fields.get("version", "0")), assignment)
     except StaleTerms as stale:
         return str(stale)
     except ValueError:

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from django.db.models import QuerySet
 
-from annotation.interfaces.registry import interface_of
+from annotation.interfaces.registry import interface_by_name
 from annotation.models import Worker
 from annotation.platforms.registry import local_platform_names
 from annotation.workers.models import Intake
@@ -55,7 +55,7 @@ def offered_questions(tracks: QuerySet[Track]) -> list[Offer]:
     prices = Price.objects.filter(track__in=tracks, track__status=Track.Status.OPEN)
     seconds: dict[str, list[int]] = {}
     for interface, one in prices.order_by("interface").values_list("interface", "seconds"):
-        seconds.setdefault(interface_of(interface).terms.offered_as, []).append(one)
+        seconds.setdefault(interface_by_name(interface).terms.offered_as, []).append(one)
     return [Offer(what, min(each), max(each)) for what, each in seconds.items()]
 
 

@@ -179,7 +179,7 @@ def _erase_worker(worker: Worker) -> None:
     changed = ["user", "handle", "last_seen_at", "excluded_reason"]
     worker.save(update_fields=[*changed, "erased_at", "wants_mail", "mailed_at"])
     if user is not None:
-        _close_account(user)
+        _delete_account_or_role(user)
 
 
 def has_other_roles(user: User) -> bool:
@@ -187,7 +187,7 @@ def has_other_roles(user: User) -> bool:
     return user.is_staff or user.is_researcher or user.teams.exists()
 
 
-def _close_account(user: User) -> None:
+def _delete_account_or_role(user: User) -> None:
     """Delete an account whose only role was annotator; otherwise remove the role. Accounts of
     former team members are kept as a number, so that the same person cannot judge runs of that
     team.
@@ -223,12 +223,12 @@ def _release_stale_promises() -> int:
     return taken + _release_unclaimed_promises(late)
 
 
-def _release_unclaimed_promises(late: datetime) -> int:
+def _release_unclaimed_promises(deadline: datetime) -> int:
     """Release promises to marketplace workers who passed and never submitted a HIT: they cannot be
     paid.
     """
     tutorial_runs = TutorialRun.objects.filter(
-        passed=True, promised__gt=0, ended_at__lt=late, promise__isnull=False
+        passed=True, promised__gt=0, ended_at__lt=deadline, promise__isnull=False
     )
     sent = Assignment.objects.filter(worker=OuterRef("worker"), raw__isnull=False)
     taken = 0

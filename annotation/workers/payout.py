@@ -235,7 +235,7 @@ def receipt_lines(payout: Payout) -> list[Line]:
     return [Line(reason, n, total) for reason, (n, total) in sorted(sums.items())]
 
 
-def period_of_payout(payout: Payout) -> tuple[datetime, datetime]:
+def payout_period(payout: Payout) -> tuple[datetime, datetime]:
     """Return when the first and the last payment of a payout were earned."""
     span = Payment.objects.filter(payout_items__payout=payout).aggregate(
         first=Min("created_at"), last=Max("created_at")

@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from annotation.models import Rejection, Worker
 from annotation.platforms.base import Platform, PlatformDown, Refused, UnknownOutcome
 from annotation.platforms.proof import feedback_path
-from annotation.platforms.registry import local_platform_names, platform_of
+from annotation.platforms.registry import local_platform_names, platform_by_name
 from annotation.workers.models import Appeal, Feedback, Message
 from annotation.workers.worker import is_reachable
 from kbpo import clock
@@ -44,28 +44,39 @@ class CannotSay(ValueError):
     """
 
 
-def clean_text(text: str, what: str, *, most: int = LONGEST, needed: bool = True) -> str:
-    """Return the text, stripped. Raises CannotSay if it is empty while `needed`, or too long."""
+def clean_text(
+    text: str, field_name: str, *, max_length: int = LONGEST, is_required: bool = True
+) -> str:
+    """Return the text, stripped. Raises CannotSay if it is empty while `is_required`, or too
+    long.
+    """
     cleaned = text.replace("\x00", "").strip()
-    if needed and not cleaned:
-        raise CannotSay(f"{what} is empty. Write a sentence or two.")
-    if len(cleaned) > most:
-        raise CannotSay(f"{what} is {len(cleaned)} characters long; {most} is the most.")
+    if is_required and not cleaned:
+        raise CannotSay(f"{field_name} is empty. Write a sentence or two.")
+    if len(cleaned) > max_length:
+        raise CannotSay(
+            f"{field_name} is {len(cleaned)} characters long; {max_length} is the most."
+        )
     return cleaned
 
 
-def send_message_from_admin(worker: Worker, subject: str, text: str, by: User | None) -> Message:
+def send_message_from_admin(
+    worker: Worker, subject: str, text: str, sender: User | None
+) -> Message:
     """Send a message to a worker, on their page or through their marketplace, and return it. Raises
     CannotSay.
     """
     if worker.platform not in local_platform_names():
-        return _queue_marketplace_message(worker, subject, text, by)
+        return _queue_marketplace_message(worker, subject, text, sender)
     if worker.user_id is None:
         raise CannotSay("This annotator has no account here any more.")
-    subject, text = clean_text(subject, "The subject", most=120), clean_text(text, "The message")
+    subject, text = (
+        clean_text(subject, "The subject", max_length=120),
+        clean_text(text, "The message"),
+    )
     if worker.user is not None:
         notify([worker.user], "decision", subject, text)
-    return Message.objects.create(worker=worker, subject=subject, text=text, by=by)
+    return Message.objects.create(worker=worker, subject=subject, text=text, by=sender)
 
 
 def send_message(worker: Worker, subject: str, text: str) -> Message | None:
@@ -87,28 +98,30 @@ def send_decision(worker: Worker, subject: str, text: str, page: str = "") -> Me
     return send_message(worker, subject, f"{text}\n\n{address}")
 
 
-def _queue_marketplace_message(worker: Worker, subject: str, text: str, by: User | None) -> Message:
+def _queue_marketplace_message(
+    worker: Worker, subject: str, text: str, sender: User | None
+) -> Message:
     """Store a message to be delivered by the marketplace. Marketplaces deliver only to people who
     have worked for us, and limit length and number.
     """
-    if not platform_of(worker.platform).capabilities.messages:
+    if not platform_by_name(worker.platform).capabilities.messages:
         raise CannotSay("This marketplace hands no messages over.")
     if not is_reachable(worker):
         raise CannotSay("A marketplace hands messages only to people who have sent something in.")
     lately = Message.objects.filter(worker=worker, at__gte=clock.now() - timedelta(days=1))
-    if by is not None and lately.exclude(by=None).count() >= A_DAY_OUT:
+    if sender is not None and lately.exclude(by=None).count() >= A_DAY_OUT:
         raise CannotSay(
             f"They got {A_DAY_OUT} messages within a day. A marketplace calls more than"
             " that a nuisance."
         )
-    subject = clean_text(subject, "The subject", most=120)
+    subject = clean_text(subject, "The subject", max_length=120)
     message = Message.objects.create(
         worker=worker,
         subject=subject,
-        text=clean_text(text, "The message", most=LONGEST_OUT),
-        by=by,
+        text=clean_text(text, "The message", max_length=LONGEST_OUT),
+        by=sender,
     )
-    write_audit_entry("write", f"worker:{worker.handle}", who=by, why=subject)
+    write_audit_entry("write", f"worker:{worker.handle}", who=sender, why=subject)
     wake_step("pay_out")
     return message
 
@@ -152,13 +165,16 @@ def notify_of_refusals(platform: str) -> int:
     return len(workers)
 
 
-def send_to_all_annotators(subject: str, text: str, by: User | None) -> int:
+def send_to_all_annotators(subject: str, text: str, sender: User | None) -> int:
     """Send a message to all annotators with an account, and return their number. Raises
     CannotSay.
     """
-    subject, text = clean_text(subject, "The subject", most=120), clean_text(text, "The message")
+    subject, text = (
+        clean_text(subject, "The subject", max_length=120),
+        clean_text(text, "The message"),
+    )
     workers = Worker.objects.filter(user__is_annotator=True, user__is_active=True)
-    messages = [Message(worker=worker, subject=subject, text=text, by=by) for worker in workers]
+    messages = [Message(worker=worker, subject=subject, text=text, by=sender) for worker in workers]
     return len(Message.objects.bulk_create(messages))
 
 
@@ -174,7 +190,7 @@ def store_feedback(
     today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     if Feedback.objects.filter(worker=worker, at__gte=today).count() >= A_DAY:
         raise CannotSay("That was a lot of feedback for one day. Thank you; come back tomorrow.")
-    comment = clean_text(comment, "The comment", needed=False)
+    comment = clean_text(comment, "The comment", is_required=False)
     return Feedback.objects.create(
         worker=worker, interface=interface, clear=clear, fair=fair, comment=comment
     )

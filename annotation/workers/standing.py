@@ -130,7 +130,7 @@ class WorkerStanding:
         return self.consented and not self.excluded and not self.leaving
 
 
-def standing_of(worker: int) -> WorkerStanding:
+def worker_standing(worker: int) -> WorkerStanding:
     """Return the facts about a worker that decide which questions they may be asked. Needs one more
     query for volunteers. Raises Worker.DoesNotExist.
     """

@@ -24,7 +24,7 @@ from django.db.models import Exists, OuterRef
 
 from annotation import interfaces
 from annotation.interfaces.base import ParsedResponse
-from annotation.interfaces.registry import INTERFACES, interface_of
+from annotation.interfaces.registry import INTERFACES, interface_by_name
 from annotation.interfaces.shared.statements import SideBySide, side_by_side
 from annotation.models import (
     UNLISTED,
@@ -35,7 +35,7 @@ from annotation.models import (
     Question,
     Worker,
 )
-from annotation.platforms.registry import fee_rate_of, local_platform_names
+from annotation.platforms.registry import local_platform_names, platform_fee_rate
 from annotation.workers.intake import tutorial_rewards
 from annotation.workers.models import TutorialRun
 from annotation.workers.worker import belongs_to_worker_filter, has_sent_in
@@ -100,7 +100,7 @@ class Tutorial:
 
     def question(self, number: int, attempt: int = 1) -> Question:
         """Return the number-th question (from 1) of an attempt, unsaved."""
-        interface = interface_of(self.interface)
+        interface = interface_by_name(self.interface)
         return Question(
             interface=self.interface,
             payload=self.payload | self.asked(attempt)[number - 1]["payload"],
@@ -144,7 +144,7 @@ def interfaces_worker_may_answer(worker: Worker, assignment: str = "") -> list[s
 
 
 def interfaces_passed(
-    passed: set[tuple[str, int]], of_forms: Mapping[str, dict[str, Any] | None]
+    passed_versions: set[tuple[str, int]], of_forms: Mapping[str, dict[str, Any] | None]
 ) -> list[str]:
     """Return the interfaces open to a worker who passed these versions of tutorials; `of_forms` has
     the tutorials of declared forms.
@@ -156,7 +156,7 @@ def interfaces_passed(
     return [
         name
         for name in (*INTERFACES, *of_forms)
-        if name not in versions or (name, versions[name]) in passed
+        if name not in versions or (name, versions[name]) in passed_versions
     ]
 
 
@@ -258,7 +258,7 @@ def payment_key(worker: int, interface: str) -> str:
 
 def passed_reason(run: TutorialRun) -> str:
     """Return the reason of the payment for a tutorial."""
-    return f"Tutorial passed: {interface_of(run.interface).terms.offered_as}"
+    return f"Tutorial passed: {interface_by_name(run.interface).terms.offered_as}"
 
 
 def grant_token(key: str) -> str:
@@ -342,7 +342,7 @@ def _are_too_many_unclaimed(worker: Worker) -> bool:
 
 def _cost_with_fee(worker: Worker, reward: Decimal) -> Decimal:
     """Return the cost of a reward, with the fee of a marketplace."""
-    return reward + (reward * fee_rate_of(worker.platform)).quantize(CENT, ROUND_UP)
+    return reward + (reward * platform_fee_rate(worker.platform)).quantize(CENT, ROUND_UP)
 
 
 def _reserve_reward(run: TutorialRun) -> None:
@@ -384,7 +384,7 @@ def store_tutorial_answer(run: TutorialRun, number: int, raw: dict[str, Any]) ->
     """
     tutorial = tutorials()[run.interface]
     asked = tutorial.question(number, run.attempt)
-    responses = interface_of(run.interface).parse(asked, raw)
+    responses = interface_by_name(run.interface).parse(asked, raw)
     row = TutorialRun.objects.select_for_update(of=("self",)).select_related("track").get(pk=run.pk)
     if number != len(row.answers) + 1 or row.passed is not None:
         return row
@@ -403,7 +403,7 @@ def store_tutorial_answer(run: TutorialRun, number: int, raw: dict[str, Any]) ->
 
 def right_answer(tutorial: Tutorial, number: int, attempt: int = 1) -> list[ParsedResponse]:
     """Return the parsed right answer to a question."""
-    return interface_of(tutorial.interface).parse(
+    return interface_by_name(tutorial.interface).parse(
         tutorial.question(number, attempt), tutorial.asked(attempt)[number - 1]["right"]
     )
 
@@ -411,20 +411,22 @@ def right_answer(tutorial: Tutorial, number: int, attempt: int = 1) -> list[Pars
 def answer_beside_right_one(run: TutorialRun, number: int) -> SideBySide:
     """Return a comparison of the answer to the number-th question with the right one."""
     tutorial = tutorials()[run.interface]
-    interface, asked = interface_of(run.interface), tutorial.question(number, run.attempt)
+    interface, asked = interface_by_name(run.interface), tutorial.question(number, run.attempt)
     responses = interface.parse(asked, run.answers[number - 1]["raw"])
     return side_by_side(interface, asked, responses, right_answer(tutorial, number, run.attempt))
 
 
 def missed_criteria(
-    tutorial: Tutorial, number: int, given: list[ParsedResponse], attempt: int = 1
+    tutorial: Tutorial, number: int, given_answer: list[ParsedResponse], attempt: int = 1
 ) -> list[str]:
     """Return the criteria under which an answer is wrong, among those that the question tests (by
     default all).
     """
-    interface, asked = interface_of(tutorial.interface), tutorial.question(number, attempt)
+    interface, asked = interface_by_name(tutorial.interface), tutorial.question(number, attempt)
     tested = tutorial.asked(attempt)[number - 1].get("tests")
-    value_of = {(response.target_id, response.criterion): response.value for response in given}
+    value_of = {
+        (response.target_id, response.criterion): response.value for response in given_answer
+    }
     wrong = [
         right.criterion
         for right in right_answer(tutorial, number, attempt)

@@ -96,20 +96,27 @@ def decide_application(pk: int, who: User, *, admit: bool, why: str = "") -> App
     return row
 
 
-def decline_reason(row: Application) -> str:
+def decline_reason(application: Application) -> str:
     """Return the reason of a declined application; empty otherwise."""
-    if row.admitted is not False:
+    if application.admitted is not False:
         return ""
-    log = Audit.objects.filter(what="volunteer", about=f"user:{row.user_id}").order_by("-pk")
+    log = Audit.objects.filter(what="volunteer", about=f"user:{application.user_id}").order_by(
+        "-pk"
+    )
     return log.values_list("why", flat=True).first() or ""
 
 
-def _admit_volunteer(row: Application, who: User | None) -> None:
-    _store_and_mail_decision(row, who, admitted=True)
-    row.user.is_annotator = row.user.is_volunteer = True
-    row.user.save(update_fields=["is_annotator", "is_volunteer"])
+def _admit_volunteer(application: Application, who: User | None) -> None:
+    _store_and_mail_decision(application, who, admitted=True)
+    application.user.is_annotator = application.user.is_volunteer = True
+    application.user.save(update_fields=["is_annotator", "is_volunteer"])
 
 
-def _store_and_mail_decision(row: Application, who: User | None, *, admitted: bool) -> None:
-    row.admitted, row.answered_at, row.answered_by, row.network = admitted, clock.now(), who, ""
-    row.save(update_fields=["admitted", "answered_at", "answered_by", "network"])
+def _store_and_mail_decision(application: Application, who: User | None, *, admitted: bool) -> None:
+    application.admitted, application.answered_at, application.answered_by, application.network = (
+        admitted,
+        clock.now(),
+        who,
+        "",
+    )
+    application.save(update_fields=["admitted", "answered_at", "answered_by", "network"])

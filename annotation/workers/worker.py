@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
 from annotation.models import UNLISTED, Assignment, Worker, WorkerIdentity
-from annotation.platforms.registry import local_platform_names, platform_of
+from annotation.platforms.registry import local_platform_names, platform_by_name
 from kbpo.accounts.models import Team, User
 from kbpo.prepared import Columns, Prepared
 from kbpo.tracks.models import Track
@@ -46,7 +46,7 @@ def worker_on_platform(platform: str, external_id: str) -> Worker:
     return worker
 
 
-def worker_of(user: User, platform: str = "pool") -> Worker:
+def worker_of_user(user: User, platform: str = "pool") -> Worker:
     """Return the worker of a user, created on the first visit. An existing worker has the subject
     of their newest unread message as `unread`.
     """
@@ -91,7 +91,7 @@ def is_reachable(worker: Worker) -> bool:
     """
     if worker.platform in local_platform_names():
         return worker.user_id is not None
-    if not platform_of(worker.platform).capabilities.messages:
+    if not platform_by_name(worker.platform).capabilities.messages:
         return False
     took = worker.assignments.all()
     only_drafted = took.exists() and not took.filter(raw__isnull=False).exists()
@@ -110,12 +110,12 @@ def keyboard_settings_json(worker: Worker | None) -> str:
     return json.dumps(worker.keys if worker is not None else {})
 
 
-def store_keyboard_settings(worker: Worker, said: str) -> bool:
+def store_keyboard_settings(worker: Worker, settings_json: str) -> bool:
     """Store these keyboard settings and return whether they are valid: no key may have two
     meanings.
     """
     try:
-        wanted = json.loads(said)
+        wanted = json.loads(settings_json)
     except (ValueError, RecursionError):
         return False
     if not _are_keys_valid(wanted):

@@ -136,7 +136,7 @@ class ShiftedLogNormal(Delays):
         return max(self.shift + math.exp(self.mu + self.sigma * z), elapsed)
 
 
-def delay_model(delays: ArrayLike, prior: Delays, *, least: int = 30) -> Delays:
+def delay_model(delays: ArrayLike, prior: Delays, *, min_delays: int = 30) -> Delays:
     """Return the distribution to plan with: fitted to recorded delays, or the prior while there are
     few.
 
@@ -145,8 +145,8 @@ def delay_model(delays: ArrayLike, prior: Delays, *, least: int = 30) -> Delays:
     delays : (n,) array
         Recorded delays of this stream so far.
     prior : Delays
-        What is assumed before ``least`` answers are there.
-    least : int
+        What is assumed before ``min_delays`` answers are there.
+    min_delays : int
         Number of answers from which on they are fitted.
 
     Returns
@@ -162,4 +162,4 @@ def delay_model(delays: ArrayLike, prior: Delays, *, least: int = 30) -> Delays:
     (True, 15.5)
     """
     values = check_non_negative("delays", delays)
-    return prior if values.size < least else ShiftedLogNormal.fit(values)
+    return prior if values.size < min_delays else ShiftedLogNormal.fit(values)

@@ -14,7 +14,7 @@ ERASED = "Erased with the person"
 
 
 def write_audit_entry(
-    what: str,
+    action: str,
     about: object,
     *,
     who: User | None = None,
@@ -29,7 +29,7 @@ def write_audit_entry(
     person = who if who is not None and who.pk else None
     return Audit.objects.create(
         who=person,
-        what=what,
+        what=action,
         about=str(about)[:120],
         track=track,
         before=before[:200],
@@ -38,11 +38,11 @@ def write_audit_entry(
     )
 
 
-def erase_person(about: str, instead: str) -> int:
+def erase_person(about: str, replacement: str) -> int:
     """Remove the old name and all free text about a person from the log, and return the number of
     changed entries. Actions, actors and times stay.
     """
-    return Audit.objects.filter(about=about).update(about=instead, before="", why=ERASED)
+    return Audit.objects.filter(about=about).update(about=replacement, before="", why=ERASED)
 
 
 def dismissed_condition(kind: str) -> Exists:

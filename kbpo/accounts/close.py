@@ -40,7 +40,7 @@ def close_account(user: User) -> None:
         except CannotChange as refusal:
             raise CannotChange(f"{team.name}: {refusal}") from None
     erase_person_from_log(user)
-    delete_belongings(user, but=KEPT_COLUMNS)
+    delete_belongings(user, kept_columns=KEPT_COLUMNS)
     audit.write_audit_entry("close account", f"user:{user.pk}", who=user)
     user.username, user.email = f"{CLOSED}{user.pk}", ""
     user.first_name = user.last_name = ""
@@ -78,10 +78,10 @@ def delete_old_requests() -> None:
     _delete_requests(AccountRequest.objects.filter(decided_at__lt=clock.now() - REQUESTS_KEPT))
 
 
-def _delete_requests(asked: QuerySet[AccountRequest]) -> None:
-    for pk in asked.values_list("pk", flat=True):
+def _delete_requests(requests: QuerySet[AccountRequest]) -> None:
+    for pk in requests.values_list("pk", flat=True):
         audit.erase_person(f"request:{pk}", f"request:{pk}")
-    asked.delete()
+    requests.delete()
 
 
 def foreign_keys_to(model: type[Model]) -> Iterator[ManyToOneRel]:
@@ -101,10 +101,10 @@ def referring_rows(relation: ManyToOneRel, row: Model) -> QuerySet[Any]:
     return relation.related_model._base_manager.filter(**{relation.field.name: row})
 
 
-def delete_belongings(row: Model, *, but: Container[str] = ()) -> None:
-    """Delete all rows that would be deleted with this one, except those of the columns in `but`.
-    The row itself is kept.
+def delete_belongings(row: Model, *, kept_columns: Container[str] = ()) -> None:
+    """Delete all rows that would be deleted with this one, except those of the columns in
+    `kept_columns`. The row itself is kept.
     """
     for relation in foreign_keys_to(type(row)):
-        if relation.on_delete is CASCADE and column_label(relation) not in but:
+        if relation.on_delete is CASCADE and column_label(relation) not in kept_columns:
             referring_rows(relation, row).delete()

@@ -53,20 +53,20 @@ def build_mail(address: str, subject: str, text: str, *, event: str, user: User 
     return Delivery(address=address, user=user, event=event, body=body, status="waiting")
 
 
-def send_to_mail_server(row: Delivery) -> None:
+def send_to_mail_server(delivery: Delivery) -> None:
     """Pass a mail to the mail server. If a process dies in between, a recipient may get it twice,
     with the same number. Raises CannotSend.
     """
     host = urlsplit(settings.SITE_URL).hostname or "localhost"
     headers = {
         "Auto-Submitted": "auto-generated",
-        "Message-ID": f"<{row.pk}.{row.made_at:%Y%m%d%H%M%S}@{host}>",
+        "Message-ID": f"<{delivery.pk}.{delivery.made_at:%Y%m%d%H%M%S}@{host}>",
     }
     reply_to = [settings.CONTACT] if settings.CONTACT else None
-    subject, text = row.body["subject"], row.body["text"]
+    subject, text = delivery.body["subject"], delivery.body["text"]
     if not is_mail_sent():  # it goes to the log, which more people read
         text = mask_links(text)
-    mail = EmailMessage(subject, text, to=[row.address], headers=headers, reply_to=reply_to)
+    mail = EmailMessage(subject, text, to=[delivery.address], headers=headers, reply_to=reply_to)
     try:
         mail.send()
     except (OSError, ValueError) as problem:  # OSError is also what smtplib raises

@@ -183,10 +183,10 @@ def tick_calls() -> int:
 
 
 @transaction.atomic
-def _claim_delivery(which: Q) -> Delivery | None:
+def _claim_delivery(condition: Q) -> Delivery | None:
     """Return the next due row that no other process is handling."""
     deliveries = Delivery.objects.select_for_update(skip_locked=True, of=("self",), no_key=True)
-    row = deliveries.due("waiting").filter(which).select_related("hook").first()
+    row = deliveries.due("waiting").filter(condition).select_related("hook").first()
     if row is not None:
         row.attempts += 1
         row.next_try_at = clock.now() + FIRST_WAIT * 3 ** (row.attempts - 1)
@@ -194,43 +194,45 @@ def _claim_delivery(which: Q) -> Delivery | None:
     return row
 
 
-def _try_delivery(row: Delivery) -> bool:
+def _try_delivery(delivery: Delivery) -> bool:
     """Send a row, and return whether the mail server could be reached."""
     trouble, is_up = "", True
     try:
-        if row.hook is None:
-            send_to_mail_server(row)
+        if delivery.hook is None:
+            send_to_mail_server(delivery)
         else:
-            at = row.made_at.isoformat()
-            record = {"id": row.pk, "event": row.event, "at": at, **row.body}
+            at = delivery.made_at.isoformat()
+            record = {"id": delivery.pk, "event": delivery.event, "at": at, **delivery.body}
             text = json.dumps(record, ensure_ascii=False).encode()
-            row.answered = call_webhook(row.hook.url, row.hook.secret, row.event, text, row.pk)
-            trouble = "" if 200 <= row.answered < 300 else f"It answered {row.answered}."
+            delivery.answered = call_webhook(
+                delivery.hook.url, delivery.hook.secret, delivery.event, text, delivery.pk
+            )
+            trouble = "" if 200 <= delivery.answered < 300 else f"It answered {delivery.answered}."
     except CannotCall as problem:
-        row.answered, trouble = None, str(problem)
+        delivery.answered, trouble = None, str(problem)
     except CannotSend as problem:
-        row.answered, trouble, is_up = problem.code, str(problem), problem.code is not None
-        log.warning("Mail %s was not sent: %r", row.pk, problem.__cause__)
+        delivery.answered, trouble, is_up = problem.code, str(problem), problem.code is not None
+        log.warning("Mail %s was not sent: %r", delivery.pk, problem.__cause__)
     if trouble:
-        status = "failed" if row.attempts >= MOST_TRIES else "waiting"
+        status = "failed" if delivery.attempts >= MOST_TRIES else "waiting"
     else:
-        status = "sent" if row.hook is not None or is_mail_sent() else "printed"
+        status = "sent" if delivery.hook is not None or is_mail_sent() else "printed"
     # Of a mail that was sent only the subject is kept: its text may have a log-in link.
-    is_over = row.hook is None and status in ("sent", "printed")
-    mine = Delivery.objects.filter(pk=row.pk, status="waiting", attempts=row.attempts)
+    is_over = delivery.hook is None and status in ("sent", "printed")
+    mine = Delivery.objects.filter(pk=delivery.pk, status="waiting", attempts=delivery.attempts)
     mine.update(
         status=status,
         status_since=clock.now(),
         reason=trouble[:300] or (NOT_SENT if status == "printed" else ""),
-        answered=row.answered,
-        body={"subject": row.body["subject"]} if is_over else row.body,
+        answered=delivery.answered,
+        body={"subject": delivery.body["subject"]} if is_over else delivery.body,
     )
     return is_up
 
 
-def _pause_if_slow(row: Delivery, seconds: float) -> None:
+def _pause_if_slow(delivery: Delivery, seconds: float) -> None:
     """Pause the webhook after `MOST_SLOW` slow calls in a row."""
-    hooks = Webhook.objects.filter(deliveries=row)
+    hooks = Webhook.objects.filter(deliveries=delivery)
     if seconds <= SLOW_SECONDS:
         hooks.exclude(slow_calls=0).update(slow_calls=0)
         return

@@ -177,7 +177,7 @@ def call_webhook(url: str, secret: str, event: str, body: bytes, number: int) ->
         held[0].close()
 
 
-def _close_below_tls(held: list[socket.socket]) -> None:
+def _close_below_tls(sockets: list[socket.socket]) -> None:
     """Close a connection below TLS, whose own shutdown would wait for the peer."""
     with suppress(OSError):
-        socket.socket.shutdown(held[0], socket.SHUT_RDWR)
+        socket.socket.shutdown(sockets[0], socket.SHUT_RDWR)

@@ -104,23 +104,23 @@ def latest_due_moment(
     return at - left
 
 
-def _stored_pauses(row: Heartbeat) -> list[Pause]:
-    return [Pause(*map(datetime.fromisoformat, ends)) for ends in row.pauses]
+def _stored_pauses(heartbeat: Heartbeat) -> list[Pause]:
+    return [Pause(*map(datetime.fromisoformat, ends)) for ends in heartbeat.pauses]
 
 
-def _store_pauses(row: Heartbeat, pauses: list[Pause]) -> None:
-    row.pauses = [[begin.isoformat(), end.isoformat()] for begin, end in pauses]
+def _store_pauses(heartbeat: Heartbeat, pauses: list[Pause]) -> None:
+    heartbeat.pauses = [[begin.isoformat(), end.isoformat()] for begin, end in pauses]
 
 
-def _correct_future_times(row: Heartbeat, now: datetime) -> None:
+def _correct_future_times(heartbeat: Heartbeat, now: datetime) -> None:
     """Correct the stored times that lie after `now`, because the clock was set back. Pauses end at
     `now` at the latest. Times in `WAITS` are moved back by as much as the clock was, but not before
     `now`; times in `SINCE` are set to `now`.
     """
-    last = row.at
+    last = heartbeat.at
     log.warning("The time was put back from %s to %s", last, now)
-    before = [pause for pause in _stored_pauses(row) if pause.begin < now]
-    _store_pauses(row, [Pause(begin, min(end, now)) for begin, end in before])
+    before = [pause for pause in _stored_pauses(heartbeat) if pause.begin < now]
+    _store_pauses(heartbeat, [Pause(begin, min(end, now)) for begin, end in before])
     by = last - now
     for model, name in _datetime_fields(WAITS):
         ahead = model._default_manager.filter(**{f"{name}__gt": now})

@@ -57,49 +57,49 @@ def cached_arrays(name: str, state: object, make: Callable[[], Arrays]) -> Array
     return reread if reread is not None else make()
 
 
-def _temporary_path(place: Path) -> Path:
+def _temporary_path(path: Path) -> Path:
     """Return a unique temporary name next to a path, for incomplete files."""
-    return place.with_name(f"{uuid.uuid4().hex}.part")
+    return path.with_name(f"{uuid.uuid4().hex}.part")
 
 
-def _read_mapped(place: Path) -> Arrays | None:
+def _read_mapped(folder: Path) -> Arrays | None:
     """Return the arrays in a folder; None if the folder is missing or is being deleted."""
     try:
         arrays = {
-            path.stem: np.load(path, mmap_mode="r", allow_pickle=False) for path in place.iterdir()
+            path.stem: np.load(path, mmap_mode="r", allow_pickle=False) for path in folder.iterdir()
         }
         with suppress(OSError):
-            os.utime(place)
+            os.utime(folder)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, EOFError):  # a damaged file is of no use to anybody
-        _delete_folder(place)
+        _delete_folder(folder)
         return None
     return arrays
 
 
-def _delete_folder(place: Path) -> None:
+def _delete_folder(folder: Path) -> None:
     """Delete a folder, renaming it first so that no process reads a part of it."""
-    gone = _temporary_path(place)
+    gone = _temporary_path(folder)
     with suppress(OSError):
-        place.rename(gone)
+        folder.rename(gone)
     shutil.rmtree(gone, ignore_errors=True)
 
 
-def _write_arrays(place: Path, arrays: Arrays) -> None:
+def _write_arrays(folder: Path, arrays: Arrays) -> None:
     """Write the arrays to the folder, or leave no folder."""
-    part = _temporary_path(place)
+    part = _temporary_path(folder)
     part.mkdir(parents=True, mode=0o700)
     try:
         for name, values in arrays.items():
             np.save(part / f"{name}.npy", values, allow_pickle=False)
-        part.rename(place)
-        folders = sorted(place.parent.iterdir(), key=lambda folder: folder.stat().st_mtime)
+        part.rename(folder)
+        folders = sorted(folder.parent.iterdir(), key=lambda folder: folder.stat().st_mtime)
         for old in folders[:-NEWEST]:
             _delete_folder(old)
     except OSError:
         shutil.rmtree(part, ignore_errors=True)
-        if not place.is_dir():  # else somebody else has just made the same
+        if not folder.is_dir():  # else somebody else has just made the same
             raise
 
 
@@ -122,13 +122,13 @@ def cache_reads() -> Iterator[None]:
 
 
 def read_cached(
-    what: Hashable, keys: Collection[K], read: Callable[[list[K]], Mapping[K, V]]
+    cache_name: Hashable, keys: Collection[K], read: Callable[[list[K]], Mapping[K, V]]
 ) -> dict[K, V]:
     """Return the values that `read` finds for some keys, in key order and without missing ones.
-    `what` identifies the query. The values must not be changed.
+    `cache_name` identifies the query. The values must not be changed.
     """
     memory = _READ.get()
-    known = {} if memory is None else memory.setdefault(what, {})
+    known = {} if memory is None else memory.setdefault(cache_name, {})
     missing = [key for key in dict.fromkeys(keys) if key not in known]
     if missing:
         fresh = read(missing)

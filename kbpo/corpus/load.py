@@ -185,7 +185,7 @@ def _draw_development_part(corpus: Corpus, share: float) -> None:
     documents = Document.objects.filter(corpus=corpus)
     keys = list(documents.order_by("key").values_list("key", flat=True))
     dev = draw_development_part(
-        [[key] for key in keys], corpus.hash_key, share=share, least=LEAST_DEV, most=MOST_DEV
+        [[key] for key in keys], corpus.hash_key, share=share, minimum=LEAST_DEV, maximum=MOST_DEV
     )
     documents.filter(key__in=dev).update(part=Part.DEV)
 
@@ -220,7 +220,7 @@ states one.
 
 
 def draw_development_part(
-    groups: Sequence[Sequence[str]], key: str, *, share: float, least: int, most: int
+    groups: Sequence[Sequence[str]], key: str, *, share: float, minimum: int, maximum: int
 ) -> set[str]:
     """Return the keys of the documents or inputs that become the development part.
 
@@ -234,13 +234,13 @@ def draw_development_part(
         it, so that the parts do not reveal the random numbers of targets.
     share : float
         The wanted share, in [0, 1); 0 for no development part.
-    least, most : int
+    minimum, maximum : int
         Bounds of the number of documents or inputs.
     """
     n = sum(map(len, groups))
     if n < FEWEST or share <= 0:
         return set()
-    wanted = min(max(round(share * n), least), most)
+    wanted = min(max(round(share * n), minimum), maximum)
     own_key = hmac.digest(key.encode(), b"parts", "sha256")
 
     def hash_of_group(group: Sequence[str]) -> bytes:

@@ -291,16 +291,16 @@ class Mention(models.Model):
         return self.canonical_begin, self.canonical_end
 
 
-def unique_slug(name: str, rows: QuerySet[Any], otherwise: str) -> str:
+def unique_slug(name: str, rows: QuerySet[Any], fallback: str) -> str:
     """Return a slug from the letters a to z and the digits of a name, at most 120 characters. If
-    there are none, return `otherwise` with the first free number. Empty for an empty name.
+    there are none, return `fallback` with the first free number. Empty for an empty name.
     """
     if slug := slugify(name)[:120].strip("-"):
         return slug
     if not any(letter.isalnum() for letter in name):
         return ""
-    free, number = otherwise, 1
+    free, number = fallback, 1
     while rows.filter(slug=free).exists():
         number += 1
-        free = f"{otherwise}-{number}"
+        free = f"{fallback}-{number}"
     return free

@@ -33,14 +33,16 @@ def shipped_schemas() -> list[str]:
 
 def tick() -> int:
     """Try or load uploaded corpora of documents; return how many."""
-    return process_uploads(CorpusUpload, _load_upload, where={"what": CorpusUpload.What.DOCUMENTS})
+    return process_uploads(
+        CorpusUpload, _load_upload, filters={"what": CorpusUpload.What.DOCUMENTS}
+    )
 
 
 def process_uploads(
-    model: type[Row], load: Callable[[Row], Found], *, where: dict[str, Any] | None = None
+    model: type[Row], load: Callable[[Row], Found], *, filters: dict[str, Any] | None = None
 ) -> int:
     """Try or load the pending uploads, and return how many. `load` loads one and returns its
-    counts; `where` selects the uploads of the caller.
+    counts; `filters` selects the uploads of the caller.
     """
 
     def validate_upload(row: Row) -> None:
@@ -57,8 +59,8 @@ def process_uploads(
         row.move("loaded", _with_original_names(row, "\n".join(row.notes)), found=counts)
         transaction.on_commit(lambda: delete_upload_files(row))
 
-    return handle_rows(model, "received", validate_upload, where=where) + handle_rows(
-        model, "wanted", load_upload, where=where
+    return handle_rows(model, "received", validate_upload, filters=filters) + handle_rows(
+        model, "wanted", load_upload, filters=filters
     )
 
 
@@ -75,28 +77,30 @@ def _load_or_explain(row: Row, load: Callable[[Row], Found]) -> Found:
         raise OwnersFault("The file is not kept any more: send it again.") from None
 
 
-def _with_original_names(row: Upload, sentence: str) -> str:
+def _with_original_names(upload: Upload, sentence: str) -> str:
     """Return a sentence with the original names of files."""
-    for field, name in row.FILES:
-        if getattr(row, field):
-            sentence = sentence.replace(Path(getattr(row, field).name).name, getattr(row, name))
+    for field, name in upload.FILES:
+        if getattr(upload, field):
+            sentence = sentence.replace(
+                Path(getattr(upload, field).name).name, getattr(upload, name)
+            )
     return sentence
 
 
-def _load_upload(row: CorpusUpload) -> Found:
+def _load_upload(upload: CorpusUpload) -> Found:
     schema: Schema = (
-        load_schema(row.schema_file.path) if row.schema_file else find_schema(row.schema)
+        load_schema(upload.schema_file.path) if upload.schema_file else find_schema(upload.schema)
     )
-    mentions = Path(row.mentions.path) if row.mentions else None
+    mentions = Path(upload.mentions.path) if upload.mentions else None
     corpus = load_corpus(
-        row.name,
-        Path(row.file.path),
+        upload.name,
+        Path(upload.file.path),
         schema,
         mentions=mentions,
-        dev_share=DEV_SHARE if row.dev_share is None else row.dev_share,
-        notes=row.notes,
+        dev_share=DEV_SHARE if upload.dev_share is None else upload.dev_share,
+        notes=upload.notes,
     )
-    store_corpus_of_upload(row, corpus)
+    store_corpus_of_upload(upload, corpus)
     counts = {
         "documents": corpus.n_documents,
         "of the development part": corpus.n_dev,
@@ -108,11 +112,11 @@ def _load_upload(row: CorpusUpload) -> Found:
     return counts
 
 
-def store_corpus_of_upload(row: CorpusUpload, corpus: Corpus) -> None:
+def store_corpus_of_upload(upload: CorpusUpload, corpus: Corpus) -> None:
     """Store the loaded corpus in the row of its upload."""
-    if row.status == "wanted":
-        row.corpus = corpus
-        row.save(update_fields=["corpus"])
+    if upload.status == "wanted":
+        upload.corpus = corpus
+        upload.save(update_fields=["corpus"])
 
 
 @transaction.atomic
@@ -147,9 +151,9 @@ def _lock_idle(model: type[Row], pk: int, statuses: Collection[str]) -> Row | No
     return cast("Row | None", uploads.filter(pk=pk, status__in=statuses).first())
 
 
-def delete_upload_files(row: Upload) -> None:
+def delete_upload_files(upload: Upload) -> None:
     """Delete the files of an upload."""
-    for field, _ in row.FILES:
-        file = getattr(row, field)
+    for field, _ in upload.FILES:
+        file = getattr(upload, field)
         if file:
             file.storage.delete(file.name)

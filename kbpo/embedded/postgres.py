@@ -43,7 +43,7 @@ class Account:
     gid: int
 
     @classmethod
-    def current(cls) -> "Account":
+    def of_this_process(cls) -> "Account":
         """Return the account of this process."""
         return cls(os.geteuid(), os.getegid())
 
@@ -60,7 +60,7 @@ class Account:
 
     def can_enter(self, directory: Path) -> bool:
         """Return whether the account may list the directory and enter all of its parents."""
-        if self == Account.current():
+        if self == Account.of_this_process():
             return True  # by way of a group or an access list, perhaps: the kernel will say if not
         for place in (directory, *directory.parents):
             status = place.stat()
@@ -79,7 +79,7 @@ class Account:
         """Run a command as the account, without the caller's environment (PGDATA, PGPORT, …), and
         return the finished process.
         """
-        if self != Account.current():
+        if self != Account.of_this_process():
             options |= {"user": self.uid, "group": self.gid, "extra_groups": []}
         return subprocess.run(  # type: ignore[call-overload, no-any-return]
             [str(part) for part in command],
@@ -116,15 +116,16 @@ def make_private(directory: Path, account: Account) -> None:
     check_private(directory, directory.lstat(), account)
 
 
-def check_private(path: Path, found: os.stat_result, account: Account) -> None:
+def check_private(path: Path, file_stat: os.stat_result, account: Account) -> None:
     """Raise EmbeddedError for a file or directory that belongs to another account, or that others
     may read or enter.
     """
-    if found.st_uid != account.uid or stat.S_ISLNK(found.st_mode):
+    if file_stat.st_uid != account.uid or stat.S_ISLNK(file_stat.st_mode):
         raise EmbeddedError(
-            f"{path} belongs to user id {found.st_uid}: start as that user, not as {account.uid}."
+            f"{path} belongs to user id {file_stat.st_uid}:"
+            f" start as that user, not as {account.uid}."
         )
-    if found.st_mode & 0o077:
+    if file_stat.st_mode & 0o077:
         raise EmbeddedError(
             f"{path} is open to other users of this machine. Run: chmod go-rwx {path}"
         )
@@ -180,7 +181,7 @@ class Server(ABC):
     @property
     def account(self) -> Account:
         """Return the account under which the server runs."""
-        return Account.current()
+        return Account.of_this_process()
 
     def check(self) -> None:
         """Raise EmbeddedError for directories that others can write: a process in them could pose
@@ -325,7 +326,7 @@ class Postgres(Server):
         PostgreSQL refuses.
         """
         if os.geteuid() != 0:
-            return Account.current()
+            return Account.of_this_process()
         if self.home.is_dir() and (status := self.home.stat()).st_uid != 0:
             return Account(status.st_uid, status.st_gid)
         return Account.named(postgres_account())

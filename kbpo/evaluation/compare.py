@@ -103,14 +103,14 @@ def _stored_comparison(report: Report, key: Named, pair: set[int]) -> Comparison
     return None
 
 
-def _is_separated(stored: Comparison, first: int, second: int) -> bool | None:
+def _is_separated(comparison: Comparison, first: int, second: int) -> bool | None:
     """Return whether the board ranks the two systems as different; None if it ranks by another
     quantity.
     """
-    if stored.different is None:
+    if comparison.different is None:
         return None
-    i, k = (stored.systems.index(submission) for submission in (first, second))
-    return stored.different[i][k]
+    i, k = (comparison.systems.index(submission) for submission in (first, second))
+    return comparison.different[i][k]
 
 
 def _t_quantile(df: float | None, level: float) -> float:
@@ -145,10 +145,10 @@ def strata_group(kind: type[Kind]) -> str:
 
 
 def differences_by_relation(
-    evaluation: Evaluation, first: int, second: int, *, least: int
+    evaluation: Evaluation, first: int, second: int, *, min_judgments: int
 ) -> list[Difference]:
-    """Return the first's precision minus the second's in every relation in which both have `least`
-    judgments; the largest difference first.
+    """Return the first's precision minus the second's in every relation in which both have
+    `min_judgments` judgments; the largest difference first.
 
     The intervals are simultaneous: each has the confidence level 1/n-th power of the stated one for
     n relations, which suffices for normal estimates with any dependence (Šidák 1967). The selection
@@ -165,7 +165,7 @@ def differences_by_relation(
         own, other, error = figures[0].get(name), figures[1].get(name), errors[pair]
         if own is None or other is None or error is None:
             continue
-        if min(own.n_labels, other.n_labels) >= least:
+        if min(own.n_labels, other.n_labels) >= min_judgments:
             relations.append((name, own, other, error))
     z80, z95 = (simultaneous_quantile(level, len(relations)) for level in (0.80, 0.95))
     differences = [Difference.from_figures(*relation, z80, z95) for relation in relations]

@@ -34,8 +34,8 @@ def tick() -> int:
     return handle_rows(ExpertRound, "asked", _draw_round)
 
 
-def _draw_round(row: ExpertRound) -> None:
-    draw_round(row, read_frame(row.track, load_data(row.track)))
+def _draw_round(expert_round: ExpertRound) -> None:
+    draw_round(expert_round, read_frame(expert_round.track, load_data(expert_round.track)))
 
 
 def read_frame(track: Track, data: Data) -> Frame:
@@ -50,7 +50,7 @@ def read_frame(track: Track, data: Data) -> Frame:
     codes, row_target = arranged.targets
     ids = data.pool.target_id[codes]
     a = data.pool.p[track.distribution][arranged.row].toarray() / arranged.row_pi[:, None]
-    able = ~_is_row_unanswered(arranged)
+    able = ~_was_unanswered_before_mark(arranged)
     verdicts = np.where(able[:, None], data.f[track.criterion][arranged.at], np.nan)
     judged = ~np.isnan(verdicts)
     for criterion in data.noise:  # an expert rates a text under all, whichever people rated
@@ -73,24 +73,24 @@ def read_frame(track: Track, data: Data) -> Frame:
     )
 
 
-def _is_row_unanswered(arranged: Centred) -> Bools:
+def _was_unanswered_before_mark(centred: Centred) -> Bools:
     """Return (n,) whether a question about the row ended unanswered before readers of the whole
     document marked its target. Rows whose questions are still open may enter the sample later, so
     they can be checked.
     """
-    return np.asarray(arranged.data.mark[arranged.data.pool.target[arranged.row]] >= NEVER)
+    return np.asarray(centred.data.mark[centred.data.pool.target[centred.row]] >= NEVER)
 
 
-def _joint_recall_weights(arranged: Centred) -> Floats:
+def _joint_recall_weights(centred: Centred) -> Floats:
     """Return (n,) each row's weight in the number of true facts that all systems predict together,
     divided by its inclusion probability. 0 on tracks without recall.
     """
-    if arranged.data.facts is None:
-        return np.zeros(arranged.row.size)
-    share = arranged.fact_shares("fact").pool
-    verdicts = arranged.data.f[arranged.data.base][arranged.at, 0]
+    if centred.data.facts is None:
+        return np.zeros(centred.row.size)
+    share = centred.fact_shares("fact").pool
+    verdicts = centred.data.f[centred.data.base][centred.at, 0]
     verdict_known = ~np.isnan(verdicts)
-    return np.asarray(share[arranged.row] / max(share.sum(), 1.0) * verdict_known / arranged.row_pi)
+    return np.asarray(share[centred.row] / max(share.sum(), 1.0) * verdict_known / centred.row_pi)
 
 
 def count_votes(ids: Ids) -> tuple[Ids, Floats]:
@@ -153,20 +153,20 @@ def _probability_majority_is_right(track: Track, ids: Ids, n: Ids, disagreement:
     return np.asarray(majority)
 
 
-def _doubt_of_targets(arranged: Centred, data: Data, verdicts: Floats, majority: Floats) -> Floats:
+def _doubt_of_targets(centred: Centred, data: Data, verdicts: Floats, majority: Floats) -> Floats:
     """Return (t',) the doubt q (1 − q) of the most doubtful row of each target, where q is the
     probability that its judgment is right. q combines the votes and the model's guess as if they
     were independent. A rating is treated as the probability that another person agrees.
     """
-    row_target = arranged.targets[1]
+    row_target = centred.targets[1]
     majority = majority[row_target]
-    g = np.clip(data.g[arranged.criterion][arranged.row], 0.05, 0.95)
+    g = np.clip(data.g[centred.criterion][centred.row], 0.05, 0.95)
     c = np.nan_to_num(verdicts).max(axis=1)
     agrees = c * g + (1 - c) * (1 - g)
     if data.noise:  # the model has no guess for what was rated under other criteria only
         agrees[np.isnan(verdicts).all(axis=1)] = 0.5
     q = majority * agrees / (majority * agrees + (1 - majority) * (1 - agrees))
-    doubt = np.zeros(arranged.targets[0].size)
+    doubt = np.zeros(centred.targets[0].size)
     np.maximum.at(doubt, row_target, q * (1 - q))
     return doubt
 
@@ -224,25 +224,25 @@ UNCOVERED = (
 
 
 def reasons_not_corrected(
-    track: Track, found: Corrected | None, made: Corrections
+    track: Track, corrected: Corrected | None, corrections: Corrections
 ) -> dict[int, list[str]]:
     """Return, for each submission that is not fully corrected, the reasons as sentences."""
-    if found is None:
+    if corrected is None:
         return {}
     reasons = {
-        system: _uncorrected_reasons(track, found, made, column)
-        for column, system in enumerate(found.data.systems)
-        if found.data.shown[column]
+        system: _uncorrected_reasons(track, corrected, corrections, column)
+        for column, system in enumerate(corrected.data.systems)
+        if corrected.data.shown[column]
     }
     return {system: sentences for system, sentences in reasons.items() if sentences}
 
 
 def _uncorrected_reasons(
-    track: Track, corrected: Corrected, made: Corrections, column: int
+    track: Track, corrected: Corrected, corrections: Corrections, column: int
 ) -> list[str]:
     kind = kind_of(track)
-    printed = _guaranteed_quantities(track, made.scores, column)
-    too_wide = _guaranteed_quantities(track, made.too_wide, column) - printed
+    printed = _guaranteed_quantities(track, corrections.scores, column)
+    too_wide = _guaranteed_quantities(track, corrections.too_wide, column) - printed
     if corrected.has_undrawable_predictions(column, track.criterion):
         return [BROUGHT if corrected.checks.since[column] and corrected.data.noise else LATE]
     if kind.measures.mean not in printed | too_wide:
@@ -267,7 +267,7 @@ def _uncorrected_reasons(
     if (
         track.criterion in recall_criteria(track)
         and corrected.data.facts is not None
-        and not made.covered
+        and not corrections.covered
     ):
         reasons.append(UNCOVERED)
     return reasons

@@ -121,12 +121,18 @@ def _data_for_late_judges(track: Track, data: Data) -> Data | None:
     )
 
 
-def waiting_targets(track: Track, drawn: dict[int, list[int]]) -> set[int]:
+def waiting_targets(track: Track, drawn_by_submission: dict[int, list[int]]) -> set[int]:
     """Return the drawn targets of confirmed submissions that are still unanswered."""
     gone = set(
-        Submission.objects.filter(pk__in=drawn, status__in=GONE).values_list("pk", flat=True)
+        Submission.objects.filter(pk__in=drawn_by_submission, status__in=GONE).values_list(
+            "pk", flat=True
+        )
     )
-    of = {submission: targets for submission, targets in drawn.items() if submission not in gone}
+    of = {
+        submission: targets
+        for submission, targets in drawn_by_submission.items()
+        if submission not in gone
+    }
     return set().union(*kind_of(track).find_unanswered(of).values()) if of else set()
 
 
@@ -171,7 +177,7 @@ def _guesses_by_criterion(
         label[judged] = mean_verdict_over_systems(kind, verdicts, pool.member[judged])
         aided[name] = guess_under_criterion(kind, name, lesson, label)
         if pool.scorers or aided[name].error is not None:
-            unaided[name] = guess_under_criterion(kind, name, lesson, label, aided=False)
+            unaided[name] = guess_under_criterion(kind, name, lesson, label, with_scorers=False)
     return aided, unaided
 
 

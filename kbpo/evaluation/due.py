@@ -24,15 +24,17 @@ LONGEST_REST = 60.0
 """Seconds after which everything is counted again, even if no change was detected."""
 
 
-def is_scoring_due(row: Rescoring, now: datetime) -> bool:
+def is_scoring_due(rescoring: Rescoring, now: datetime) -> bool:
     """Return whether a track must be scored, or its state stored, now. The end of a stage does not
     wait for the debounce.
     """
-    if row.next_try_at <= now:
-        return Seen.read_current(row).is_news
-    if row.state.get("signs") == change_signs(row.track) or not finished_submissions(row.track):
+    if rescoring.next_try_at <= now:
+        return Seen.read_current(rescoring).is_news
+    if rescoring.state.get("signs") == change_signs(rescoring.track) or not finished_submissions(
+        rescoring.track
+    ):
         return False
-    Rescoring.objects.filter(pk=row.pk).update(next_try_at=now)
+    Rescoring.objects.filter(pk=rescoring.pk).update(next_try_at=now)
     return True
 
 
@@ -51,29 +53,29 @@ class Seen:
     """Whether the state differs from the stored one"""
 
     @classmethod
-    def read_current(cls, row: Rescoring) -> Seen:
-        """Read the state of the track of `row` and return it."""
-        signs = change_signs(row.track)
-        same = row.state.get("signs") == signs
-        counts = not same or cache.get(_cache_key(row)) is None
-        state = scoring_state(row.track, None if counts else row.state.get("labels"))
-        ended = finished_submissions(row.track) if counts else []
-        is_stale = bool(ended) or any(row.state.get(name) != state[name] for name in state)
+    def read_current(cls, rescoring: Rescoring) -> Seen:
+        """Read the state of the track of `rescoring` and return it."""
+        signs = change_signs(rescoring.track)
+        same = rescoring.state.get("signs") == signs
+        counts = not same or cache.get(_cache_key(rescoring)) is None
+        state = scoring_state(rescoring.track, None if counts else rescoring.state.get("labels"))
+        ended = finished_submissions(rescoring.track) if counts else []
+        is_stale = bool(ended) or any(rescoring.state.get(name) != state[name] for name in state)
         if counts and not is_stale:
-            remember_counted(row)
+            remember_counted(rescoring)
         return cls(signs, state, ended, counts, is_stale, is_stale or not same)
 
 
-def remember_counted(row: Rescoring) -> None:
-    """Remember for `LONGEST_REST` seconds that the counts of `row` are current."""
-    cache.set(_cache_key(row), True, LONGEST_REST)
+def remember_counted(rescoring: Rescoring) -> None:
+    """Remember for `LONGEST_REST` seconds that the counts of `rescoring` are current."""
+    cache.set(_cache_key(rescoring), True, LONGEST_REST)
 
 
-def _cache_key(row: Rescoring) -> str:
-    """Return the cache key under which `remember_counted` stores that the counts of `row` are
+def _cache_key(rescoring: Rescoring) -> str:
+    """Return the cache key under which `remember_counted` stores that the counts of `rescoring` are
     current.
     """
-    return f"counted.{row.pk}.{row.status_since.timestamp()}"
+    return f"counted.{rescoring.pk}.{rescoring.status_since.timestamp()}"
 
 
 def change_signs(track: Track) -> dict[str, Any]:

@@ -55,7 +55,7 @@ def _uses_ratings(track: Track) -> bool:
 
 
 def measure_agreement(
-    track: Track, data: Data, standing: set[int]
+    track: Track, data: Data, board_submissions: set[int]
 ) -> tuple[Judges, dict[int, Judges]]:
     """Return the agreement statistics of the whole board, and of each system."""
     if not data.judged.size:
@@ -69,21 +69,21 @@ def measure_agreement(
         noise = data.noise[track.criterion].of(first)
         apart = np.array([_mean_pair_distance(ratings) for ratings in noise.opinions])
 
-        def agreement_of_instances(inside: Bools) -> Judges:
+        def agreement_of_instances(instance_mask: Bools) -> Judges:
             told = (
-                _distance_figures(apart[inside])
-                | _count_raters(noise, inside)
-                | _count_second_opinions(noise, inside)
+                _distance_figures(apart[instance_mask])
+                | _count_raters(noise, instance_mask)
+                | _count_second_opinions(noise, instance_mask)
             )
             return Judges(**told)  # type: ignore[arg-type]
     else:
         answers, against = count_answers_and_dissent(pool.target_id[code])
 
-        def agreement_of_instances(inside: Bools) -> Judges:
-            n = float(answers[inside].sum())
-            return Judges(round(n), 1 - float(against[inside].sum()) / n) if n else Judges()
+        def agreement_of_instances(instance_mask: Bools) -> Judges:
+            n = float(answers[instance_mask].sum())
+            return Judges(round(n), 1 - float(against[instance_mask].sum()) / n) if n else Judges()
 
-    columns = [column for column, system in enumerate(data.systems) if system in standing]
+    columns = [column for column, system in enumerate(data.systems) if system in board_submissions]
     return agreement_of_instances(np.asarray(predicted[:, columns].any(axis=1))), {
         system: agreement_of_instances(predicted[:, column])
         for column, system in enumerate(data.systems)
@@ -97,31 +97,31 @@ def _mean_pair_distance(ratings: Sequence[float]) -> float:
     return mean(abs(one - other) for one, other in combinations(ratings, 2))
 
 
-def _distance_figures(apart: Floats) -> dict[str, float | int]:
-    known = apart[~np.isnan(apart)]
+def _distance_figures(distances: Floats) -> dict[str, float | int]:
+    known = distances[~np.isnan(distances)]
     return {"twice": known.size, "differ": float(known.mean())} if known.size else {}
 
 
-def _count_raters(noise: Noise, which: Bools) -> dict[str, float | int]:
+def _count_raters(noise: Noise, instance_mask: Bools) -> dict[str, float | int]:
     """Return how many people rated the instances, and how many ratings have no known author. Empty
     for comparisons of two texts.
     """
     if noise.lowers is not None:
         return {}
-    known = noise.single.judge[which[noise.single.at]]
-    given, n = np.unique(known, return_counts=True)[1], int(noise.count[which].sum())
+    known = noise.single.judge[instance_mask[noise.single.at]]
+    given, n = np.unique(known, return_counts=True)[1], int(noise.count[instance_mask].sum())
     if not n:
         return {}
     largest = float(given.max(initial=0)) / n
     return {"people": given.size, "of_unknown": n - known.size, "largest": largest}
 
 
-def _count_second_opinions(noise: Noise, which: Bools) -> dict[str, float | int]:
+def _count_second_opinions(noise: Noise, instance_mask: Bools) -> dict[str, float | int]:
     """Return how many second opinions the instances have, and how many of these were drawn at
     random.
     """
-    second = np.maximum(noise.count - 1, 0) * which
-    if not noise.count[which].any():
+    second = np.maximum(noise.count - 1, 0) * instance_mask
+    if not noise.count[instance_mask].any():
         return {}
     drawn = second if noise.within is None else second[~np.isnan(noise.within)]
     return {
@@ -162,10 +162,10 @@ class _Kept(NamedTuple):
     disagreement: float
 
 
-def _before_third_answer(row: Label) -> _Kept:
-    if row.method == STAGED and row.n > 2:
-        return _Kept(Statement.from_label(row), 2, 0.5)
-    return _Kept(Statement.from_label(row), row.n, row.disagreement)
+def _before_third_answer(label: Label) -> _Kept:
+    if label.method == STAGED and label.n > 2:
+        return _Kept(Statement.from_label(label), 2, 0.5)
+    return _Kept(Statement.from_label(label), label.n, label.disagreement)
 
 
 def _current_labels_by_source(ids: Ids) -> Iterator[tuple[int, str, list[_Kept]]]:

@@ -166,7 +166,7 @@ class NoBoard(ValueError):
     """Raised if there is no such board; the text is a sentence."""
 
 
-def evaluation_of(track: Track, number: int) -> Evaluation:
+def evaluation_by_number(track: Track, number: int) -> Evaluation:
     """Return the evaluation with this number. If it is not public, its report is reduced to the
     board. Raises NoBoard.
     """
@@ -186,7 +186,7 @@ def evaluation_to_compare(track: Track, number: int | None) -> Evaluation | None
     """
     if number is None:
         return track.evaluations.order_by("-number").first()
-    evaluation = evaluation_of(track, number)
+    evaluation = evaluation_by_number(track, number)
     if evaluation.is_reduced:
         listed = track.evaluations.filter(pk__in=track.evaluations.listed().values("pk"))
         later = listed.filter(number__gt=evaluation.number).order_by("number").first()
@@ -294,12 +294,14 @@ def newest_headline_figures(
     return headline_of
 
 
-def _headline_or_mean(track: Track, rows: Iterable[Headline]) -> dict[int, tuple[Quantity, Figure]]:
+def _headline_or_mean(
+    track: Track, headlines: Iterable[Headline]
+) -> dict[int, tuple[Quantity, Figure]]:
     """Return the headline figure of each submission if there is one, else its mean."""
     kind = kind_of(track)
     first = kind.measures.headline(track.criterion)
     headline_of: dict[int, tuple[Quantity, Figure]] = {}
-    for row in sorted(rows, key=lambda row: row.quantity == first):
+    for row in sorted(headlines, key=lambda row: row.quantity == first):
         headline_of[row.submission_id] = (
             kind.measures.printed(row.quantity, track.criterion),
             row.figure,
@@ -373,7 +375,7 @@ def _board_rows(
 
 def _rows_by_submission(
     evaluation: Evaluation,
-    standing: Iterable[Submission],
+    board_submissions: Iterable[Submission],
     distribution: str,
     criterion: str,
     population: str,
@@ -385,7 +387,7 @@ def _rows_by_submission(
     saved, published = report.saved.get(pair, {}), report.bootstrap.get(pair, {})
     means = [column for column in kind.measures.columns if column.quantity == kind.measures.mean]
     rows = {}
-    for submission in standing:
+    for submission in board_submissions:
         pk, figures = submission.pk, figures_of.get(submission.pk)
         if figures is None:
             continue
@@ -458,15 +460,15 @@ class Saved:
     """Share of all judgments that people alone would need"""
 
 
-def saved_share(shown: Board, scorer: int | None = None) -> Saved | None:
+def saved_share(board: Board, scorer: int | None = None) -> Saved | None:
     """Return how many judgments one metric or judge (by Algorithm 1), or all of them, save on a
     board; None if unknown. The number never exceeds the number of unjudged outputs.
     """
-    if shown.evaluation is None:
+    if board.evaluation is None:
         return None
-    pair, report = (shown.criterion, shown.distribution), shown.evaluation.report
+    pair, report = (board.criterion, board.distribution), board.evaluation.report
     pairs = []
-    for row in shown.rows:
+    for row in board.rows:
         share = row.saved
         if scorer is not None:
             share = report.by_each.get(pair, {}).get(scorer, {}).get(row.submission.pk)

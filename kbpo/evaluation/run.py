@@ -56,26 +56,26 @@ def tick() -> int:
             log.exception("Track %s could not be looked at", row.track_id)
             stale.append(row.pk)
     return (
-        handle_rows(Rescoring, "watching", _score_if_changed, where={"pk__in": stale})
+        handle_rows(Rescoring, "watching", _score_if_changed, filters={"pk__in": stale})
         if stale
         else 0
     )
 
 
-def _score_if_changed(row: Rescoring) -> None:
+def _score_if_changed(rescoring: Rescoring) -> None:
     """Score a track if the data on which its scores depend have changed."""
-    seen = Seen.read_current(row)
-    seconds = score_track(row.track, seen.ended).seconds if seen.is_stale else 0.0
-    row.move("watching", state=seen.state | {"signs": seen.signs})
-    row.next_try_at = clock.now() + timedelta(
+    seen = Seen.read_current(rescoring)
+    seconds = score_track(rescoring.track, seen.ended).seconds if seen.is_stale else 0.0
+    rescoring.move("watching", state=seen.state | {"signs": seen.signs})
+    rescoring.next_try_at = clock.now() + timedelta(
         seconds=max(float(settings.DEBOUNCE_SECONDS), REST * seconds)
     )
-    row.save(update_fields=["next_try_at"])
+    rescoring.save(update_fields=["next_try_at"])
     if seen.counted:
-        remember_counted(row)
+        remember_counted(rescoring)
 
 
-def score_track(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
+def score_track(track: Track, ended_submissions: Iterable[Submission] = ()) -> Evaluation:
     """Score a track and return the new evaluation. Submissions with enough judgments move to the
     board, others to their next stage. Earlier evaluations of the day that ended no stage are
     reduced.
@@ -83,7 +83,7 @@ def score_track(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     began = time.monotonic()
     take_transaction_lock("sample or score", track.pk)
     freeze_withdrawn_batches(track)
-    done = lock_judging(ended)
+    done = lock_judging(ended_submissions)
     SampleBatch.objects.filter(submission__in=done, settled_at__isnull=True).update(
         settled_at=clock.now()
     )

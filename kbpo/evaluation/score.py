@@ -48,11 +48,11 @@ from scoring.saved import best_metrics, count_unjudged, savings_by_run, savings_
 from scoring.slices import Cut, Keep, SliceScore, score_cuts
 
 
-def make_report(track: Track, computed: Computed, standing: set[int]) -> Report:
-    """Return the report of a track. `standing` are the submissions on its board."""
+def make_report(track: Track, computed: Computed, board_submissions: set[int]) -> Report:
+    """Return the report of a track. `board_submissions` are the submissions on its board."""
     kind, data = kind_of(track), computed.data
     reasons = reasons_not_corrected(track, computed.checked, computed.better)
-    board_judges, judges = measure_agreement(track, data, standing)
+    board_judges, judges = measure_agreement(track, data, board_submissions)
     checked = computed.checked
     late = Scorer.objects.filter(pk__in=data.pool.scorers, came_late=True)
     rows = late.select_related("not_tuned_by").order_by("pk")
@@ -76,20 +76,22 @@ def make_report(track: Track, computed: Computed, standing: set[int]) -> Report:
         judges=judges,
     )
     if track.hides_test:
-        return _public_report(track, computed, standing, report)
+        return _public_report(track, computed, board_submissions, report)
     alone, references = computed.alone, reference_submissions(track)
     scored = set(
         Submission.objects.filter(track=track).that_have_score().values_list("pk", flat=True)
     )
-    on_board = [system for system in data.systems if system in standing]
+    on_board = [system for system in data.systems if system in board_submissions]
     has_card = bool(alone) or any(row.needs_statement for row in scorers_of_track(track))
     used, best = _used_scorers_and_best(kind, data, computed.criteria)
     return replace(
         report,
         comparisons=compare_boards(
-            ranking_order(kind), data, computed.estimates_to_compare, standing, references
+            ranking_order(kind), data, computed.estimates_to_compare, board_submissions, references
         ),
-        private=compare_private_runs(data, computed.estimates_to_compare, scored, standing),
+        private=compare_private_runs(
+            data, computed.estimates_to_compare, scored, board_submissions
+        ),
         # In pairwise comparisons nothing is guessed.
         saved={} if kind.opposes else savings_by_run(computed.estimates, alone, data),
         by_each=savings_by_scorer(alone, data),
@@ -102,7 +104,7 @@ def make_report(track: Track, computed: Computed, standing: set[int]) -> Report:
     )
 
 
-def make_details(track: Track, computed: Computed, standing: set[int]) -> Details:
+def make_details(track: Track, computed: Computed, board_submissions: set[int]) -> Details:
     """Return the slices of a track and the overlap of its systems; empty while the test part is
     hidden.
     """
@@ -113,7 +115,7 @@ def make_details(track: Track, computed: Computed, standing: set[int]) -> Detail
         Submission.objects.filter(track=track).that_have_score().values_list("pk", flat=True)
     )
     # With too many systems, pairs are computed for the board only.
-    paired = scored if len(scored) <= MOST else standing
+    paired = scored if len(scored) <= MOST else board_submissions
     errors = Errors.from_data(data, paired)
     sliced = make_slice_figures(
         data, iterate_slice_scores(track, data, errors.add_errors), scored_submissions(track)
@@ -135,7 +137,9 @@ def scored_submissions(track: Track) -> set[int]:
     return set(Submission.objects.filter(track=track).scored().values_list("pk", flat=True))
 
 
-def _public_report(track: Track, computed: Computed, standing: set[int], report: Report) -> Report:
+def _public_report(
+    track: Track, computed: Computed, board_submissions: set[int], report: Report
+) -> Report:
     """Return the part of a report that is public while the test part is hidden: the guaranteed
     numbers, rounded, with ranks and tie groups.
     """
@@ -143,7 +147,9 @@ def _public_report(track: Track, computed: Computed, standing: set[int], report:
         key: one for key, one in computed.estimates_to_compare.items() if _is_guaranteed(track, key)
     }
     order = ranking_order(kind_of(track))
-    ranked = compare_boards(order, computed.data, compared, standing, reference_submissions(track))
+    ranked = compare_boards(
+        order, computed.data, compared, board_submissions, reference_submissions(track)
+    )
     return replace(
         report,
         figures=coarse_figures(

@@ -38,22 +38,24 @@ from scoring.score import DEFAULT, Key
 from scoring.words import figure_text
 
 
-def lock_judging(ended: Iterable[Submission]) -> list[Submission]:
+def lock_judging(ended_submissions: Iterable[Submission]) -> list[Submission]:
     """Lock and return the submissions that are still being judged, in primary-key order."""
     # Not their keys, so that pages can write rows that refer to them meanwhile.
     locked = Submission.objects.select_for_update(of=("self",), no_key=True).select_related("track")
     return list(
-        locked.filter(pk__in=[submission.pk for submission in ended], status="judging").order_by(
-            "pk"
-        )
+        locked.filter(
+            pk__in=[submission.pk for submission in ended_submissions], status="judging"
+        ).order_by("pk")
     )
 
 
-def end_finished_stages(track: Track, computed: Computed, done: list[Submission]) -> None:
+def end_finished_stages(
+    track: Track, computed: Computed, ended_submissions: list[Submission]
+) -> None:
     """Move submissions whose stage has ended to the board or to their next stage."""
     realised = _realised_variances(track, computed)
-    _store_variances(track, realised, done)
-    for submission in done:
+    _store_variances(track, realised, ended_submissions)
+    for submission in ended_submissions:
         ranked = _is_ranked(track, computed, submission)
         _move_to_board_or_next_stage(submission, realised.get(submission.pk), ranked)
 
@@ -86,18 +88,20 @@ def _realised_variances(track: Track, computed: Computed) -> dict[int, Realised]
     }
 
 
-def _store_variances(track: Track, realised: dict[int, Realised], done: list[Submission]) -> None:
+def _store_variances(
+    track: Track, realised: dict[int, Realised], ended_submissions: list[Submission]
+) -> None:
     """Store the current variances in the last settled batch of each system, and at the end of a
     stage the final ones.
     """
-    ended = {submission.pk for submission in done}
+    ended = {submission.pk for submission in ended_submissions}
     batches = SampleBatch.objects.test_part().filter(
         submission__in=realised, distribution__kind=track.distribution
     )
     last = {batch.submission_id: batch for batch in batches.order_by("stage")}
     for submission, batch in last.items():
         if batch.settled_at is not None:
-            realised[submission].keep(batch, ended=submission in ended)
+            realised[submission].keep(batch, is_stage_end=submission in ended)
 
 
 def _is_ranked(track: Track, computed: Computed, submission: Submission) -> bool:
@@ -130,23 +134,27 @@ def _move_to_board_or_next_stage(
     wake_step("plan")
 
 
-def store_interim_intervals(track: Track, computed: Computed, done: list[Submission]) -> None:
+def store_interim_intervals(
+    track: Track, computed: Computed, ended_submissions: list[Submission]
+) -> None:
     """Store interim intervals of the guaranteed numbers of submissions that are being judged."""
     key = _guaranteed_key(track)
     if key not in computed.printed:
         return
     judging = Submission.objects.filter(track=track, status="judging").select_related("track")
-    for submission in {row.pk: row for row in (*judging, *done)}.values():
+    for submission in {row.pk: row for row in (*judging, *ended_submissions)}.values():
         if submission.pk in computed.data.systems:
             store_interim_interval(submission, computed.data, computed.printed[key][0])
 
 
-def notify_teams(evaluation: Evaluation, ended: list[Submission]) -> None:
+def notify_teams(evaluation: Evaluation, ended_submissions: list[Submission]) -> None:
     """Notify the teams of runs that reached the board, with the headline figure."""
     headline_of = (
-        headline_figures(evaluation, [submission.pk for submission in ended]) if ended else {}
+        headline_figures(evaluation, [submission.pk for submission in ended_submissions])
+        if ended_submissions
+        else {}
     )
-    for submission in ended:
+    for submission in ended_submissions:
         if submission.pk not in headline_of:
             submission.notify_team()
             continue
@@ -164,7 +172,7 @@ FIRST = 5.0
 
 
 def store_interim_interval(
-    submission: Submission, data: Data, found: Estimate
+    submission: Submission, data: Data, estimate: Estimate
 ) -> InterimInterval | None:
     """Store and return the interim interval of a submission's guaranteed number; None before the
     first one is due, and if no judgment has arrived since the last one.
@@ -172,7 +180,7 @@ def store_interim_interval(
     column = data.systems.index(submission.pk)
 
     def value_of_system(name: str) -> float:
-        return float(np.broadcast_to(getattr(found, name), np.shape(found.value))[column])
+        return float(np.broadcast_to(getattr(estimate, name), np.shape(estimate.value))[column])
 
     value, variance = (
         value_of_system("value"),

@@ -180,9 +180,9 @@ def _components_with_intervals(rated: Rated) -> Components:
     )
 
 
-def _scorer_figures(asked: CriterionData, score: Floats) -> dict[str, Any]:
+def _scorer_figures(criterion_data: CriterionData, score: Floats) -> dict[str, Any]:
     """Return the correlation of a metric with people over instances and systems, and its worth."""
-    rated = asked.rated
+    rated = criterion_data.rated
     here = score[rated.rows]
     scored = ~np.isnan(here)
     if scored.sum() < FEWEST or not np.ptp(here[scored]) or not np.ptp(rated.mean[scored]):
@@ -205,7 +205,7 @@ def _scorer_figures(asked: CriterionData, score: Floats) -> dict[str, Any]:
     for level in (80, 95):
         ends = measured.confidence_interval("data_efficiency", level / 100)
         figures[f"worth_{level}"] = _finite_ends(ends)
-    return figures | _metric_means_by_system(asked, score, scored)
+    return figures | _metric_means_by_system(criterion_data, score, scored)
 
 
 def _correlation_with_people(here: Floats, people: Floats) -> dict[str, Any]:
@@ -270,17 +270,17 @@ def _disattenuated_correlation(measured: MetricWorth) -> dict[str, Any]:
 
 
 def _metric_means_by_system(
-    asked: CriterionData, score: Floats, scored: NDArray[np.bool_]
+    criterion_data: CriterionData, score: Floats, scored: NDArray[np.bool_]
 ) -> dict[str, Any]:
     """Return the mean that the metric alone assigns to each system, on the scale of people's
     ratings, with its bias.
     """
-    data, rated = asked.data, asked.rated
+    data, rated = criterion_data.data, criterion_data.rated
     here, people = score[rated.rows][scored], rated.mean[scored]
     slope = float(people.std()) / float(here.std())
     slope *= -1.0 if np.corrcoef(here, people)[0, 1] < 0 else 1.0
     scaled = float(people.mean()) + slope * (score - float(here.mean()))
-    means = np.asarray(asked.means.value)
+    means = np.asarray(criterion_data.means.value)
     alone: dict[int, float] = {}
     left_out: list[int] = []
     columns = np.flatnonzero(data.shown & ~np.isnan(means)).tolist()
@@ -295,7 +295,7 @@ def _metric_means_by_system(
     alone_scaled = scaled[rated.rows][scored]
     owner = rated.owner[scored]
     return {
-        **_system_correlation(asked.means, kept, np.array(list(alone.values()))),
+        **_system_correlation(criterion_data.means, kept, np.array(list(alone.values()))),
         "alone": alone,
         "bias": {
             number: alone[number] - float(means[column])
@@ -311,27 +311,29 @@ def _metric_means_by_system(
         },
         **_prmse_with_interval(rated.matrix()[scored], alone_scaled),
         **_agreement_quadrants(
-            asked.criterion, people, alone_scaled, data.pool.instance[rated.rows][scored]
+            criterion_data.criterion, people, alone_scaled, data.pool.instance[rated.rows][scored]
         ),
     }
 
 
-def _system_correlation(means: Estimate, columns: Sequence[int], alone: Floats) -> dict[str, Any]:
+def _system_correlation(
+    means: Estimate, columns: Sequence[int], metric_means: Floats
+) -> dict[str, Any]:
     """Return the correlation of the metric with people over systems, with an 80 % interval for the
     sampling error of people's means, on Fisher's z scale.
     """
     figures: dict[str, Any] = {"between": None, "between_80": (None, None)}
     people = np.asarray(means.value)[list(columns)]
-    if people.size < 3 or not np.ptp(people) or not np.ptp(alone):
+    if people.size < 3 or not np.ptp(people) or not np.ptp(metric_means):
         return figures
-    figures["between"] = r = _finite_or_none(float(np.corrcoef(people, alone)[0, 1]))
+    figures["between"] = r = _finite_or_none(float(np.corrcoef(people, metric_means)[0, 1]))
     error = np.sqrt(np.maximum(np.asarray(means.variance)[list(columns)], 0.0))
     if r is None or not np.isfinite(error).all():
         return figures
     rng = np.random.default_rng(SEED)
     drawn = people + error * rng.standard_normal((BETWEEN, people.size))
     with np.errstate(divide="ignore", invalid="ignore"):
-        z = np.arctanh(_weighted_correlation(np.ones_like(drawn), drawn, alone))
+        z = np.arctanh(_weighted_correlation(np.ones_like(drawn), drawn, metric_means))
         ends = np.tanh(2 * np.arctanh(r) - np.nanquantile(z, (0.9, 0.1)))
     figures["between_80"] = _finite_ends(ends)
     return figures

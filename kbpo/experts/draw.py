@@ -77,9 +77,9 @@ def order_expert_round(track: Track, budget: int, who: User | None, why: str) ->
 
 
 @transaction.atomic
-def draw_round(row: ExpertRound, frame: Frame) -> None:
+def draw_round(expert_round: ExpertRound, frame: Frame) -> None:
     """Draw a round that was ordered. Raises CannotDraw."""
-    track = row.track
+    track = expert_round.track
     take_transaction_lock("draw checks", track.pk)
     _raise_if_round_open(track)
     v = random_numbers(track, "expert", frame.target_id)
@@ -88,15 +88,15 @@ def draw_round(row: ExpertRound, frame: Frame) -> None:
         raise CannotDraw("Nothing that people judged here can be checked.")
     if known.all():
         raise CannotDraw("There is no judgment that was not checked yet.")
-    e = compute_chances(frame, known, row.budget)
+    e = compute_chances(frame, known, expert_round.budget)
     number = drawn_rounds(track).count() + 1
-    row.move("open", number=number, drawn_at=clock.now())
+    expert_round.move("open", number=number, drawn_at=clock.now())
     able = e > 0
     ids, inclusion = frame.target_id[able].tolist(), frame.inclusion[able].tolist()
     copy_rows(
         "sampling_expertchance",
         ("round_id", "target_id", "probability", "inclusion"),
-        zip([row.pk] * len(ids), ids, e[able].tolist(), inclusion, strict=True),
+        zip([expert_round.pk] * len(ids), ids, e[able].tolist(), inclusion, strict=True),
     )
     # Checks of an ended round that do not count are not asked again either.
     answered = ExpertCheck.objects.filter(track=track, kind="check", answered_at__isnull=False)
@@ -111,7 +111,7 @@ def draw_round(row: ExpertRound, frame: Frame) -> None:
     ExpertCheck.objects.bulk_create(
         ExpertCheck(
             track=track,
-            round=row,
+            round=expert_round,
             target_id=draft.target_id,
             order=order[draft.target_id],
             interface=draft.interface,
@@ -123,12 +123,12 @@ def draw_round(row: ExpertRound, frame: Frame) -> None:
     write_audit_entry(
         "draw checks",
         f"track:{track.slug}",
-        who=row.drawn_by,
-        why=row.why,
+        who=expert_round.drawn_by,
+        why=expert_round.why,
         track=track.slug,
         after=f"round {number}, {len(drafts)} judgments",
     )
-    end_if_done(row)
+    end_if_done(expert_round)
 
 
 def drawn_rounds(track: Track) -> QuerySet[ExpertRound]:
@@ -166,12 +166,14 @@ def compute_chances(frame: Frame, known: np.ndarray[Any, Any], budget: float) ->
 
 
 @transaction.atomic
-def end_expert_round(row: ExpertRound, who: User | None = None, why: str = "") -> ExpertRound:
+def end_expert_round(
+    expert_round: ExpertRound, who: User | None = None, why: str = ""
+) -> ExpertRound:
     """End a round and return it: open checks are deleted; the answered ones are used as far as they
     form a random sample.
     """
-    take_transaction_lock("draw checks", row.track_id)
-    ended = ExpertRound.objects.select_for_update(of=("self",)).get(pk=row.pk)
+    take_transaction_lock("draw checks", expert_round.track_id)
+    ended = ExpertRound.objects.select_for_update(of=("self",)).get(pk=expert_round.pk)
     if ended.status == "ended":
         return ended
     waiting = ended.checks.filter(answered_at__isnull=True)
@@ -179,21 +181,21 @@ def end_expert_round(row: ExpertRound, who: User | None = None, why: str = "") -
     n, _ = waiting.delete()
     write_audit_entry(
         "end checks",
-        f"track:{row.track.slug}",
+        f"track:{expert_round.track.slug}",
         who=who,
         why=why,
-        track=row.track.slug,
-        after=f"round {row.number}, {n} not answered",
+        track=expert_round.track.slug,
+        after=f"round {expert_round.number}, {n} not answered",
     )
     ended.move("ended", released=1.0 if least is None else least)
     wake_step("estimate")
     return ended
 
 
-def end_if_done(row: ExpertRound) -> None:
+def end_if_done(expert_round: ExpertRound) -> None:
     """End a round that has no open checks."""
-    if not row.checks.filter(answered_at__isnull=True).exists():
-        ExpertRound.objects.filter(pk=row.pk, status="open").move("ended")
+    if not expert_round.checks.filter(answered_at__isnull=True).exists():
+        ExpertRound.objects.filter(pk=expert_round.pk, status="open").move("ended")
 
 
 @dataclass(frozen=True)
@@ -256,11 +258,13 @@ def read_checks(track: Track, target_ids: Ids) -> Answered | None:
     )
 
 
-def released_share(row: ExpertRound) -> float:
+def released_share(expert_round: ExpertRound) -> float:
     """Return the share of a round's check probabilities that is released: up to it, all drawn
     checks are answered.
     """
-    if row.status == "ended":
-        return row.released
-    least = row.checks.filter(answered_at__isnull=True).aggregate(least=Min("order"))["least"]
+    if expert_round.status == "ended":
+        return expert_round.released
+    least = expert_round.checks.filter(answered_at__isnull=True).aggregate(least=Min("order"))[
+        "least"
+    ]
     return 1.0 if least is None else float(least)

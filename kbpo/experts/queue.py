@@ -35,16 +35,18 @@ def open_checks(track: Track) -> QuerySet[ExpertCheck]:
     return ExpertCheck.objects.filter(track=track, status="open").order_by("order", "pk")
 
 
-def answerable_checks(track: Track, expert: User, judged: Q = NOBODY) -> QuerySet[ExpertCheck]:
+def answerable_checks(
+    track: Track, expert: User, judged_filter: Q = NOBODY
+) -> QuerySet[ExpertCheck]:
     """Return the open checks that an expert may answer, whoever holds them. Excluded are checks
-    that the expert disputed or judged (`judged`), those of a track where their team has a run, and
-    checks for correction about a target that they answered before.
+    that the expert disputed or judged (`judged_filter`), those of a track where their team has a
+    run, and checks for correction about a target that they answered before.
     """
     same = ExpertCheck.objects.filter(track=OuterRef("track"), target=OuterRef("target"))
     raised = Exists(same.filter(kind="dispute", raised_by=expert))
     answered = Q(kind="check") & Exists(same.filter(status="answered", expert=expert))
     checks = open_checks(track).exclude(raised).exclude(answered)
-    return checks.exclude(judged).exclude(conflict_of_interest_filter(expert))
+    return checks.exclude(judged_filter).exclude(conflict_of_interest_filter(expert))
 
 
 def not_held_by_others_filter(expert: User) -> Q:
@@ -57,15 +59,17 @@ def not_held_by_others_filter(expert: User) -> Q:
     )
 
 
-def checks_for_expert(track: Track, expert: User, judged: Q = NOBODY) -> QuerySet[ExpertCheck]:
+def checks_for_expert(
+    track: Track, expert: User, judged_filter: Q = NOBODY
+) -> QuerySet[ExpertCheck]:
     """Return the checks that an expert may be given now."""
-    return answerable_checks(track, expert, judged).filter(not_held_by_others_filter(expert))
+    return answerable_checks(track, expert, judged_filter).filter(not_held_by_others_filter(expert))
 
 
 @transaction.atomic
-def take_next_check(track: Track, expert: User, judged: Q = NOBODY) -> ExpertCheck | None:
+def take_next_check(track: Track, expert: User, judged_filter: Q = NOBODY) -> ExpertCheck | None:
     """Give the next check to an expert and return it; None if there is none for them."""
-    checks = checks_for_expert(track, expert, judged)
+    checks = checks_for_expert(track, expert, judged_filter)
     row = checks.select_for_update(skip_locked=True, of=("self",)).first()
     if row is not None:
         _give_to_expert(row, expert)
@@ -74,13 +78,13 @@ def take_next_check(track: Track, expert: User, judged: Q = NOBODY) -> ExpertChe
 
 @transaction.atomic
 def hold_check(
-    check: ExpertCheck, expert: User, judged: Q = NOBODY, draft: dict[str, Any] | None = None
+    check: ExpertCheck, expert: User, judged_filter: Q = NOBODY, draft: dict[str, Any] | None = None
 ) -> Outcome:
     """Store a draft and hold the check for another half an hour; return the outcome. A new holder
     starts without a draft.
     """
     row = lock_check(check)
-    outcome = answer_permission(row, expert, judged)
+    outcome = answer_permission(row, expert, judged_filter)
     if outcome is Outcome.STORED and row is not None:
         _give_to_expert(row, expert, draft)
         check.draft = row.draft
@@ -92,35 +96,37 @@ def lock_check(check: ExpertCheck) -> ExpertCheck | None:
     return ExpertCheck.objects.select_for_update(of=("self",)).filter(pk=check.pk).first()
 
 
-def answer_permission(row: ExpertCheck | None, expert: User, judged: Q = NOBODY) -> Outcome:
+def answer_permission(
+    check: ExpertCheck | None, expert: User, judged_filter: Q = NOBODY
+) -> Outcome:
     """Return `STORED` if an expert may answer a locked check now, or the reason why not."""
-    if row is None or row.status != "open":
+    if check is None or check.status != "open":
         return Outcome.ALREADY
-    if not answerable_checks(row.track, expert, judged).filter(pk=row.pk).exists():
+    if not answerable_checks(check.track, expert, judged_filter).filter(pk=check.pk).exists():
         return Outcome.NOT_YOURS
-    return Outcome.STORED if _is_not_held_by_others(expert, row) else Outcome.LOST
+    return Outcome.STORED if _is_not_held_by_others(expert, check) else Outcome.LOST
 
 
-def _is_not_held_by_others(expert: User, row: ExpertCheck) -> bool:
+def _is_not_held_by_others(expert: User, check: ExpertCheck) -> bool:
     """Return whether no other expert holds a locked check."""
-    if row.holder_id in (None, expert.pk):
+    if check.holder_id in (None, expert.pk):
         return True
-    return row.held_until is None or row.held_until <= clock.now()
+    return check.held_until is None or check.held_until <= clock.now()
 
 
-def _give_to_expert(row: ExpertCheck, expert: User, draft: dict[str, Any] | None = None) -> None:
-    if draft is not None or row.holder != expert:
-        row.draft = draft
-    row.holder, row.held_until = expert, clock.now() + HOLD
-    row.save(update_fields=["holder", "held_until", "draft"])
+def _give_to_expert(check: ExpertCheck, expert: User, draft: dict[str, Any] | None = None) -> None:
+    if draft is not None or check.holder != expert:
+        check.draft = draft
+    check.holder, check.held_until = expert, clock.now() + HOLD
+    check.save(update_fields=["holder", "held_until", "draft"])
 
 
 def store_answer(
-    row: ExpertCheck, raw: dict[str, Any], value: dict[int, Any], expert: User, *, agrees: bool
+    check: ExpertCheck, raw: dict[str, Any], value: dict[int, Any], expert: User, *, agrees: bool
 ) -> None:
     """Store an expert's answer. An empty value means that the question cannot be answered."""
-    row.agrees = agrees
-    row.status, row.expert, row.answered_at = "answered", expert, clock.now()
-    row.raw, row.value = raw, {str(target): verdict for target, verdict in value.items()}
-    row.draft = row.holder = row.held_until = None
-    row.save()
+    check.agrees = agrees
+    check.status, check.expert, check.answered_at = "answered", expert, clock.now()
+    check.raw, check.value = raw, {str(target): verdict for target, verdict in value.items()}
+    check.draft = check.holder = check.held_until = None
+    check.save()

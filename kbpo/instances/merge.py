@@ -100,12 +100,12 @@ Rule = Callable[[Sequence[Statement]], Value]
 a new value. Single ratings are added afterwards"""
 
 
-def merge_latest_parts(said: Sequence[Statement]) -> Value:
+def merge_latest_parts(statements: Sequence[Statement]) -> Value:
     """Merge by the default rule of a kind: each part of a value comes from the last label that has
     it.
     """
     value: Value = {}
-    for label in said:
+    for label in statements:
         value |= label.value
     return value
 
@@ -117,11 +117,11 @@ def merged_value(labels: Iterable[Label], rule: Rule) -> Value:
     """
     ordered = sorted(labels, key=lambda label: (-RANK[label.source], label.created_at, label.pk))
     return _merge_statements(
-        current_statements(Statement.from_label(label) for label in ordered), rule
+        unreplaced_statements(Statement.from_label(label) for label in ordered), rule
     )
 
 
-def current_statements(labels: Iterable[Statement]) -> list[Statement]:
+def unreplaced_statements(labels: Iterable[Statement]) -> list[Statement]:
     """Return the values of the labels of one target that were not replaced."""
     labels = list(labels)
     if len(labels) == 1:
@@ -155,7 +155,7 @@ def _merged_values_by_target(
     )
     found = {}
     for target, group in groupby(rows, key=itemgetter(0)):
-        said = current_statements(Statement(json.loads(row[1]), *row[2:]) for row in group)
+        said = unreplaced_statements(Statement(json.loads(row[1]), *row[2:]) for row in group)
         # Nobody was asked because of a withdrawn mark.
         unanswered = any(
             not label.value and label.source != Label.Source.DOCUMENT for label in said
@@ -199,19 +199,19 @@ def _values_by_document(
     for _, group in groupby(rows, key=itemgetter(0)):
         labels = list(group)
         kind, document, begin, end = labels[0][6:]
-        said = current_statements(Statement(json.loads(row[1]), *row[2:6]) for row in labels)
+        said = unreplaced_statements(Statement(json.loads(row[1]), *row[2:6]) for row in labels)
         found.setdefault(document, []).append((kind, (begin, end), _merge_statements(said, rule)))
     return found
 
 
-def _merge_statements(said: Sequence[Statement], rule: Rule) -> Value:
+def _merge_statements(statements: Sequence[Statement], rule: Rule) -> Value:
     """Merge the labels of one target into one value, and collect the ratings of all labels. The
     labels are ordered by precedence; the last one decides.
     """
-    value = rule(said)
+    value = rule(statements)
     ratings: dict[str, list[float]] = {}
     people: dict[str, list[str]] = {}
-    for label in said:
+    for label in statements:
         if RATINGS not in label.value:
             continue
         names = label.value.get(PEOPLE, {})
@@ -231,12 +231,12 @@ def parts_that_hold(value: Value) -> dict[str, bool]:
     return {part: part in holds for part in value.get("shown", ())}
 
 
-def count_dissenters(said: Sequence[Statement]) -> int | None:
+def count_dissenters(statements: Sequence[Statement]) -> int | None:
     """Return how many annotators of a target, over all its questions, differ from the merged value.
     For each question these are the dissenters at the part with the most dissent, since one person
     answers all parts. None if no label has parts.
     """
-    labels = newest_labels((label, label.question) for label in said)
+    labels = newest_labels((label, label.question) for label in statements)
     votes: Counter[str] = Counter()
     asked: Counter[str] = Counter()
     for label in labels:

@@ -85,15 +85,17 @@ RENAME = f"""
 """
 
 
-def rename_person(handle: str, instead: str, target_ids: Iterable[int]) -> None:
+def rename_person(handle: str, replacement: str, target_ids: Iterable[int]) -> None:
     """Replace the keyed hash of the person who rated these targets. Their ratings are kept."""
-    old, new = f'"{handle}"', f'"{instead}"'
+    old, new = f'"{handle}"', f'"{replacement}"'
     with connection.cursor() as cursor:
         cursor.execute(RENAME, [old, new, list(target_ids), old])
 
 
-def publish_labels(corpus: Corpus, at: datetime) -> int:
-    """Make labels of a corpus public from `at` on, and return how many were not public before."""
-    Corpus.objects.filter(pk=corpus.pk).update(opened_at=at)
+def publish_labels(corpus: Corpus, public_from: datetime) -> int:
+    """Make labels of a corpus public from `public_from` on, and return how many were not public
+    before.
+    """
+    Corpus.objects.filter(pk=corpus.pk).update(opened_at=public_from)
     hidden = Label.objects.filter(target__corpus=corpus.pk, public_at__isnull=True)
-    return hidden.update(public_at=at)
+    return hidden.update(public_at=public_from)

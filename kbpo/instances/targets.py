@@ -151,7 +151,7 @@ def _find_or_make_targets(
         }
 
 
-def positions_of_targets(
+def target_positions(
     targets: Sequence[int],
 ) -> dict[int, tuple[str, str, str | None, list[int]]]:
     """Return target -> its key, its kind, the key of its document if it has one, and the begins and

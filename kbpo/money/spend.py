@@ -237,16 +237,17 @@ def spend_bill_groups(track: Track, groups: Sequence[Sequence[Bill]]) -> list[st
     return refusals
 
 
-def _excess_sentence(group: Sequence[Bill], left: Mapping[Purpose, Decimal]) -> str:
+def _excess_sentence(group: Sequence[Bill], available: Mapping[Purpose, Decimal]) -> str:
     """Return a sentence on why these bills exceed the rest of a reservation; empty if they
     do not.
     """
     need: dict[Purpose, Decimal] = {}
     for bill in group:
         need[bill.purpose] = need.get(bill.purpose, ZERO) + bill.amount
-        if need[bill.purpose] > left[bill.purpose]:
+        if need[bill.purpose] > available[bill.purpose]:
             return (
-                f"{bill.purpose} has ${left[bill.purpose]} reserved; ${need[bill.purpose]} cannot"
+                f"{bill.purpose} has ${available[bill.purpose]} reserved;"
+                f" ${need[bill.purpose]} cannot"
                 f" be spent from it ({bill.key})"
             )
     return ""
@@ -276,10 +277,10 @@ def release_money(
     )
 
 
-def released_since(purpose: Purpose, when: datetime) -> Decimal:
+def released_since(purpose: Purpose, moment: datetime) -> Decimal:
     """Return the sum that was released from a purpose since a moment."""
     released = Ledger.objects.filter(
-        kind="release", created_at__gte=when, **purpose.at("purpose")
+        kind="release", created_at__gte=moment, **purpose.at("purpose")
     ).exclude(state=Ledger.State.FAILED)
     return Decimal(released.aggregate(all=Sum("amount"))["all"] or ZERO)
 

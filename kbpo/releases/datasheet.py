@@ -42,9 +42,9 @@ TABLES = {
 }
 
 
-def datasheet_markdown(track: Track, told: dict[str, Any], omitted: int) -> str:
+def datasheet_markdown(track: Track, metadata: dict[str, Any], omitted: int) -> str:
     """Return the datasheet of a release as Markdown, with the number of omitted answers."""
-    rows, corpus = told["rows"], told["corpus"]
+    rows, corpus = metadata["rows"], metadata["corpus"]
     listed = [
         f"| `{name}.jsonl` | {rows[name]:,} | {meaning} |" for name, meaning in TABLES.items()
     ]
@@ -56,9 +56,9 @@ def datasheet_markdown(track: Track, told: dict[str, Any], omitted: int) -> str:
             "",
             "## What it is",
             "",
-            f"All that the board of this track rests on, as it stood on {told['made_at'][:10]},"
-            f" evaluation {told['board']['evaluation']}, made by version"
-            f" {told['versions']['service']} of the service.",
+            f"All that the board of this track rests on, as it stood on {metadata['made_at'][:10]},"
+            f" evaluation {metadata['board']['evaluation']}, made by version"
+            f" {metadata['versions']['service']} of the service.",
             "`kbpo rescore` computes the board from these files, without a connection, and names"
             " what differs.",
             "",
@@ -68,7 +68,7 @@ def datasheet_markdown(track: Track, told: dict[str, Any], omitted: int) -> str:
             "",
             "Every row ends with `check`, the first 16 digits of the SHA-256 of its other fields"
             " (JSON, sorted keys, no spaces). `SHA256SUMS` holds the files. "
-            + _parquet_sentence(told),
+            + _parquet_sentence(metadata),
             "What is not known is null. So is the variance of an estimate that has no bound, since"
             " something that the run predicts could not have been asked: its intervals are all"
             " that the number may be.",
@@ -125,11 +125,11 @@ def datasheet_markdown(track: Track, told: dict[str, Any], omitted: int) -> str:
     )
 
 
-def citation_cff(track: Track, told: dict[str, Any]) -> str:
+def citation_cff(track: Track, metadata: dict[str, Any]) -> str:
     """Return the citation of a release as CITATION.cff: the track, the evaluation and its
     address.
     """
-    number = told["board"]["evaluation"]
+    number = metadata["board"]["evaluation"]
     fields = {
         "cff-version": "1.2.0",
         "message": "If you use this release, please cite it.",
@@ -137,7 +137,7 @@ def citation_cff(track: Track, told: dict[str, Any]) -> str:
         "title": f"{track.name}: judgments, draws and scores",
         "authors": [{"name": "KBP Online"}],
         "version": f"evaluation {number}",
-        "date-released": told["made_at"][:10],
+        "date-released": metadata["made_at"][:10],
         "license": "CC-BY-4.0",
         "url": f"{settings.SITE_URL.rstrip('/')}/tracks/{track.slug}/evaluations/{number}/",
     }
@@ -152,8 +152,8 @@ def format_cff(fields: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _parquet_sentence(told: dict[str, Any]) -> str:
+def _parquet_sentence(metadata: dict[str, Any]) -> str:
     """Return a sentence about the Parquet files, or on why there are none."""
-    if told["versions"]["pyarrow"] is None:
+    if metadata["versions"]["pyarrow"] is None:
         return WITHOUT
     return "Files of Parquet hold the same rows; what is of several types is JSON in them, as text."

@@ -49,24 +49,24 @@ def tick() -> int:
     return handle_rows(Release, Release.Status.ORDERED, _make_release)
 
 
-def _make_release(row: Release) -> None:
+def _make_release(release: Release) -> None:
     with tempfile.TemporaryDirectory(prefix="kbpo-release-") as place:
         directory = Path(place) / "release"
         try:
-            manifest = write_release(row.track, directory)
+            manifest = write_release(release.track, directory)
         except CannotRelease as refusal:
-            row.move(Release.Status.REFUSED, str(refusal))
+            release.move(Release.Status.REFUSED, str(refusal))
             return
         has_parquet = any(directory.glob("*.parquet"))
-        packed = Path(place) / row.file_name
+        packed = Path(place) / release.file_name
         zip_directory(directory, packed)
         with packed.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-            row.file.save(row.file_name, File(file), save=False)
-    row.move(
+            release.file.save(release.file_name, File(file), save=False)
+    release.move(
         Release.Status.MADE,
-        file=row.file.name,
-        size=row.file.size,
+        file=release.file.name,
+        size=release.file.size,
         digest=digest,
         has_parquet=has_parquet,
         rows=manifest["rows"],

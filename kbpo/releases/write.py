@@ -33,7 +33,7 @@ from kbpo.evaluation.data import load_data
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.run import score_track
 from kbpo.evaluation.score import has_recall, ordered_criteria, read_slices
-from kbpo.instances.targets import positions_of_targets
+from kbpo.instances.targets import target_positions
 from kbpo.releases.datasheet import LICENCE, citation_cff, datasheet_markdown
 from kbpo.releases.parquet import pyarrow_version, write_parquet
 from kbpo.sampling.guess import VERSION as MODEL
@@ -171,7 +171,7 @@ def write_release(track: Track, directory: Path) -> Row:
 
 
 @transaction.atomic
-def _write_files(track: Track, place: Path) -> Row:
+def _write_files(track: Track, folder: Path) -> Row:
     check_is_public(track)
     evaluation = score_track(track)
     track.evaluations.filter(pk=evaluation.pk).update(
@@ -200,7 +200,7 @@ def _write_files(track: Track, place: Path) -> Row:
     written["instances"] = _with_statements(kind_of(track), written["instances"], left_out.told)
     linked = _Linked(data, codes.unlinked)
     written["ratings"] = linked.replace_codes(written["ratings"])
-    rows = {name: _write_table(place / f"{name}.jsonl", table) for name, table in written.items()}
+    rows = {name: _write_table(folder / f"{name}.jsonl", table) for name, table in written.items()}
     manifest = _release_metadata(track, evaluation, rows, release_metadata(data, checks))
     if linked.unlinked:  # intervals rest on who gave which rating
         manifest["board"]["not_recomputed"] = [
@@ -208,18 +208,18 @@ def _write_files(track: Track, place: Path) -> Row:
             for method in (DEFAULT, UNAIDED)
             for population in ("", *ENDINGS.values())
         ]
-    _write_text(place / ABOUT, json.dumps(manifest, ensure_ascii=False, indent=2))
+    _write_text(folder / ABOUT, json.dumps(manifest, ensure_ascii=False, indent=2))
     _write_text(
-        place / "schema.json", json.dumps(track.corpus.schema, ensure_ascii=False, indent=2)
+        folder / "schema.json", json.dumps(track.corpus.schema, ensure_ascii=False, indent=2)
     )
-    _write_text(place / "datasheet.md", datasheet_markdown(track, manifest, codes.left_out))
-    _write_text(place / "CITATION.cff", citation_cff(track, manifest))
-    _write_text(place / "LICENSE.txt", LICENCE)
-    _write_text(place / "consent.md", _consent_terms(codes.versions))
-    write_parquet(place)
-    files = sorted(file.name for file in place.iterdir())
-    sums = [f"{hashlib.sha256((place / name).read_bytes()).hexdigest()}  {name}" for name in files]
-    _write_text(place / SUMS, "\n".join(sums))
+    _write_text(folder / "datasheet.md", datasheet_markdown(track, manifest, codes.left_out))
+    _write_text(folder / "CITATION.cff", citation_cff(track, manifest))
+    _write_text(folder / "LICENSE.txt", LICENCE)
+    _write_text(folder / "consent.md", _consent_terms(codes.versions))
+    write_parquet(folder)
+    files = sorted(file.name for file in folder.iterdir())
+    sums = [f"{hashlib.sha256((folder / name).read_bytes()).hexdigest()}  {name}" for name in files]
+    _write_text(folder / SUMS, "\n".join(sums))
     return manifest
 
 
@@ -340,29 +340,31 @@ def _system_rows(data: Data) -> Iterator[Row]:
         yield {"system": pk, **named, "takes_part": takes_part}
 
 
-def _add_positions(rows: Iterable[Row], told: Collection[int]) -> Iterator[Row]:
+def _add_positions(rows: Iterable[Row], published_targets: Collection[int]) -> Iterator[Row]:
     """Yield targets with their positions (document key and character spans) if their contents are
     published.
     """
     for part in _row_chunks(rows):
-        places = positions_of_targets([row["target"] for row in part])
+        places = target_positions([row["target"] for row in part])
         for row in part:
             key, kind, document, spans = places[row["target"]]
             place = {"key": key, "kind": kind, "document_key": document, "spans": spans}
-            yield row | _statement_columns(place, row, told)
+            yield row | _statement_columns(place, row, published_targets)
 
 
-def _with_statements(kind: Kind, rows: Iterable[Row], told: Collection[int]) -> Iterator[Row]:
+def _with_statements(
+    kind: Kind, rows: Iterable[Row], published_targets: Collection[int]
+) -> Iterator[Row]:
     """Yield instances with their contents in columns of the kind, if they are published."""
     for part in _row_chunks(rows):
         said_of = kind.release_columns([row["instance"] for row in part])
         for row in part:
-            yield row | _statement_columns(said_of.get(row["instance"], {}), row, told)
+            yield row | _statement_columns(said_of.get(row["instance"], {}), row, published_targets)
 
 
-def _statement_columns(values: Row, row: Row, told: Collection[int]) -> Row:
+def _statement_columns(values: Row, row: Row, published_targets: Collection[int]) -> Row:
     """Return the published columns of a row; empty fields where its target is not published."""
-    return values if row["target"] in told else dict.fromkeys(values)
+    return values if row["target"] in published_targets else dict.fromkeys(values)
 
 
 def _row_chunks(rows: Iterable[Row], size: int = 5000) -> Iterator[list[Row]]:

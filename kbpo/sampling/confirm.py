@@ -14,7 +14,7 @@ from kbpo.accounts.models import User
 from kbpo.instances.models import Label
 from kbpo.money.spend import ZERO, over_budget_error, reserve_money
 from kbpo.queue import wake_step
-from kbpo.sampling.development import price_of_development
+from kbpo.sampling.development import development_price
 from kbpo.sampling.models import Further
 from kbpo.sampling.plan import current_half_width, max_new_judgments
 from kbpo.submissions.limits import no_run_left_reason
@@ -110,7 +110,7 @@ def confirm_plan(
             f"Between 0 and {offered['available']} development predictions can be judged."
         )
     if n_dev:
-        price += price_of_development(row, n_dev)
+        price += development_price(row, n_dev)
     if at_most is not None and price > at_most:
         raise CannotConfirm(
             f"The price has changed: it is at most ${price} now, where ${at_most} was said. Look"
@@ -160,21 +160,21 @@ def current_order_offer(submission: Submission) -> Further | None:
     if there is none, before the submission's own sample is answered, or if its track is not open.
     Half-widths that the printed interval has reached meanwhile are left out.
     """
-    return filter_offer(submission, Further.objects.filter(submission=submission).first())
+    return valid_order_offer(submission, Further.objects.filter(submission=submission).first())
 
 
-def filter_offer(submission: Submission, row: Further | None) -> Further | None:
+def valid_order_offer(submission: Submission, offer: Further | None) -> Further | None:
     """Return the current offer of more judgments from the stored prices of the submission; None in
     the cases of `current_order_offer`.
     """
-    if row is None or row.order != submission.orders + 1 or not row.plan.get("options"):
+    if offer is None or offer.order != submission.orders + 1 or not offer.plan.get("options"):
         return None
     if not can_order(submission) or submission.track.status != "open":
         return None
     now = current_half_width(submission)
-    options = row.plan["options"].items()
-    row.plan |= {"options": {width: option for width, option in options if float(width) < now}}
-    return row if row.plan["options"] else None
+    options = offer.plan["options"].items()
+    offer.plan |= {"options": {width: option for width, option in options if float(width) < now}}
+    return offer if offer.plan["options"] else None
 
 
 @transaction.atomic
@@ -247,17 +247,19 @@ def order_judgments(
     return row
 
 
-def _checked_offer(row: Submission, number: int | None, made_at: datetime | None) -> Further:
+def _checked_offer(submission: Submission, number: int | None, made_at: datetime | None) -> Further:
     """Return the offer of an order. Raises CannotOrder if it is not the one that the user saw."""
-    if not can_order(row):
+    if not can_order(submission):
         raise CannotOrder(
-            f"It is {row.get_status_display().lower()}: more can be ordered once it is scored."
+            f"It is {submission.get_status_display().lower()}:"
+            " more can be ordered once it is scored."
         )
-    if row.track.status != "open":
+    if submission.track.status != "open":
         raise CannotOrder(
-            f"The track {row.track.name} is {row.track.status}: nothing more is judged for it."
+            f"The track {submission.track.name} is {submission.track.status}:"
+            " nothing more is judged for it."
         )
-    offer = current_order_offer(row)
+    offer = current_order_offer(submission)
     if offer is None:
         raise CannotOrder("The price of more judgments is being computed. Look again in a minute.")
     if number is not None and number != offer.order:

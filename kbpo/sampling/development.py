@@ -43,7 +43,7 @@ def development_plan(submission: Submission) -> dict[str, Any]:
     }
 
 
-def price_of_development(submission: Submission, n: int) -> Decimal:
+def development_price(submission: Submission, n: int) -> Decimal:
     """Return the most that judging `n` development predictions costs: only those without a judgment
     are paid for.
     """

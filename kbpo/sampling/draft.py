@@ -55,12 +55,12 @@ class Study:
         return self.error(people=people, rho=0.0, noise=noise)
 
 
-def planning_variances(kind: Kind, criterion: str, told: Worth) -> Study | None:
+def planning_variances(kind: Kind, criterion: str, worth: Worth) -> Study | None:
     """Return the variances to plan from, given the worth of a criterion that an evaluation stored;
     None if neither this track nor another study provides them. Another study is used as long as the
     measured variances carry a warning: few outputs have two judgments, or a variance is negative.
     """
-    measured = told.components
+    measured = worth.components
     prior = kind.measures.criterion(criterion).prior
     if measured is None and prior is None:
         return None
@@ -74,8 +74,8 @@ def planning_variances(kind: Kind, criterion: str, told: Worth) -> Study | None:
         sigma_f2,
         sigma_a2,
         measured.gamma if measured.gamma is not None else float("nan"),
-        told.rated,
-        told.judgments,
+        worth.rated,
+        worth.judgments,
         measured.repeated,
         measured.warnings,
         None,
@@ -85,7 +85,7 @@ def planning_variances(kind: Kind, criterion: str, told: Worth) -> Study | None:
         components = combine_with_prior(components, sigma_f2=prior[1], sigma_a2=prior[0])
     if components.sigma_f2 < 0 or components.sigma_a2 < 0:
         return None
-    r = (told.together.r if told.together is not None else None) or 0.0
+    r = (worth.together.r if worth.together is not None else None) or 0.0
     explained = r * r * (sigma_f2 + sigma_a2)
     return Study(
         components, _disattenuated_correlation(explained, components.sigma_f2), False, leans
@@ -100,7 +100,7 @@ def _disattenuated_correlation(explained: float, sigma_f2: float) -> float:
     return min(1.0, explained / sigma_f2) ** 0.5 if sigma_f2 > 0 else 0.0
 
 
-def study_of_track(track: Track) -> Study | None:
+def planning_study(track: Track) -> Study | None:
     """Return the variances that a track's guaranteed number is planned from, according to its
     newest evaluation; None if there are none.
     """
@@ -143,7 +143,7 @@ class Draft:
         draft, track = cls(p, row.astype(np.int64), target_id.size), submission.track
         if kind_of(track).measures.population != LIKE:
             return draft
-        study, people = study_of_track(track), track.workers_per_question
+        study, people = planning_study(track), track.workers_per_question
         if study is None:
             return replace(draft, left=NOBODY_KNOWS * float(p @ p))
         return draft.with_study(study, people=people)
@@ -153,13 +153,13 @@ class Draft:
         """Return a draft of one output for each of n inputs with equal weights."""
         return cls(np.full(n, 1 / n), np.arange(n), n)
 
-    def with_study(self, study: Study, *, people: int = 1, aided: bool = True) -> Draft:
+    def with_study(self, study: Study, *, people: int = 1, with_scorers: bool = True) -> Draft:
         """Return the draft with the error and the remaining variance that a study predicts for
         inputs like these.
         """
         return replace(
             self,
-            error=study.error(people=people, rho=None if aided else 0.0),
+            error=study.error(people=people, rho=None if with_scorers else 0.0),
             left=study.variance_of_mean_rating(people=people) * float(self.p @ self.p),
         )
 

@@ -36,27 +36,27 @@ LEAST = 30
 
 
 def guess_under_criterion(
-    kind: type[Kind], criterion: str, lesson: Lesson, label: Floats, *, aided: bool = True
+    kind: type[Kind], criterion: str, lesson: Lesson, label: Floats, *, with_scorers: bool = True
 ) -> Guess:
     """Return the model's guess under a criterion, on the scale of its judgments: majorities or
-    single ratings. If not `aided` by metrics and judges, the features are the systems' outputs
-    only; with ratings, people's answers only. In a comparison of two texts the guess is ½, whose
-    error is smaller the more ties there are.
+    single ratings. If not `with_scorers` by metrics and judges, the features are the systems'
+    outputs only; with ratings, people's answers only. In a comparison of two texts the guess is ½,
+    whose error is smaller the more ties there are.
     """
     if kind.opposes:
         return Guess(
             np.full(label.size, 0.5), 0.0, 0, _error_of_constant_guess(label, lesson.pool.member)
         )
     if kind.measures.criterion(criterion).single == "mean":
-        return guess_ratings(lesson.pool, label, key=lesson.key, aided=aided)
-    return (lesson if aided else lesson.unaided).guess(label)
+        return guess_ratings(lesson.pool, label, key=lesson.key, with_scorers=with_scorers)
+    return (lesson if with_scorers else lesson.unaided).guess(label)
 
 
-def guess_ratings(pool: Pool, label: Floats, *, key: str, aided: bool = True) -> Guess:
+def guess_ratings(pool: Pool, label: Floats, *, key: str, with_scorers: bool = True) -> Guess:
     """Return the guess of every instance's mean rating, cross-fitted in folds by target.
 
-    An instance is treated as a row of the first system that predicts it. If not `aided`, every
-    guess is ½, and the centred estimate equals the mean of the ratings.
+    An instance is treated as a row of the first system that predicts it. If not `with_scorers`,
+    every guess is ½, and the centred estimate equals the mean of the ratings.
     """
     member = sparse.csr_array(pool.member, copy=True)
     predicted = np.flatnonzero(np.diff(member.indptr) > 0)
@@ -64,7 +64,7 @@ def guess_ratings(pool: Pool, label: Floats, *, key: str, aided: bool = True) ->
     owner = member.indices[member.indptr[predicted]].astype(np.int64)
     g, error = np.full(pool.instance.size, 0.5), np.full(pool.instance.size, 0.25)
     labels = int(np.count_nonzero(~np.isnan(label[predicted])))
-    fitted = aided and labels >= LEAST
+    fitted = with_scorers and labels >= LEAST
     expected = _shrunk_system_means(label[predicted], owner)
     if fitted:
         by_target = keyed_folds(

@@ -203,15 +203,15 @@ def plan_further_orders() -> int:
     return handle_rows(Further, "wanted", _plan_further_order)
 
 
-def _plan_further_order(row: Further) -> None:
-    submission = Submission.objects.select_related("track", "team").get(pk=row.submission_id)
+def _plan_further_order(offer: Further) -> None:
+    submission = Submission.objects.select_related("track", "team").get(pk=offer.submission_id)
     widths = narrower_half_widths(submission)
     made: dict[str, Any] = {}
     if widths:
         options = design_of(submission.track).options(submission, widths)
         asking = {width: option for width, option in options.items() if max_new_judgments(option)}
         made = _plan_of_options(submission, asking)
-    row.move("made", plan=made, made_at=clock.now())
+    offer.move("made", plan=made, made_at=clock.now())
 
 
 def max_new_judgments(option: dict[str, Any]) -> int:

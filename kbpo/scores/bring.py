@@ -117,21 +117,21 @@ class Name:
     prompt: str = ""
 
 
-def find_scorer(track: Track, named: Name) -> Scorer | None:
+def find_scorer(track: Track, scorer_name: Name) -> Scorer | None:
     """Return the scorer of that name, version and prompt; None if it has not scored anything
     yet.
     """
-    return scorers_of_track(track).filter(source=Scorer.Source.BROUGHT, **vars(named)).first()
+    return scorers_of_track(track).filter(source=Scorer.Source.BROUGHT, **vars(scorer_name)).first()
 
 
 def list_unscored(
-    track: Track, named: Name, *, after: int = 0, limit: int = 100
+    track: Track, scorer_name: Name, *, after: int = 0, limit: int = 100
 ) -> list[dict[str, Any]]:
     """Return the instances that a judge has not scored yet, from the id `after` on, with the texts
     that the judge is given. Raises CannotTake if no score would be accepted.
     """
     _refuse_pairs(track)
-    scorer = find_scorer(track, named)
+    scorer = find_scorer(track, scorer_name)
     rows = fetch_rows(
         f"{NOT_SCORED} ORDER BY p.instance_id LIMIT %s",
         [track.pk, list(STORED), after, scorer.pk if scorer else 0, limit],
@@ -166,7 +166,7 @@ def predicted_instances(track: Track) -> set[int]:
 @transaction.atomic
 def store_scores(
     track: Track,
-    named: Name,
+    scorer_name: Name,
     scores: Sequence[tuple[int, float]],
     who: User,
     *,
@@ -197,22 +197,24 @@ def store_scores(
     strange = next((instance for instance, _ in scores if instance not in existing), None)
     if strange is not None:
         raise CannotTake(f"The track has nothing with the id {strange}. Nothing was stored.")
-    return _store_scores(_find_or_create_scorer(track, named, who, not_tuned=not_tuned), scores)
+    return _store_scores(
+        _find_or_create_scorer(track, scorer_name, who, not_tuned=not_tuned), scores
+    )
 
 
 @transaction.atomic
 def store_score_file(
-    track: Track, source: Source, named: Name | None, who: User, *, not_tuned: bool = False
+    track: Track, source: Source, scorer_name: Name | None, who: User, *, not_tuned: bool = False
 ) -> dict[str, StoredScores]:
     """Store a file of scores, completely or not at all, and return the result for each scorer.
-    `named` replaces missing columns. Several scores of one text are averaged.
+    `scorer_name` replaces missing columns. Several scores of one text are averaged.
 
     Raises BadFile with a report of all errors, or CannotTake.
     """
     _refuse_pairs(track)
     report = Report()
     values_by: dict[Name, dict[int, list[float]]] = {}
-    for instance, scorer, value in _read_usable_scores(track, source, report, named):
+    for instance, scorer, value in _read_usable_scores(track, source, report, scorer_name):
         values_by.setdefault(scorer, {}).setdefault(instance, []).append(value)
     if report.errors or report.fatal or not values_by:
         if report.has_only_unknown_names and (waiting := unread_runs_sentence(track)):
@@ -235,19 +237,19 @@ def store_score_file(
 
 
 def _read_usable_scores(
-    track: Track, source: Source, report: Report, named: Name | None
+    track: Track, source: Source, report: Report, scorer_name: Name | None
 ) -> Iterator[tuple[int, Name, float]]:
     """Yield the usable scores of a file: the instance, the scorer, the value."""
     lines = open_text(source, Limits(), report)
     header = next((line for line in lines if line[1].strip()), None)
     content = chain([header], lines) if header else lines
-    metric = named.name if named else None
+    metric = scorer_name.name if scorer_name else None
     if header is None or has_service_ids(header[1]):
         seen: dict[Name, set[int]] = {}
         for instance, record in read_scores_by_id(
             content, predicted_instances(track), report, metric=metric
         ):
-            scorer = _scorer_name(record.metric, record.version, record.prompt, named)
+            scorer = _scorer_name(record.metric, record.version, record.prompt, scorer_name)
             seen.setdefault(scorer, set()).add(instance)
             yield instance, scorer, record.value
         for scorer, scored in seen.items():
@@ -265,7 +267,7 @@ def _read_usable_scores(
     taking_part = set(_confirmed_runs(track))
 
     def scored_items_of_systems(judge: Judge) -> dict[str, list[str]]:
-        scored = _scored_instances(track, _scorer_name(*judge, named))
+        scored = _scored_instances(track, _scorer_name(*judge, scorer_name))
         return {
             name: [key for key, instance in own.items() if instance in scored]
             for name, own in outputs.items()
@@ -277,11 +279,11 @@ def _read_usable_scores(
         report,
         metric=metric,
         needed=[name for pk, name in names.written.items() if pk in taking_part],
-        before=scored_items_of_systems,
+        earlier_scores=scored_items_of_systems,
         also=names.read,
     )
     for score in read:
-        scorer = _scorer_name(score.metric, score.version, score.prompt, named)
+        scorer = _scorer_name(score.metric, score.version, score.prompt, scorer_name)
         yield outputs[score.system][score.input_id], scorer, score.value
 
 
@@ -299,9 +301,9 @@ def _confirmed_runs(track: Track) -> list[int]:
     return list(Submission.objects.filter(track=track).confirmed().values_list("pk", flat=True))
 
 
-def _scored_instances(track: Track, named: Name) -> set[int]:
+def _scored_instances(track: Track, scorer_name: Name) -> set[int]:
     """Return the instances that a judge has scored before."""
-    scorer = find_scorer(track, named)
+    scorer = find_scorer(track, scorer_name)
     rows = fetch_rows(
         "SELECT instance_id FROM scores_score WHERE scorer_id = %s", [scorer.pk if scorer else 0]
     )
@@ -333,31 +335,34 @@ def _predicted_instances(submission: int) -> set[int]:
     return {instance for (instance,) in fetch_rows(f"{STATED} WHERE s.id = %s", [submission])}
 
 
-def _scorer_name(name: str, version: str, prompt: str, named: Name | None) -> Name:
+def _scorer_name(name: str, version: str, prompt: str, scorer_name: Name | None) -> Name:
     return Name(
         name,
-        version or (named.version if named else ""),
-        prompt or (named.prompt if named else ""),
+        version or (scorer_name.version if scorer_name else ""),
+        prompt or (scorer_name.prompt if scorer_name else ""),
     )
 
 
-def _find_or_create_scorer(track: Track, named: Name, who: User, *, not_tuned: bool) -> Scorer:
+def _find_or_create_scorer(
+    track: Track, scorer_name: Name, who: User, *, not_tuned: bool
+) -> Scorer:
     """Return the scorer of this name, created if needed. A new one is late if the test part has
     judgments. Raises CannotTake.
     """
-    if not named.name:
+    if not scorer_name.name:
         raise CannotTake("A judge needs a name.")
     if any(
-        len(part) > 200 or not (part.isprintable() or not part) for part in vars(named).values()
+        len(part) > 200 or not (part.isprintable() or not part)
+        for part in vars(scorer_name).values()
     ):
         raise CannotTake("Name, version and prompt are at most 200 characters on one line.")
-    alike = Scorer.objects.filter(corpus=track.corpus, **vars(named))
+    alike = Scorer.objects.filter(corpus=track.corpus, **vars(scorer_name))
     if computed := alike.filter(source=Scorer.Source.COMPUTED).first():
         raise CannotTake(f"{computed} is computed here; bring yours under another name.")
     scorer, is_new = Scorer.objects.get_or_create(
         corpus=track.corpus,
         source=Scorer.Source.BROUGHT,
-        **vars(named),
+        **vars(scorer_name),
         defaults={"user": who, "came_late": _has_judgments(track)},
     )
     if is_new:
@@ -427,14 +432,16 @@ def list_scorers(track: Track) -> list[dict[str, Any]]:
     ]
 
 
-def not_tuned_statement(row: Scorer) -> str:
+def not_tuned_statement(scorer: Scorer) -> str:
     """Return who stated, and when, that a scorer was not tuned on the judgments; empty without a
     statement.
     """
-    if row.not_tuned_at is None:
+    if scorer.not_tuned_at is None:
         return ""
-    who = row.not_tuned_by.username if row.not_tuned_by else "An admin"
-    return f"{who} stated on {row.not_tuned_at:%Y-%m-%d} that it was not tuned on these judgments."
+    who = scorer.not_tuned_by.username if scorer.not_tuned_by else "An admin"
+    return (
+        f"{who} stated on {scorer.not_tuned_at:%Y-%m-%d} that it was not tuned on these judgments."
+    )
 
 
 def state_not_tuned(track: Track, scorer: int, who: User) -> Scorer:

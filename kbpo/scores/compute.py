@@ -65,27 +65,27 @@ def tick() -> int:
     return done
 
 
-def _compute_portion(row: Computing) -> None:
+def _compute_portion(computing: Computing) -> None:
     """Compute the metrics of the next portion of a submission."""
-    submission = Submission.objects.select_related("track__corpus").get(pk=row.submission_id)
+    submission = Submission.objects.select_related("track__corpus").get(pk=computing.submission_id)
     kind = kind_of(submission.track)
     scorers = {metric.name: _find_or_create_scorer(kind, metric) for metric in kind.metrics}
     numbers = [scorer.pk for scorer in scorers.values()]
     rows = fetch_rows(MISSING, [submission.pk, numbers, len(numbers)])
     missing = [instance for (instance,) in rows]
-    row.total = submission.predictions.count()
+    computing.total = submission.predictions.count()
     store_new_scores(
         (scorers[name].pk, instance, None if math.isnan(value) else value)
         for instance, values in kind.compute_metrics(missing[:AT_ONCE])
         for name, value in values.items()
     )
-    row.done = row.total - max(0, len(missing) - AT_ONCE)
-    row.versions = [[metric.name, metric.version] for metric in kind.metrics]
-    row.save(update_fields=["done", "total", "versions"])
+    computing.done = computing.total - max(0, len(missing) - AT_ONCE)
+    computing.versions = [[metric.name, metric.version] for metric in kind.metrics]
+    computing.save(update_fields=["done", "total", "versions"])
     if len(missing) > AT_ONCE:
-        row.move("wanted")
+        computing.move("wanted")
         return
-    row.move("made")
+    computing.move("made")
     # A failed one has no scores, and may be requested again.
     unscored = Computing.objects.filter(submission__status__in=STORED).exclude(status="made")
     behind = Track.objects.filter(

@@ -75,7 +75,7 @@ def _check_daily_limit(submission: Submission) -> None:
     yesterday = clock.now() - timedelta(days=1)
     if submission.received_at <= yesterday:
         return  # it was accepted long ago, and waited
-    others = count_items_since(submission.team, yesterday, but=submission.pk)
+    others = count_items_since(submission.team, yesterday, excluded_submission=submission.pk)
     if others >= settings.TEAM_DAY_ITEMS:
         raise Unusable(
             f"Other files that your team uploaded within a day predict {settings.TEAM_DAY_ITEMS:,}"

@@ -66,9 +66,9 @@ def file_digest(file: Readable) -> str:
     return _copy_with_digest(file, lambda _: None)[1]
 
 
-def delete_file(kept: StoredFile) -> None:
+def delete_file(stored_file: StoredFile) -> None:
     """Delete the file."""
-    (Path(settings.MEDIA_ROOT) / kept.name).unlink(missing_ok=True)
+    (Path(settings.MEDIA_ROOT) / stored_file.name).unlink(missing_ok=True)
 
 
 def _copy_with_digest(file: Readable, write: Callable[[bytes], object]) -> tuple[int, str]:

@@ -374,12 +374,12 @@ class Submission(Moving):
         """Return whether the user is a member of its team."""
         return who is not None and self.team.members.filter(pk=who.pk).exists()
 
-    def notify_team(self, said: str = "", **more: Any) -> None:
-        """Notify the members of the team of the run's final status. `said` is added to the message,
-        `more` to the call of webhooks.
+    def notify_team(self, message: str = "", **more: Any) -> None:
+        """Notify the members of the team of the run's final status. `message` is added to the
+        message, `more` to the call of webhooks.
         """
         event, became = TOLD[self.status]
-        self._notify_members(event, became, said, self.reason, **more)
+        self._notify_members(event, became, message, self.reason, **more)
 
     def notify_of_release(self) -> None:
         """Notify the team of a private run that a release will contain it."""

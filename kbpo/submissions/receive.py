@@ -177,11 +177,13 @@ def _check_quota(team: Team, size: int) -> None:
         )
 
 
-def count_items_since(team: Team, moment: datetime, *, but: int = 0) -> int:
+def count_items_since(team: Team, moment: datetime, *, excluded_submission: int = 0) -> int:
     """Return the number of items in the files that a team uploaded after a moment, without the
-    submission `but`; unread files count 0.
+    submission `excluded_submission`; unread files count 0.
     """
-    rows = Submission.objects.filter(team=team, received_at__gt=moment).exclude(pk=but)
+    rows = Submission.objects.filter(team=team, received_at__gt=moment).exclude(
+        pk=excluded_submission
+    )
     told = rows.select_related("track").only("counts", "track")
     return sum(row.n_items or 0 for row in told)
 
@@ -200,14 +202,14 @@ def _create_submission(
     track: Track,
     team: Team,
     user: User,
-    kept: StoredFile,
+    stored_file: StoredFile,
     name: str,
     description: str,
     file_name: str,
     key: str | None,
     fields: dict[str, str | bool],
 ) -> Submission:
-    _check_quota(team, kept.size)  # others may have come while the file was stored
+    _check_quota(team, stored_file.size)  # others may have come while the file was stored
     submission = Submission.objects.create(
         status="received",
         track=track,
@@ -215,10 +217,10 @@ def _create_submission(
         user=user,
         name=name,
         description=description[:2000],
-        file=kept.name,
+        file=stored_file.name,
         file_name=clean_text(PurePath(file_name.replace("\\", "/")).name)[:255] or "upload",
-        file_size=kept.size,
-        file_digest=kept.digest,
+        file_size=stored_file.size,
+        file_digest=stored_file.digest,
         idempotency_key=key,
         **fields,
     )

@@ -420,7 +420,11 @@ class Track(ABC):
 
     @abstractmethod
     def questions(
-        self, target_ids: Sequence[int], submissions: Sequence[int] | None, *, made: bool = True
+        self,
+        target_ids: Sequence[int],
+        submissions: Sequence[int] | None,
+        *,
+        is_stored: bool = True,
     ) -> Iterable[QuestionDraft]:
         """Yield the questions that have to be answered so that these submissions' predictions can
         be judged; none for a target with sufficient labels. For experts (`submissions` is None)
@@ -430,19 +434,21 @@ class Track(ABC):
         """
 
     @abstractmethod
-    def find_unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
+    def find_unanswered(
+        self, targets_by_submission: Mapping[int, Collection[int]]
+    ) -> dict[int, set[int]]:
         """Return, for each submission and some of its targets, those with a prediction that no
         label judges yet and whose questions have not ended unanswered: a sample with them would
         have to ask and pay.
         """
 
     @staticmethod
-    def merge_statements(said: Sequence[Statement]) -> Value:
+    def merge_statements(statements: Sequence[Statement]) -> Value:
         """Return the merged value of a target from its labels, the weakest first, by the rule of
         the kind; `kbpo.instances.merge` adds single ratings. By default the strongest label
         replaces the others.
         """
-        return merge_latest_parts(said)
+        return merge_latest_parts(statements)
 
     @abstractmethod
     def judge(
@@ -474,7 +480,9 @@ class Track(ABC):
         """
         return {}
 
-    def agrees(self, target: Target, says: Value, now: Value, *, marked: bool = False) -> bool:
+    def agrees(
+        self, target: Target, expert_answer: Value, current_value: Value, *, marked: bool = False
+    ) -> bool:
         """Return whether an expert's answer about a target, including other targets that the
         question settles, agrees with the current labels, apart from ratings. An answer about a part
         that was not asked, as in documents that were read in full (`marked`), cannot disagree.
@@ -482,11 +490,11 @@ class Track(ABC):
         return True
 
     def compare_references(
-        self, target: Target, now: Value, says: Value
+        self, target: Target, current_value: Value, expert_answer: Value
     ) -> tuple[str, str, bool] | None:
-        """Return the referent of a mention by its current value (`now`) and by an expert's answer
-        (`says`), as texts for pages, and whether both are the same. None if one of them is missing,
-        or if this kind of track has no references.
+        """Return the referent of a mention by its current value (`current_value`) and by an
+        expert's answer (`expert_answer`), as texts for pages, and whether both are the same. None
+        if one of them is missing, or if this kind of track has no references.
         """
         return None
 
@@ -557,10 +565,10 @@ class Track(ABC):
         return None
 
     def find(
-        self, submission_id: int, most: int, *, words: str = "", key: str = "", entity: str = ""
+        self, submission_id: int, limit: int, *, words: str = "", key: str = "", entity: str = ""
     ) -> tuple[list[int], bool]:
         """Return the predictions of a submission whose text has these words, about the input with
-        this key, or about an entity of this name. At most `most` inputs are searched; also return
+        this key, or about an entity of this name. At most `limit` inputs are searched; also return
         whether these are all.
         """
         return [], True

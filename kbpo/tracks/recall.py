@@ -131,7 +131,7 @@ class TrackWithRecall(Track):
         """
 
     @abstractmethod
-    def read_entities(self, documents: Sequence[int], when: datetime) -> dict[str, int]:
+    def read_entities(self, documents: Sequence[int], moment: datetime) -> dict[str, int]:
         """Return name -> code of its entity, for all entities that people had found in these
         documents by then.
         """

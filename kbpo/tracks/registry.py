@@ -34,7 +34,7 @@ def track_classes() -> dict[str, type[Track]]:
 def track_class(kind: str) -> type[Track]:
     """Return the class of a kind. Raises KeyError for an unknown kind."""
     if kind.startswith(FORM):
-        declared: type[Track] = import_string("kbpo.tracks.texts.declared.class_of_form")(
+        declared: type[Track] = import_string("kbpo.tracks.texts.declared.track_class_of_form")(
             kind.removeprefix(FORM)
         )
         return declared

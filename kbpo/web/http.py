@@ -103,9 +103,9 @@ def has_typed_word(request: HttpRequest, word: str) -> bool:
     return request.POST.get("word", "").strip().lower() == word.lower()
 
 
-def form_text(request: HttpRequest, name: str, most: int = 500) -> str:
-    """Return the text of a form field, cut to `most` characters."""
-    return request.POST.get(name, "").replace("\x00", "").strip()[:most]
+def form_text(request: HttpRequest, name: str, max_length: int = 500) -> str:
+    """Return the text of a form field, cut to `max_length` characters."""
+    return request.POST.get(name, "").replace("\x00", "").strip()[:max_length]
 
 
 def form_reason(request: HttpRequest, default: str = "") -> str:
@@ -195,13 +195,13 @@ def add_contact(request: HttpRequest) -> dict[str, str | bool]:
     return {"contact": settings.CONTACT, "sends_mail": is_mail_sent()}
 
 
-def parse_amount(text: str, most: int = 100_000) -> Decimal | None:
+def parse_amount(text: str, maximum: int = 100_000) -> Decimal | None:
     """Return an amount that was typed, rounded to the cent; None if it is invalid, negative or
-    above `most`.
+    above `maximum`.
     """
     try:
         value = Decimal(text.strip().removeprefix("$"))
     except InvalidOperation:
         return None
-    cents = value.is_finite() and 0 <= value <= most and value == value.quantize(Decimal("0.01"))
+    cents = value.is_finite() and 0 <= value <= maximum and value == value.quantize(Decimal("0.01"))
     return value.quantize(Decimal("0.01")) if cents else None

@@ -229,10 +229,10 @@ def page_limits(request: Request) -> tuple[int, int]:
     return limit, int(token)
 
 
-def page_of_results(name: str, found: list[Answer], limit: int, after: int) -> Answer:
-    """Return one page of results; `found` has one more than the page if there is another."""
-    answer: Answer = {name: found[:limit], "NumResults": len(found[:limit])}
-    return answer | ({"NextToken": str(after + limit)} if len(found) > limit else {})
+def page_of_results(name: str, results: list[Answer], limit: int, after: int) -> Answer:
+    """Return one page of results; `results` has one more than the page if there is another."""
+    answer: Answer = {name: results[:limit], "NumResults": len(results[:limit])}
+    return answer | ({"NextToken": str(after + limit)} if len(results) > limit else {})
 
 
 def create_additional_assignments(books: Books, request: Request) -> Answer:

@@ -51,7 +51,7 @@ def sign_in_page() -> str:
 
 def listing_page(
     worker: str,
-    held: Iterable[sqlite3.Row],
+    assignments: Iterable[sqlite3.Row],
     hits: Iterable[sqlite3.Row],
     lacking: Iterable[sqlite3.Row] = (),
     letters: Iterable[sqlite3.Row] = (),
@@ -63,7 +63,7 @@ def listing_page(
     mine = "".join(
         f'<li><a class="held" href="/work?{query}&amp;assignmentId={row["id"]}">Go on with your'
         " work</a></li>"
-        for row in held
+        for row in assignments
     )
     table_rows = "".join(
         '<tr><td><a class="hit"'
@@ -184,7 +184,7 @@ class Refused(Exception):
     """Raised if a worker cannot do this; the text is a sentence for them."""
 
 
-def offered_hits(books: Books, worker: str, most: int = OFFERED) -> list[sqlite3.Row]:
+def offered_hits(books: Books, worker: str, limit: int = OFFERED) -> list[sqlite3.Row]:
     """Return the HITs with a free place that a worker may accept and has not done, oldest first."""
     sql = (
         ROWS + " WHERE NOT h.disposed AND h.expiration > ? AND h.most > (SELECT count(*) FROM"
@@ -193,8 +193,8 @@ def offered_hits(books: Books, worker: str, most: int = OFFERED) -> list[sqlite3
         " AND NOT EXISTS (SELECT 1 FROM assignment a WHERE a.hit = h.id AND a.worker = ?"
         " AND a.status NOT IN ('Returned', 'Abandoned')) ORDER BY h.number LIMIT ?"
     )
-    hits = books.all(sql, books.now, worker, 5 * most)
-    return [row for row in hits if meets_requirements(books, worker, row["qualifications"])][:most]
+    hits = books.all(sql, books.now, worker, 5 * limit)
+    return [row for row in hits if meets_requirements(books, worker, row["qualifications"])][:limit]
 
 
 def accepted_assignments(books: Books, worker: str) -> list[sqlite3.Row]:

@@ -50,22 +50,22 @@ class SimulatedJudge:
             )
             self._said[relation] = float(value)
 
-    def scores(self, asked: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    def scores(self, requests: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Return the number and the score of each request."""
         return [
-            {"id": asked_thing["id"], "value": self.score(asked_thing)} for asked_thing in asked
+            {"id": asked_thing["id"], "value": self.score(asked_thing)} for asked_thing in requests
         ]
 
-    def score(self, asked: Mapping[str, Any]) -> float:
+    def score(self, request: Mapping[str, Any]) -> float:
         """Return the score of a relation, from 0 to 1; 0.5 if it has none."""
-        document = asked["document"]
-        begin = self._texts[document].find(asked["text"])
+        document = request["document"]
+        begin = self._texts[document].find(request["text"])
         subject, object_ = (
-            (begin + asked[name]["begin"], begin + asked[name]["end"])
+            (begin + request[name]["begin"], begin + request[name]["end"])
             for name in ("subject", "object")
         )
         return self._said.get(
-            _relation_key(document, subject, asked["relation"], object_), UNHEARD_OF
+            _relation_key(document, subject, request["relation"], object_), UNHEARD_OF
         )
 
 

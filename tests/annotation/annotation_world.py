@@ -19,7 +19,7 @@ from annotation.hits.submit import Outcome, submit_answer
 from annotation.models import Worker
 from annotation.workers import consent, payout, teach
 from annotation.workers.models import TutorialRun
-from annotation.workers.worker import worker_of
+from annotation.workers.worker import worker_of_user
 from kbpo.accounts.models import Team, User
 from kbpo.corpus.models import Document, Predicate
 from kbpo.instances.models import Instance, Label, Target
@@ -243,7 +243,7 @@ def answer_all(client: Client, answer: dict[str, Any] = GOOD) -> int:
     """How many questions a worker answered until nothing was left: as the pages store answers, and
     without the pages, which tests of their own are about.
     """
-    worker = worker_of(client_user(client))
+    worker = worker_of_user(client_user(client))
     raw = {name: value if isinstance(value, list) else [value] for name, value in answer.items()}
     count = 0
     while (assignment := lease_next(worker)) is not None:

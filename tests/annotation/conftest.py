@@ -16,7 +16,7 @@ from annotation.hits import publish
 from annotation.models import Worker
 from annotation.questions import ask
 from annotation.workers import consent
-from annotation.workers.worker import worker_of
+from annotation.workers.worker import worker_of_user
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Corpus, Predicate
 from kbpo.instances.models import Target
@@ -100,7 +100,7 @@ def taught(request: pytest.FixtureRequest) -> Iterator[None]:
 
     def teach(sender: type[User], instance: User, created: bool, **_: object) -> None:
         if created and instance.is_annotator:
-            has_learned(worker_of(instance))
+            has_learned(worker_of_user(instance))
 
     def agree(sender: type[Worker], instance: Worker, created: bool, **_: object) -> None:
         if created and instance.platform == "mturk":

@@ -30,7 +30,7 @@ from annotation.models import HIT, Assignment, Halt, Payment, Question, Worker
 from annotation.questions import ask
 from annotation.workers import leave, payout, teach
 from annotation.workers.models import Intake
-from annotation.workers.worker import worker_of
+from annotation.workers.worker import worker_of_user
 from kbpo.accounts.models import User
 from kbpo.instances.models import Target
 from kbpo.money.models import BooksCheck, Budget, Ledger, Purpose
@@ -182,7 +182,7 @@ class World:
         if self.people > 8:
             return
         user = User.objects.create(username=f"w{self.people}", is_annotator=True)
-        worker = worker_of(user)
+        worker = worker_of_user(user)
         if self.rng.random() < 0.2:
             teach.begin_tutorial(worker, teach.tutorials()["relation"])
         else:
@@ -272,12 +272,12 @@ def test_the_clock_checks_the_books_every_ten_minutes_and_when_asked(track: Trac
 def test_the_kill_switch_takes_everything_down_and_lifting_it_puts_everything_back(
     published: Submission, clients: list, annotator: Callable
 ) -> None:
-    held = lease.lease_next(worker_of(User.objects.get(username="ada")))
+    held = lease.lease_next(worker_of_user(User.objects.get(username="ada")))
     assert held is not None
     anna = User.objects.create(username="anna", is_staff=True)
     assert take_down.take_down_open_hits(None, anna, "Something is wrong") == 6
     assert HIT.objects.counts() == {"expired": 6}
-    assert lease.lease_next(worker_of(User.objects.get(username="bo"))) is None
+    assert lease.lease_next(worker_of_user(User.objects.get(username="bo"))) is None
     assert submit.submit_answer(held, dict(RAW)) is submit.Outcome.STORED, (
         "work in hand is finished and paid"
     )
@@ -287,7 +287,7 @@ def test_the_kill_switch_takes_everything_down_and_lifting_it_puts_everything_ba
     halts.lift_halts(None, anna, "It is mended")
     assert take_down.tick() == 6 and take_down.tick() == 0
     assert HIT.objects.counts() == {"open": 6}
-    assert lease.lease_next(worker_of(User.objects.get(username="bo"))) is not None
+    assert lease.lease_next(worker_of_user(User.objects.get(username="bo"))) is not None
 
 
 def test_a_lowered_cap_holds_publishing_back_and_gives_nothing_up(submission: Submission) -> None:

@@ -20,7 +20,7 @@ from annotation.models import COUNTED, HIT, Assignment, Payment, Question, Respo
 from annotation.questions import ask
 from annotation.workers.consent import current_terms
 from annotation.workers.leave import _waive_payments
-from annotation.workers.worker import worker_of
+from annotation.workers.worker import worker_of_user
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Corpus
 from kbpo.instances.models import Target
@@ -35,7 +35,7 @@ def test_eight_workers_at_once_take_each_place_once_and_meet_each_target_once(
     published: Submission,
 ) -> None:
     workers = [
-        worker_of(User.objects.create(username=f"w{number}", is_annotator=True))
+        worker_of_user(User.objects.create(username=f"w{number}", is_annotator=True))
         for number in range(8)
     ]
 
@@ -60,14 +60,16 @@ def test_eight_workers_at_once_take_each_place_once_and_meet_each_target_once(
 
 @pytest.mark.django_db(transaction=True)
 def test_one_worker_in_many_windows_holds_one_question(published: Submission) -> None:
-    worker = worker_of(User.objects.create(username="ada", is_annotator=True))
+    worker = worker_of_user(User.objects.create(username="ada", is_annotator=True))
     assert at_once([lambda: lease.lease_next(worker)] * 6) == []
     assert Assignment.objects.count() == 1
 
 
 @pytest.mark.django_db(transaction=True)
 def test_the_same_form_sent_six_times_at_once_is_stored_once(published: Submission) -> None:
-    assignment = lease.lease_next(worker_of(User.objects.create(username="ada", is_annotator=True)))
+    assignment = lease.lease_next(
+        worker_of_user(User.objects.create(username="ada", is_annotator=True))
+    )
     assert assignment is not None
     outcomes: list[Outcome] = []
     raw = {"a": ["other"], "b": ["other"], "none": ["1"]}

@@ -12,7 +12,7 @@ from django.utils import timezone
 from annotation.hits import publish
 from annotation.labels import settle
 from annotation.models import Question, Worker
-from annotation.workers.worker import worker_of
+from annotation.workers.worker import worker_of_user
 from kbpo.accounts.models import User
 from kbpo.instances.merge import merged_value
 from kbpo.instances.models import Label, Target
@@ -39,7 +39,7 @@ def earlier(two_published: Submission) -> list[int]:
 def fourth(annotator: Callable[[str], User]) -> Client:
     """One more annotator, who has looked in lately."""
     user = annotator("fourth")
-    Worker.objects.filter(pk=worker_of(user).pk).update(last_seen_at=timezone.now())
+    Worker.objects.filter(pk=worker_of_user(user).pk).update(last_seen_at=timezone.now())
     client = Client()
     client.force_login(user)
     return client

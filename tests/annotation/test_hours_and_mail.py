@@ -18,7 +18,7 @@ from annotation.models import HIT, Assignment, Worker
 from annotation.quality.hourly import hourly_rates
 from annotation.workers import leave
 from annotation.workers.models import Intake
-from annotation.workers.worker import worker_of
+from annotation.workers.worker import worker_of_user
 from kbpo.accounts import notices
 from kbpo.accounts.models import User
 from kbpo.submissions.models import Submission
@@ -102,7 +102,7 @@ def test_the_hourly_rate_is_told_as_planned_and_at_the_usual_pace(
     assert hourly_rates()["relation"].measured is None
     for client in clients[:2]:
         answer_all(client)
-    ada = worker_of(User.objects.get(username="ada"))
+    ada = worker_of_user(User.objects.get(username="ada"))
     Assignment.objects.filter(worker=ada).update(seconds=12.0, status="accepted")
     Assignment.objects.exclude(worker=ada).update(seconds=30.0, status="accepted")
     slow = Assignment.objects.filter(worker=ada).latest("pk")

@@ -26,7 +26,7 @@ from annotation.models import (
     Worker,
     WorkerIdentity,
 )
-from annotation.workers.worker import worker_of
+from annotation.workers.worker import worker_of_user
 from kbpo.accounts.models import Audit, User
 from kbpo.submissions.models import Submission
 
@@ -56,7 +56,7 @@ def turker(db: None) -> Worker:
 
 @pytest.fixture
 def reader(db: None) -> Worker:
-    return worker_of(User.objects.create(username="ada", is_annotator=True))
+    return worker_of_user(User.objects.create(username="ada", is_annotator=True))
 
 
 def test_money_comes_first_and_stays_and_only_what_can_be_is_retried(

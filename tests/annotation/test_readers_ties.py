@@ -21,7 +21,7 @@ from annotation.models import DocumentOrder, Question, Worker
 from annotation.questions import read_documents
 from annotation.questions.read_documents import document_orders
 from annotation.workers.models import TutorialRun
-from annotation.workers.worker import worker_of
+from annotation.workers.worker import worker_of_user
 from kbpo.accounts.models import User
 from kbpo.instances.merge import merged_value
 from kbpo.instances.models import Label, Target
@@ -67,7 +67,7 @@ def look_in(toy: Toy, annotator: Callable[[str], User], *names: str) -> None:
     """Nothing; these annotators, who read none of the documents, have looked in lately."""
     for name in names:
         toy.users[name] = annotator(name)
-        worker = worker_of(toy.users[name])
+        worker = worker_of_user(toy.users[name])
         Worker.objects.filter(pk=worker.pk).update(last_seen_at=timezone.now())
 
 
@@ -137,8 +137,8 @@ def test_none_of_its_readers_is_offered_it(toy: Toy, read: DocumentOrder, versio
     assert {name: answer_open(toy, name, divided(toy)) for name in READERS} == dict.fromkeys(
         READERS, 0
     )
-    assert {count_open_hits(worker_of(toy.users[name])) for name in READERS} == {0}
-    assert count_open_hits(worker_of(toy.users["Dee"])) == 1
+    assert {count_open_hits(worker_of_user(toy.users[name])) for name in READERS} == {0}
+    assert count_open_hits(worker_of_user(toy.users["Dee"])) == 1
 
 
 def test_at_most_two_more_are_asked(
@@ -159,7 +159,7 @@ def test_at_most_two_more_are_asked(
 
 def gone(toy: Toy, name: str) -> None:
     """Nothing; somebody was not seen for more than a day."""
-    Worker.objects.filter(pk=worker_of(toy.users[name]).pk).update(
+    Worker.objects.filter(pk=worker_of_user(toy.users[name]).pk).update(
         last_seen_at=timezone.now() - timedelta(hours=25)
     )
 

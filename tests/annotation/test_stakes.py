@@ -15,7 +15,7 @@ from annotation.hits import lease, publish
 from annotation.labels import settle
 from annotation.models import HIT, Assignment
 from annotation.questions import ask
-from annotation.workers.worker import worker_of
+from annotation.workers.worker import worker_of_user
 from kbpo.accounts.models import User
 from kbpo.accounts.teams import add_member, remove_member
 from kbpo.experts import queue
@@ -63,8 +63,8 @@ def test_a_member_of_a_team_with_a_run_is_offered_nothing(
     member = annotator("member")
     teams[0].team.members.add(member)
     assert (
-        lease.count_open_hits(worker_of(member)) == 0
-        and lease.lease_next(worker_of(member)) is None
+        lease.count_open_hits(worker_of_user(member)) == 0
+        and lease.lease_next(worker_of_user(member)) is None
     )
     User.objects.filter(pk=member.pk).update(is_researcher=True)
     client.force_login(member)
@@ -80,7 +80,7 @@ def test_members_of_the_team_that_owns_a_study_may_judge_it(
     ours.members.add(member)
     track.is_study, track.owner = True, ours
     track.save()
-    assert lease.count_open_hits(worker_of(member)) == 6
+    assert lease.count_open_hits(worker_of_user(member)) == 6
 
 
 def test_who_belongs_to_no_team_is_offered_everything(
@@ -98,7 +98,7 @@ def test_who_leaves_a_team_to_judge_its_questions_is_not_offered_them(
     for one in (owner, member):
         add_member(ours, one)
     remove_member(ours, member, member)
-    assert lease.count_open_hits(worker_of(member)) == 0
+    assert lease.count_open_hits(worker_of_user(member)) == 0
 
 
 def hand_in(client: Client, held: Assignment) -> str:
@@ -115,13 +115,13 @@ def test_who_joins_a_team_with_a_question_in_hand_does_not_answer_it(
     teams: tuple[Submission, Submission], annotator: Callable[[str], User], client: Client
 ) -> None:
     member = annotator("member")
-    held = lease.lease_next(worker_of(member))
+    held = lease.lease_next(worker_of_user(member))
     assert held is not None
     HIT.objects.exclude(pk=held.hit_id).update(status="closed")
     add_member(teams[0].team, member)
     client.force_login(member)
     assert "Your team pays for this question" in hand_in(client, held)
-    other = lease.lease_next(worker_of(annotator("other")))
+    other = lease.lease_next(worker_of_user(annotator("other")))
     assert other is not None and other.hit_id == held.hit_id
 
 

@@ -26,7 +26,7 @@ from annotation.models import HIT, Assignment, Question, Response, Signal, Worke
 from annotation.quality import agreement
 from annotation.questions import ask
 from annotation.questions.limits import expected_people, people_asked_text
-from annotation.workers.worker import worker_of
+from annotation.workers.worker import worker_of_user
 from kbpo.accounts.models import User
 from kbpo.evaluation.judges import count_answers_and_dissent
 from kbpo.instances.models import Label, Target
@@ -53,7 +53,7 @@ def two(track: Track, targets: list[Target]) -> Submission:
 
 def seen(client: Client) -> Worker:
     """Who uses this client, seen a moment ago."""
-    worker = worker_of(User.objects.get(pk=client.session["_auth_user_id"]))
+    worker = worker_of_user(User.objects.get(pk=client.session["_auth_user_id"]))
     Worker.objects.filter(pk=worker.pk).update(last_seen_at=timezone.now())
     return worker
 
@@ -136,7 +136,7 @@ def test_one_to_one_to_one_gets_a_fourth_if_somebody_is_there_and_the_money_reac
             ask.tick()
             publish.tick()
             fourth = annotator("fourth")
-            Worker.objects.filter(pk=worker_of(fourth).pk).update(last_seen_at=timezone.now())
+            Worker.objects.filter(pk=worker_of_user(fourth).pk).update(last_seen_at=timezone.now())
             for client, one in zip(clients, (GOOD, NO, FLAG), strict=True):
                 say(client, one)
                 turn()

@@ -14,7 +14,7 @@ from django.test import Client
 from documents_world import answer_to, marks_answer, order, pairs_answer
 
 from annotation.hits import publish
-from annotation.interfaces.registry import interface_names, interface_of
+from annotation.interfaces.registry import interface_by_name, interface_names
 from annotation.labels import settle
 from annotation.models import Assignment, Gold, Payment, Question, Signal, Worker
 from annotation.quality import gold
@@ -78,7 +78,7 @@ def made(read: None, toy: Toy) -> dict[str, Gold]:
 
 
 def answers(one: Gold, raw: dict[str, str]) -> list[object]:
-    parsed = interface_of(one.question.interface).parse(
+    parsed = interface_by_name(one.question.interface).parse(
         one.question, {name: [said] for name, said in raw.items()}
     )
     return list(parsed)

@@ -10,7 +10,7 @@ import pytest
 from annotation.interfaces.base import Interface
 from annotation.platforms.base import Platform, Refused
 from annotation.platforms.pool.platform import Pool
-from annotation.platforms.registry import platform_names, platform_of
+from annotation.platforms.registry import platform_by_name, platform_names
 from kbpo.tracks.base import Track
 
 
@@ -36,7 +36,7 @@ def test_contracts_stay_small(contract: type[Any], most: int) -> None:
 
 @pytest.mark.parametrize("name", platform_names())
 def test_a_platform_has_the_name_and_the_methods_of_the_contract(name: str) -> None:
-    platform = platform_of(name)
+    platform = platform_by_name(name)
     assert platform.name == name
     for method in public(type(platform)) & public(Platform) - {"name", "capabilities"}:
         ours, theirs = (list(signature(getattr(one, method)).parameters)

@@ -38,7 +38,7 @@ def test_a_difference_is_that_of_the_printed_slices_with_the_error_of_their_infl
 ) -> None:
     found = {
         one.quantity: one
-        for one in differences_by_relation(scored, pair[0].pk, pair[1].pk, least=1)
+        for one in differences_by_relation(scored, pair[0].pk, pair[1].pk, min_judgments=1)
     }
     assert set(found) == {WORKS, BASED, LIVES}
     data = load_data(world.track)
@@ -65,7 +65,7 @@ def test_a_difference_is_that_of_the_printed_slices_with_the_error_of_their_infl
 def test_three_relations_have_wider_intervals_than_one_and_turn_with_the_pair(
     pair: Pair, scored: Evaluation
 ) -> None:
-    found = differences_by_relation(scored, pair[0].pk, pair[1].pk, least=1)
+    found = differences_by_relation(scored, pair[0].pk, pair[1].pk, min_judgments=1)
     for one in found:
         assert (one.high80 - one.value) / one.error == pytest.approx(
             norm.ppf(0.5 + 0.8 ** (1 / 3) / 2)
@@ -75,7 +75,7 @@ def test_three_relations_have_wider_intervals_than_one_and_turn_with_the_pair(
         )
         assert one.told_apart == (one.low95 > 0 or one.high95 < 0)
     assert [one.value for one in found] == sorted((one.value for one in found), reverse=True)
-    turned = differences_by_relation(scored, pair[1].pk, pair[0].pk, least=1)
+    turned = differences_by_relation(scored, pair[1].pk, pair[0].pk, min_judgments=1)
     assert {(one.quantity, -one.value, one.error) for one in turned} == {
         (one.quantity, one.value, one.error) for one in found
     }
@@ -83,14 +83,14 @@ def test_three_relations_have_wider_intervals_than_one_and_turn_with_the_pair(
         0.8, 2
     ) > simultaneous_quantile(0.8, 1)
     least = 1 + min(min(one.first.n_labels, one.second.n_labels) for one in found)
-    fewer = differences_by_relation(scored, pair[0].pk, pair[1].pk, least=least)
+    fewer = differences_by_relation(scored, pair[0].pk, pair[1].pk, min_judgments=least)
     assert 0 < len(fewer) < 3, "who is told depends on numbers of judgments alone"
     assert (
         fewer[0].high80 - fewer[0].low80 < found[0].high80 - found[0].low80
         or fewer[0].quantity != found[0].quantity
     )
-    assert differences_by_relation(scored, pair[0].pk, 0, least=1) == []
-    assert differences_by_relation(scored, pair[0].pk, pair[0].pk, least=1) == []
+    assert differences_by_relation(scored, pair[0].pk, 0, min_judgments=1) == []
+    assert differences_by_relation(scored, pair[0].pk, pair[0].pk, min_judgments=1) == []
 
 
 @pytest.mark.soak
@@ -153,7 +153,7 @@ def test_the_page_tells_of_well_judged_relations_only(
     assert "grey" in few.lower() and "the two differ significantly" in few
     counts = sorted(
         min(one.first.n_labels, one.second.n_labels)
-        for one in differences_by_relation(scored, pair[0].pk, pair[1].pk, least=1)
+        for one in differences_by_relation(scored, pair[0].pk, pair[1].pk, min_judgments=1)
     )
     monkeypatch.setattr(compare, "LEAST_LABELS", counts[-1])
     assert "2 more relations left out" in page() and "at once (80" not in page()

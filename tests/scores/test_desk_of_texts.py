@@ -17,7 +17,7 @@ from kbpo.sampling.models import ExpertRound
 from kbpo.submissions.models import Submission
 from kbpo.tracks.registry import FORM, kind_of
 from kbpo.tracks.texts.declared import store_form
-from kbpo.web.desk.tracks import checklist_of
+from kbpo.web.desk.tracks import track_checklist
 from tests.tracks.test_declared_forms import BETTER
 
 
@@ -29,7 +29,7 @@ def test_the_desk_tells_of_inputs_and_offers_nothing_of_documents(world: World) 
     for other in ("document", "Scope"):
         assert other not in page.partition("<h1>")[2].partition("</main>")[0], other
     assert ">Experts<" in page
-    first = checklist_of(world.track)[0]
+    first = track_checklist(world.track)[0]
     assert (first.name, first.done, first.says) == ("Inputs", True, f"{N} of Answers")
     quality = desk.get("/desk/tracks/answers/quality/").content.decode()
     assert (

@@ -34,7 +34,7 @@ from kbpo.sampling.models import (
 )
 from kbpo.submissions.models import Submission
 from kbpo.web.desk.experts import crowd_expert_tables
-from kbpo.web.public.judges import judges_as_json, sentences_on_board
+from kbpo.web.public.judges import board_reliability_sentences, judges_as_json
 from kbpo.web.research.judged import NOT_DISPUTED
 from scoring.report import Figure, Judges
 from tests.reports import figures_of
@@ -168,7 +168,7 @@ def test_a_rating_that_was_imported_is_disputed_nowhere_and_all_say_why(judged: 
 def test_what_stands_on_the_board_says_what_experts_said(judged: World) -> None:
     def said() -> str:
         shown = read_board(judged.track, distribution="instance", criterion="overall")
-        return " ".join(sentences_on_board(shown))
+        return " ".join(board_reliability_sentences(shown))
 
     score_track(judged.track)
     assert "No expert has checked any of these judgments yet." in said()
@@ -236,7 +236,9 @@ def rated_by(world: World, people: list[str]) -> str:
         Label.objects.filter(pk=label.pk).update(value=label.value | {"people": by})
     score_track(world.track)
     return " ".join(
-        sentences_on_board(read_board(world.track, distribution="instance", criterion="overall"))
+        board_reliability_sentences(
+            read_board(world.track, distribution="instance", criterion="overall")
+        )
     )
 
 

@@ -36,7 +36,7 @@ from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import set_submission_role
 from kbpo.tracks.registry import kind_of
 from kbpo.tracks.texts.models import Input
-from kbpo.web.public.judges import sentences_on_board
+from kbpo.web.public.judges import board_reliability_sentences
 from kbpo.web.public.metrics import judgments_by_width
 from kbpo.web.research.quote import list_quotes
 from kbpo.web.research.submissions import END_REASONS
@@ -274,7 +274,7 @@ def test_no_rating_has_a_say_in_what_is_guessed_of_its_own_output(studied: World
     # The level of a system is the mean of all its ratings: a constant, which centring takes out.
     moved = (second.g - first.g)[beside]
     assert beside.sum() > 5 and moved == pytest.approx(moved[0], abs=1e-9)
-    alone = guess_ratings(pool, label, key="k", aided=False)
+    alone = guess_ratings(pool, label, key="k", with_scorers=False)
     assert (alone.g == 0.5).all() and alone.error is not None and first.error is not None
     assert first.error.mean() < 0.7 * alone.error.mean()
 
@@ -398,7 +398,7 @@ def test_systems_are_not_ranked_where_one_person_gave_more_than_half(studied: Wo
     Submission.objects.update(status="scored")
     score_track(studied.track)
     shown = read_board(studied.track, distribution="instance", criterion="overall")
-    assert "One person gave more than half" in " ".join(sentences_on_board(shown))
+    assert "One person gave more than half" in " ".join(board_reliability_sentences(shown))
     assert all(row.rank is None for row in shown.rows) and not shown.groups
 
 

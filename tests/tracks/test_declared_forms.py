@@ -15,7 +15,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from annotation.budget.check_books import check_books
-from annotation.interfaces.registry import interface_of
+from annotation.interfaces.registry import interface_by_name
 from annotation.interfaces.shared.statements import side_by_side
 from annotation.models import Question, Response
 from annotation.workers import teach
@@ -260,7 +260,7 @@ def test_a_rating_a_choice_and_free_words_are_asked_for_by_one_form(tmp_path: Pa
     track = create_track(corpus, "Help", kind="form-helpfulness")
     assert track.criterion == "helpful" and track.workers_per_question == 1
     assert kind_of(track).asking[0].reward == Decimal("0.05")
-    interface = interface_of("form-helpfulness")
+    interface = interface_by_name("form-helpfulness")
     assert interface.title == "How helpful is it?"
     lesson = teach.tutorials()["form-helpfulness"]
     (right,) = [teach.right_answer(lesson, 1)]

@@ -29,7 +29,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.texts.store import load_inputs
 from rehearsal.browser import Browser, Page
-from rehearsal.opinions import PassageVerdict, check_fields
+from rehearsal.opinions import PassageVerdict, correctness_answer_fields
 from scoring.report import Figure
 from tests.reports import figure_of, figures_of
 from tests.tracks.test_generation import Reader, rate
@@ -116,7 +116,7 @@ def send(browser: Browser, page: Page, field: str, **fields: list[str]) -> Page:
 def answered(browser: Browser, page: Page) -> Page:
     """The page after an expert's answer to the one that is shown."""
     form = page.form("answer")
-    fields = check_fields(page, form, Expert(), False, random.Random(0))
+    fields = correctness_answer_fields(page, form, Expert(), False, random.Random(0))
     return browser.submit(form, form.form_values() | fields)
 
 

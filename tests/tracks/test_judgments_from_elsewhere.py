@@ -162,7 +162,7 @@ def test_a_line_that_is_wrong_is_named_and_nothing_is_loaded(
     with pytest.raises(CannotImport, match=sentence):
         import_judgments(track, lines(*GOOD, row), Report())
     assert not Label.objects.exists()
-    done = import_judgments(track, lines(*GOOD, row), Report(), partly=True)
+    done = import_judgments(track, lines(*GOOD, row), Report(), skip_bad_lines=True)
     assert (done.judgments, done.set_aside) == (3, 1)
 
 
@@ -331,7 +331,7 @@ def test_a_study_from_elsewhere_stands_on_the_board_and_nobody_was_asked(
     study.write_text("\n".join(rows) + "\nzz\tRun\tw\toverall\t1\t\n")
     with pytest.raises(CannotImport, match=r"Nothing was imported\. Line 38"):
         import_file(track, study, Report(), None)
-    done = import_file(track, study, Report(), None, partly=True)
+    done = import_file(track, study, Report(), None, skip_bad_lines=True)
     assert "36 judgments of 6 texts were imported. 1 lines were set aside." in done.sentence
     call_command("tick", "--until-idle", verbosity=0)
     call(f"{url}/api/submissions/{run}/confirm/", token, b"{}")

@@ -21,7 +21,7 @@ from annotation.hits import publish
 from annotation.labels import settle
 from annotation.models import Assignment
 from annotation.questions import ask
-from annotation.workers.worker import worker_of
+from annotation.workers.worker import worker_of_user
 from kbpo.accounts import teams
 from kbpo.accounts.models import User
 from kbpo.clock import served
@@ -155,7 +155,7 @@ def judged(
         ask.tick()
         publish.tick()
         for name in ("Ada", "Bo", "Cy"):
-            learn(worker_of(toy.users[name]))
+            learn(worker_of_user(toy.users[name]))
             answer_all(as_user(name))
         settle.tick()
         return row.pk

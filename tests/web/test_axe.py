@@ -43,10 +43,10 @@ colours alone."""
 @pytest.fixture
 def peopled(toy: Toy) -> Toy:
     """Documents in both stages: one that waits for its pairs, others that wait to be marked."""
-    from annotation.workers.worker import worker_of
+    from annotation.workers.worker import worker_of_user
 
     for name in ("Ada", "Bo", "Cy"):
-        learn(worker_of(toy.users[name]))
+        learn(worker_of_user(toy.users[name]))
     order(toy.track, 3)
     first = Question.objects.order_by("order")[0]
     for name in ("Ada", "Bo", "Cy"):

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from kbpo import clock
 from kbpo.tracks.models import Track
-from kbpo.web.desk.tracks import Step, checklist_of, next_step
+from kbpo.web.desk.tracks import Step, next_step, track_checklist
 from tests.conftest import Toy
 
 As = Callable[[str], Client]
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 
 def by_name(track: Track) -> dict[str, Step]:
-    return {step.name: step for step in checklist_of(track)}
+    return {step.name: step for step in track_checklist(track)}
 
 
 def test_the_next_step_of_a_new_track_is_named_and_each_leads_to_a_page(

@@ -22,7 +22,7 @@ from kbpo.corpus.models import Corpus, CorpusUpload, Document
 from kbpo.tracks.models import Track
 from kbpo.tracks.texts import store
 from kbpo.tracks.texts.models import Input
-from kbpo.web.desk.tracks import checklist_of
+from kbpo.web.desk.tracks import track_checklist
 from tests.conftest import Toy
 
 As = Callable[[str], Client]
@@ -156,7 +156,7 @@ def test_inputs_are_tried_and_loaded_from_the_page_that_the_checklist_leads_to(
     track = Track.objects.create(
         corpus=row.corpus, name="Summaries", slug="summaries", kind="generation"
     )
-    (first, *_) = checklist_of(track)
+    (first, *_) = track_checklist(track)
     assert first.done and first.url == reverse("desk-corpora")
 
 

@@ -18,7 +18,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import HIT, Assignment, Signal, Worker
-from annotation.workers.worker import worker_of
+from annotation.workers.worker import worker_of_user
 from kbpo import clock
 from kbpo.accounts.models import AccountRequest
 from kbpo.clock import served
@@ -41,7 +41,7 @@ def doubt(toy: Toy, *names: str) -> list[Worker]:
     """Workers whose answers to questions with a known answer are all wrong."""
     found = []
     for name in names:
-        worker = worker_of(toy.users[name])
+        worker = worker_of_user(toy.users[name])
         for _ in range(12):
             hit = HIT.objects.create(
                 status="closed", track=toy.track, platform="pool", reward=Decimal("0.10")

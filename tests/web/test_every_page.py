@@ -40,7 +40,7 @@ from annotation.quality import gold
 from annotation.questions import ask
 from annotation.questions.ask import can_be_gold
 from annotation.workers import consent, payout, speak, teach
-from annotation.workers.worker import worker_handle, worker_of
+from annotation.workers.worker import worker_handle, worker_of_user
 from kbpo.accounts.models import Invitation, User, Webhook
 from kbpo.evaluation import correction
 from kbpo.evaluation.run import tick as estimate
@@ -120,7 +120,7 @@ def world(
 ) -> dict[str, list[Page]]:
     """A service on which everything has happened once; the name of every page -> examples of it."""
     settings.MTURK_WORKER_SITES, settings.MTURK_ENDPOINT_URL = [SITE], "http://127.0.0.1:8010"
-    admin, ada = toy.users["Admin"], worker_of(toy.users["Ada"])
+    admin, ada = toy.users["Admin"], worker_of_user(toy.users["Ada"])
     estimate()
     pages = _public(toy) | _tried()
     pages |= _of_ada(toy, ada) | _of_rosa(judged, toy, draft)
@@ -245,7 +245,7 @@ def _in_hand(toy: Toy) -> list[Page]:
     held = Assignment.objects.create(
         status="leased",
         hit=hit,
-        worker=worker_of(toy.users["Cy"]),
+        worker=worker_of_user(toy.users["Cy"]),
         leased_until=timezone.now() + timedelta(hours=1),
     )
     return [("Cy", reverse("annotate_question", args=[held.token]))]
@@ -256,7 +256,7 @@ def _being_learned(toy: Toy) -> list[Page]:
     she answered them.
     """
     toy.users["Dee"] = User.objects.create(username="dee", is_annotator=True)
-    dee = worker_of(toy.users["Dee"])
+    dee = worker_of_user(toy.users["Dee"])
     consent.store_consent(dee, consent.current_terms().version)
     for tutorial in teach.tutorials().values():
         assert teach.begin_tutorial(dee, tutorial) is not None
@@ -317,8 +317,8 @@ def _of_rosa(row: Submission, toy: Toy, draft: Callable[..., Submission]) -> dic
 def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
     """The admins' pages, with somebody excluded, an appeal, a marketplace's worker, and gold."""
     admin = toy.users["Admin"]
-    bo = worker_of(toy.users["Bo"])
-    cy = worker_of(toy.users["Cy"])
+    bo = worker_of_user(toy.users["Bo"])
+    cy = worker_of_user(toy.users["Cy"])
     exclude.exclude_worker(cy, "Two people share the account.", admin)
     cy.refresh_from_db()
     speak.store_appeal(cy, "It is I alone.")

@@ -11,7 +11,11 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Gold, Question
-from annotation.questions.ask import imported_answer, imported_questions, unsaved_questions_about
+from annotation.questions.ask import (
+    imported_answer,
+    imported_questions,
+    unsaved_questions_about_targets,
+)
 from kbpo.instances.models import Target
 from kbpo.sampling.documents.draw import named_documents
 from kbpo.sampling.documents.import_annotations import import_annotations
@@ -66,7 +70,7 @@ def test_gold_is_made_of_what_was_imported(
     judged = re.findall(r"/annotate/gold/toy/(\d+)/", page)
     assert len(judged) == 1 and not Question.objects.exists()
     assert list(Target.objects.order_by("pk").values_list("pk", flat=True)) == before
-    questions = unsaved_questions_about(toy.track, [int(judged[0])])
+    questions = unsaved_questions_about_targets(toy.track, [int(judged[0])])
     answers = {one.target_id: imported_answer(one) for one in questions}
     assert len(answers) == 1
     for pk, answer in answers.items():

@@ -17,7 +17,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import escape
 
-from annotation.interfaces.registry import interface_of
+from annotation.interfaces.registry import interface_by_name
 from annotation.models import Question
 from annotation.questions import ask
 from formats.messages import Report
@@ -198,7 +198,7 @@ def terms_of(track: Track) -> dict[str, str]:
     """What the form of a track's terms, words and prices sends if nothing is changed in it."""
     prices = {
         f"price-{price.interface}-{name}": str(getattr(price, name))
-        for price in describe.prices_of(track)
+        for price in describe.track_prices(track)
         for name in ("reward", "seconds", *(["extra"] if price.extra else []))
     }
     return {
@@ -452,7 +452,7 @@ def test_a_track_of_texts_says_what_is_asked_and_what_a_line_says(
     guidelines = client.get(address).content.decode()
     [number] = re.findall(r'<iframe class="example" src="/annotate/try/(\d+)/"', guidelines)
     assert load_examples()[int(number) - 1]["interface"] == interface
-    instructions = interface_of(interface).instructions(
+    instructions = interface_by_name(interface).instructions(
         kind_of(Track.objects.get(slug="texts")).guide()
     )
     assert all(sentence in guidelines for sentence in instructions["guide"])
@@ -473,7 +473,7 @@ def test_everybody_reads_the_instructions_as_annotators_see_them(client: Client,
         assert heading and heading[1] in told, "the same words"
     for name in toy.corpus.relation_names().values():
         assert escape(name) in told
-    types = interface_of("entities").instructions(kind.guide())["types"]
+    types = interface_by_name("entities").instructions(kind.guide())["types"]
     assert types and all(f"<b>{one['word']}</b>" in told for one in types)
     toy.track.status = "draft"
     toy.track.save()

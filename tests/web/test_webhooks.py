@@ -26,7 +26,7 @@ from django.urls import reverse
 
 from annotation.desk import experts
 from annotation.workers import speak
-from annotation.workers.worker import worker_of
+from annotation.workers.worker import worker_of_user
 from kbpo import clock
 from kbpo.accounts import notices, webhooks
 from kbpo.accounts.models import EVENTS, Delivery, Webhook
@@ -133,7 +133,9 @@ ENDS: dict[str, tuple[str, Callable[[Toy, Submission, int], object]]] = {
     "dispute": ("Rosa", _is_disputed),
     "decision": (
         "Ada",
-        lambda toy, row, n: speak.send_decision(worker_of(toy.users["Ada"]), "Refused", "Why."),
+        lambda toy, row, n: speak.send_decision(
+            worker_of_user(toy.users["Ada"]), "Refused", "Why."
+        ),
     ),
 }
 """event -> who is told of it, and how it comes about"""

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from annotation.models import HIT, Assignment, Worker, WorkerIdentity
 from annotation.workers.models import Message
-from annotation.workers.worker import worker_of
+from annotation.workers.worker import worker_of_user
 from tests.conftest import Toy
 
 pytestmark = pytest.mark.django_db
@@ -29,7 +29,7 @@ def page_of(admin: Client, worker: Worker) -> str:
 def test_a_message_goes_to_the_page_or_to_the_marketplace(
     admin: Client, toy: Toy, elsewhere: Worker
 ) -> None:
-    worker = worker_of(toy.users["Ada"])
+    worker = worker_of_user(toy.users["Ada"])
     said = {"verb": "write", "subject": "Thank you", "text": "Well done."}
     for one in (worker, elsewhere):
         answer = admin.post(reverse("desk-worker", args=[one.handle]), said, follow=True)
@@ -61,7 +61,7 @@ def test_a_message_goes_to_the_page_or_to_the_marketplace(
 def test_only_workers_of_marketplaces_are_erased_here_and_only_with_the_word(
     admin: Client, toy: Toy, elsewhere: Worker
 ) -> None:
-    assert 'id="erase"' not in page_of(admin, worker_of(toy.users["Ada"]))
+    assert 'id="erase"' not in page_of(admin, worker_of_user(toy.users["Ada"]))
     address = reverse("desk-worker", args=[elsewhere.handle])
     assert admin.post(address, {"verb": "erase", "why": "They asked."}).status_code == 422
     assert admin.post(address, {"verb": "erase", "word": "erase", "why": ""}).status_code == 422

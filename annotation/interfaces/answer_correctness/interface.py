@@ -137,16 +137,18 @@ class AnswerCorrectness(Interface):
                 statements.append(Statement((what, which, value), words))
         return statements
 
-    def is_right(self, question: Question, given: Mapping[str, Any], right: Judgment) -> bool:
+    def is_right(
+        self, question: Question, given_answer: Mapping[str, Any], right: Judgment
+    ) -> bool:
         """Return whether all passages have the right verdict, with marks among the right words."""
         if right.criterion != ANY:
-            return super().is_right(question, given, right)
-        if given.get("plausible") != right.value["plausible"]:
+            return super().is_right(question, given_answer, right)
+        if given_answer.get("plausible") != right.value["plausible"]:
             return False
         return all(
             mine["says"] == ours["says"]
             and (ours["says"] == NEITHER or _share_a_character(mine["marks"], ours["marks"]))
-            for mine, ours in zip(given["passages"], right.value["passages"], strict=True)
+            for mine, ours in zip(given_answer["passages"], right.value["passages"], strict=True)
         )
 
 
@@ -165,12 +167,12 @@ def _parse_passage(number: int, text: str, raw: Mapping[str, Any]) -> dict[str, 
     return {"says": says, "marks": marks, "words": [text[begin:end] for begin, end in marks]}
 
 
-def _parse_marks(letter: str, text: str, sent: str) -> list[Span]:
+def _parse_marks(letter: str, text: str, marks_json: str) -> list[Span]:
     """Return the marks in a passage in order, adjacent ones joined. Raises BadAnswer for one
     outside of it or without a word.
     """
     try:
-        spans = json.loads(sent or "[]")
+        spans = json.loads(marks_json or "[]")
     except (ValueError, RecursionError):
         spans = None
     if not isinstance(spans, list) or len(spans) > MOST_MARKS:
@@ -197,11 +199,11 @@ def _share_a_character(mine: Sequence[Sequence[int]], ours: Sequence[Sequence[in
     return any(a[0] < b[1] and b[0] < a[1] for a in mine for b in ours)
 
 
-def _passage_context(number: int, text: str, left: Mapping[str, Any]) -> dict[str, Any]:
+def _passage_context(number: int, text: str, answer_fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the template context of a passage with the current answer."""
-    says = text_field(left, f"passage-{number}")
+    says = text_field(answer_fields, f"passage-{number}")
     try:
-        marks = _parse_marks(LETTERS[number], text, text_field(left, f"marks-{number}"))
+        marks = _parse_marks(LETTERS[number], text, text_field(answer_fields, f"marks-{number}"))
     except BadAnswer:
         marks = []
     return {
@@ -212,7 +214,7 @@ def _passage_context(number: int, text: str, left: Mapping[str, Any]) -> dict[st
         "says": says,
         "choices": [(value, sign, words, end, value == says) for value, sign, words, end in SAYS],
         "marks": json.dumps(marks),
-        "confirmed": text_field(left, f"confirmed-{number}"),
+        "confirmed": text_field(answer_fields, f"confirmed-{number}"),
     }
 
 

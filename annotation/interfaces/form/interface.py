@@ -126,7 +126,7 @@ class Form(Interface):
         statements = []
         for judgment in answer:
             if judgment.criterion == "flag":
-                statements.append(flag_statement(judgment, what="This text"))
+                statements.append(flag_statement(judgment, subject="This text"))
             elif judgment.criterion in asked:
                 choice = _answer_words(judgment.value)
                 words = f"{asked[judgment.criterion]} {choice}"
@@ -197,11 +197,13 @@ class DeclaredForm(Form):
 
     folder: ClassVar[str] = "form"
 
-    def is_right(self, question: Question, given: Mapping[str, Any], right: Judgment) -> bool:
+    def is_right(
+        self, question: Question, given_answer: Mapping[str, Any], right: Judgment
+    ) -> bool:
         """Return whether a rating is right, or equivalent to the right one; free text is never
         wrong.
         """
-        return "text" in right.value or given.get("value") == right.value.get("value")
+        return "text" in right.value or given_answer.get("value") == right.value.get("value")
 
 
 def interface_of_form(name: str) -> DeclaredForm:

@@ -122,33 +122,35 @@ class LanguageQuality(Form):
                 detail = f"It was rated below the best, and {changed} characters were corrected."
                 yield Doubt("short_edit", changed < FEWEST, detail)
 
-    def is_right(self, question: Question, given: Mapping[str, Any], right: Judgment) -> bool:
+    def is_right(
+        self, question: Question, given_answer: Mapping[str, Any], right: Judgment
+    ) -> bool:
         """Return whether a post-edit is closer to the right text than the original, or fixes the
         named errors and keeps most words.
         """
         if right.criterion != EDIT:
-            return super().is_right(question, given, right)
-        if not right.value["changed"] or not given.get("changed"):
-            return bool(right.value["changed"]) == bool(given.get("changed"))
+            return super().is_right(question, given_answer, right)
+        if not right.value["changed"] or not given_answer.get("changed"):
+            return bool(right.value["changed"]) == bool(given_answer.get("changed"))
         wanted = right.value["text"]
-        if _fixes_all_errors(question.payload.get("slips", ()), given["text"], wanted):
+        if _fixes_all_errors(question.payload.get("slips", ()), given_answer["text"], wanted):
             return True
         before = count_changed_characters(question.payload["text"], wanted)
-        return count_changed_characters(given["text"], wanted) < before
+        return count_changed_characters(given_answer["text"], wanted) < before
 
 
-def _fixes_all_errors(slips: Sequence[str], mended: str, wanted: str) -> bool:
+def _fixes_all_errors(slips: Sequence[str], mended: str, right_text: str) -> bool:
     """Return whether a text has none of these errors and most words of the right one, since there
     are several ways to correct a sentence.
     """
     said = " ".join(mended.lower().replace("’", "'").split())
-    kept = set(said.split()) & (needed := set(wanted.lower().split()))
+    kept = set(said.split()) & (needed := set(right_text.lower().split()))
     return bool(slips) and not any(slip in said for slip in slips) and 2 * len(kept) > len(needed)
 
 
-def _read_post_edit(text: str, sent: str) -> str:
+def _read_post_edit(text: str, sent_text: str) -> str:
     """Return the post-edit of a text, normalized. Raises BadAnswer if it is missing or no text."""
-    lines = unicodedata.normalize("NFC", sent.replace("\r\n", "\n").replace("\r", "\n"))
+    lines = unicodedata.normalize("NFC", sent_text.replace("\r\n", "\n").replace("\r", "\n"))
     letters_of_text = set(text)
     seen = "".join(
         letter
@@ -157,7 +159,7 @@ def _read_post_edit(text: str, sent: str) -> str:
     )
     mended = "\n".join(line.rstrip() for line in seen.split("\n")).strip()
     if not mended:
-        raise BadAnswer(EMPTY if sent else UNTOUCHED)
+        raise BadAnswer(EMPTY if sent_text else UNTOUCHED)
     if len(mended) > 2 * len(text) + SLACK:
         raise BadAnswer(
             f"The corrected text has {len(mended):,} characters, and the text only {len(text):,}."

@@ -20,7 +20,7 @@ from annotation.interfaces.base import (
     Statement,
     Terms,
     Unit,
-    value_of,
+    label_value,
 )
 from annotation.interfaces.shared.fields import (
     flag_context,
@@ -36,7 +36,7 @@ from annotation.interfaces.shared.payload import (
     Side,
     directed_predicates,
     meaning_of,
-    sentence_groups,
+    predicates_by_sentence,
     sentence_of,
 )
 from kbpo.tracks.kbp.merge import OTHER, UNDECIDED, mention_value
@@ -114,7 +114,7 @@ class Relation(Interface):
             return None
         holds = [part for part in pair.parts if part in said.get("holds", ())]
         links = {
-            side.letter: _labelled_candidate(side, values.get(side.target, {}))
+            side.letter: _candidate_of_label(side, values.get(side.target, {}))
             for side in pair.asked_sides
         }
         return {"holds": holds, "none": [] if holds else ["1"], **links}
@@ -132,7 +132,7 @@ class Relation(Interface):
             held = [answer.value["holds"] for answer in responses if answer.criterion == asked]
             shown = question.shown or pair.parts
             holds, votes, disagreement = parts_by_majority(held, shown)
-            value = value_of(shown, holds, votes, in_document=False)
+            value = label_value(shown, holds, votes, in_document=False)
             labels = [
                 AggregatedLabel(question.target_id, value, "majority", len(held), disagreement)
             ]
@@ -152,7 +152,7 @@ class Relation(Interface):
             return []
         parts = [part for predicate in predicates for part in directed_predicates(predicate)]
         shown = list(question.shown) or parts
-        return [Asked(question.target_id, sentence_groups(predicates), shown)]
+        return [Asked(question.target_id, predicates_by_sentence(predicates), shown)]
 
     def is_split(self, question: Question, responses: Sequence[Response]) -> bool:
         flags = sum(response.criterion == "flag" for response in responses)
@@ -369,7 +369,7 @@ def _parse_link(side: Side, raw: Mapping[str, Any]) -> dict[str, Any]:
     return value
 
 
-def _labelled_candidate(side: Side, value: Mapping[str, Any]) -> str:
+def _candidate_of_label(side: Side, value: Mapping[str, Any]) -> str:
     """Return the candidate that a label names, by its position or its words; empty if the label
     names none.
     """

@@ -17,7 +17,7 @@ from annotation.interfaces.base import (
     Statement,
     Terms,
     Unit,
-    value_of,
+    label_value,
 )
 from annotation.interfaces.shared.fields import (
     GARBLED,
@@ -33,7 +33,7 @@ from annotation.interfaces.shared.payload import (
     COMMON,
     PredicatePayload,
     directed_predicates,
-    sentence_groups,
+    predicates_by_sentence,
     sentence_of,
 )
 from kbpo.tracks.recall import RELATION
@@ -132,7 +132,7 @@ class RelationsExhaustive(Interface):
             )
             worst = max(worst, disagreement)
             if held:
-                value = value_of(parts, held, votes, in_document=True)
+                value = label_value(parts, held, votes, in_document=True)
                 label = AggregatedLabel(
                     pair["target"], value, METHOD, len(answers), disagreement, SOURCE
                 )
@@ -147,7 +147,7 @@ class RelationsExhaustive(Interface):
         data = question.payload
         asked = []
         for pair in data["pairs"]:
-            sentences = sentence_groups(data["options"][pair["options"]])
+            sentences = predicates_by_sentence(data["options"][pair["options"]])
             shown = [part for parts in sentences.values() for part in parts]
             asked.append(Asked(pair["target"], sentences, shown))
         return asked

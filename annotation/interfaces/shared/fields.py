@@ -52,7 +52,7 @@ def json_field(raw: Mapping[str, Any], name: str, kind: type[Json]) -> Json:
 
 
 def parse_flag(
-    raw: Mapping[str, Any], problems: Mapping[str, str] = PROBLEMS, what: str = "document"
+    raw: Mapping[str, Any], problems: Mapping[str, str] = PROBLEMS, subject: str = "document"
 ) -> dict[str, Any] | None:
     """Return the flag in a raw answer; None if there is none. Raises BadAnswer for an unknown
     problem.
@@ -61,7 +61,7 @@ def parse_flag(
     if not problem:
         return None
     if problem not in problems:
-        raise BadAnswer(f"Say again what is wrong with this {what}, or remove the flag.")
+        raise BadAnswer(f"Say again what is wrong with this {subject}, or remove the flag.")
     return {"problem": problem, "remark": remark}
 
 
@@ -77,13 +77,13 @@ def flagged_label(
 
 
 def flag_statement(
-    judgment: Judgment, problems: Mapping[str, str] = PROBLEMS, what: str = "This document"
+    judgment: Judgment, problems: Mapping[str, str] = PROBLEMS, subject: str = "This document"
 ) -> Statement:
     """Return a flag in words, with its remark."""
     flag = judgment.value
     problem = problems.get(flag["problem"], flag["problem"])
     remark = f" “{flag['remark']}”" if flag.get("remark") else ""
-    return Statement(("flag", ""), f"{what} cannot be judged: {problem.lower()}.{remark}")
+    return Statement(("flag", ""), f"{subject} cannot be judged: {problem.lower()}.{remark}")
 
 
 def flag_context(

@@ -86,7 +86,7 @@ def directed_predicates(predicate: PredicatePayload) -> list[str]:
     return [predicate["part"], *predicate.get("also", [])]
 
 
-def sentence_groups(predicates: Sequence[PredicatePayload]) -> dict[str, list[str]]:
+def predicates_by_sentence(predicates: Sequence[PredicatePayload]) -> dict[str, list[str]]:
     """Return first directed predicate of a sentence -> all directed predicates of the sentence."""
     return {predicate["part"]: directed_predicates(predicate) for predicate in predicates}
 
@@ -260,6 +260,6 @@ def settles_reader_tie(payload: Mapping[str, Any]) -> bool:
     return len(mentions_of_pair(payload)) == 1
 
 
-def are_people_tied(said: Sequence[Statement]) -> bool:
+def are_people_tied(statements: Sequence[Statement]) -> bool:
     """Return whether the answers about a mention are tied, over all questions."""
-    return UNDECIDED in aggregate_statements(add_reader_votes(said))
+    return UNDECIDED in aggregate_statements(add_reader_votes(statements))

@@ -63,7 +63,7 @@ def side_by_side(
     question: Question,
     answer: Answer,
     right: Answer | None = None,
-    others: Sequence[Answer] = (),
+    other_answers: Sequence[Answer] = (),
 ) -> SideBySide:
     """Compare an answer with the right one and those of others, in text order. Statements that only
     a minority of the others makes are left out, and optional ones are not compared.
@@ -72,11 +72,13 @@ def side_by_side(
     ours = _statements_by_key(interface.statements(question, right or ()))
     votes: Counter[tuple[str, ...]] = Counter()
     theirs: dict[tuple[str, ...], Statement] = {}
-    for other in others:
+    for other in other_answers:
         of_other = _statements_by_key(interface.statements(question, other))
         votes.update(of_other.keys())
         theirs |= of_other
-    most = {key: statement for key, statement in theirs.items() if 2 * votes[key] > len(others)}
+    most = {
+        key: statement for key, statement in theirs.items() if 2 * votes[key] > len(other_answers)
+    }
     shown = []
     for key, statement in {**most, **ours, **yours}.items():
         if key in yours or not statement.optional:
@@ -92,7 +94,7 @@ def side_by_side(
             key in yours,
             key in ours if is_held and right is not None else None,
             votes[key],
-            len(others) if is_held else 0,
+            len(other_answers) if is_held else 0,
         )
         lines.append(line)
     return SideBySide(
@@ -100,7 +102,7 @@ def side_by_side(
         marks=page.get("marks") or _number_positions(ordered),
         lines=lines,
         numbered=not page.get("marks") and any(statement.places for statement in ordered),
-        of=len(others),
+        of=len(other_answers),
         knows_right=right is not None,
         title=page.get("title", ""),
     )

@@ -153,7 +153,7 @@ def account() -> Account | None:
     return Account(endpoint, real, not trouble, trouble or state)
 
 
-def refuse_other_endpoint(endpoint: str, what: str) -> None:
+def refuse_other_endpoint(endpoint: str, subject: str) -> None:
     """Raise PlatformDown, with a sentence, for an object of another endpoint than the configured
     one. So work in a sandbox is never paid with real money, and the books of two endpoints are
     never mixed.
@@ -162,7 +162,8 @@ def refuse_other_endpoint(endpoint: str, what: str) -> None:
     if endpoint != now:
         where = f"was made at {endpoint}" if endpoint else "has no recorded endpoint"
         raise PlatformDown(
-            f"{what} {where}, and {now} is set (MTURK_ENDPOINT_URL): nothing is done with it here."
+            f"{subject} {where}, and {now} is set (MTURK_ENDPOINT_URL):"
+            " nothing is done with it here."
         )
 
 

@@ -39,7 +39,7 @@ def payment_reason(bonus: Bonus) -> str:
     return f"{bonus.why.strip()[:900]} (payment {bonus.token[:12]})"
 
 
-def advance_payment(bonus: Bonus, offered: bool) -> Offer:
+def advance_payment(bonus: Bonus, still_offered: bool) -> Offer:
     """Advance a payment by one step and return its state. Each step can be repeated: nothing is
     created twice, nobody is paid twice.
 
@@ -52,13 +52,13 @@ def advance_payment(bonus: Bonus, offered: bool) -> Offer:
             if row.get("RequesterAnnotation") == mark:
                 bonus.external_id = str(row["HITId"])
                 break
-        if not bonus.external_id and offered:
+        if not bonus.external_id and still_offered:
             bonus.external_id = _create_hit(bonus)
         if not bonus.external_id:
             return Offer.NOBODY
         bonus.offered_at = clock.now()
         bonus.save(update_fields=["external_id", "offered_at"])
-    hit = _fetch_hit(bonus) if offered else _expire_hit(bonus)
+    hit = _fetch_hit(bonus) if still_offered else _expire_hit(bonus)
     for page in list_items("ListAssignmentsForHIT", "Assignments", HITId=bonus.external_id):
         if page["AssignmentStatus"] != "Approved":
             _approve_if_undecided(page)
@@ -67,7 +67,7 @@ def advance_payment(bonus: Bonus, offered: bool) -> Offer:
         raise Lost(
             f"The HIT {bonus.external_id} of this payment is gone. Look there whether it was paid."
         )
-    if offered:
+    if still_offered:
         if hit["Expiration"] <= clock.now() + DAY:  # a debt does not expire with its HIT
             until = clock.now() + timedelta(seconds=WEEK)
             call_operation("UpdateExpirationForHIT", HITId=bonus.external_id, ExpireAt=until)

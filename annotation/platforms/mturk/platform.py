@@ -205,10 +205,12 @@ class MTurk(Platform):
                 return _seen_from_hit(page)
         return None
 
-    def offer(self, hit: HIT, until: datetime, *, more: int = 0, key: str = "") -> None:
+    def offer(
+        self, hit: HIT, until: datetime, *, additional_assignments: int = 0, key: str = ""
+    ) -> None:
         refuse_other_endpoint(hit.endpoint, f"HIT {hit.pk}")
         call_operation("UpdateExpirationForHIT", HITId=hit.external_id, ExpireAt=until)
-        if not more:
+        if not additional_assignments:
             return
         token = hashlib.sha256(key.encode()).hexdigest()
         try:
@@ -216,7 +218,7 @@ class MTurk(Platform):
                 "CreateAdditionalAssignmentsForHIT",
                 HITId=hit.external_id,
                 UniqueRequestToken=token,
-                NumberOfAdditionalAssignments=more,
+                NumberOfAdditionalAssignments=additional_assignments,
             )
         except Refused as no:
             if no.code != "RequestAlreadyProcessed":
@@ -299,16 +301,18 @@ class MTurk(Platform):
         )
         return any(one["Reason"] == compensate.payment_reason(bonus) for one in paid)
 
-    def compensate(self, bonus: Bonus, *, offered: bool = True, over: bool = False) -> Offer:
+    def advance_compensation(
+        self, bonus: Bonus, *, still_offered: bool = True, is_finished: bool = False
+    ) -> Offer:
         refuse_other_endpoint(bonus.endpoint, f"Payment {bonus.pk}")
-        if over:
+        if is_finished:
             compensate.delete_ended_hits(bonus)
             return Offer.NOBODY
-        return compensate.advance_payment(bonus, offered)
+        return compensate.advance_payment(bonus, still_offered)
 
-    def qualify(self, worker: Worker, name: str, held: bool) -> None:
+    def set_qualification(self, worker: Worker, name: str, has_qualification: bool) -> None:
         kind, who = kinds.qualification_id(name), worker.identity.external_id
-        if held:
+        if has_qualification:
             call_operation(
                 "AssociateQualificationWithWorker",
                 QualificationTypeId=kind,

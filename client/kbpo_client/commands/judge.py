@@ -63,21 +63,21 @@ class Judge:
             self._lines.put(line)
         self._lines.put(END)
 
-    def _write_items(self, asked: list[Json]) -> None:
+    def _write_items(self, items: list[Json]) -> None:
         assert self._process.stdin is not None
         try:
-            for question in asked:
+            for question in items:
                 self._process.stdin.write(json.dumps(question, ensure_ascii=False) + "\n")
             self._process.stdin.flush()
         except OSError:  # it ended: the reader tells
             pass
 
-    def ask(self, asked: list[Json], tell: Callable[[Json], None]) -> None:
+    def ask(self, items: list[Json], tell: Callable[[Json], None]) -> None:
         """Ask for scores of some items, and call `tell` with each as it arrives. Raises
         JudgeFailed.
         """
-        threading.Thread(target=self._write_items, args=[asked], daemon=True).start()
-        waiting = {question["id"] for question in asked}
+        threading.Thread(target=self._write_items, args=[items], daemon=True).start()
+        waiting = {question["id"] for question in items}
         while waiting:
             score = self._next_score(waiting)
             waiting.discard(score["id"])
@@ -122,7 +122,7 @@ def parse_score_line(line: str, waiting: set[int]) -> Json:
 def judge_all(
     client: Client,
     track: str,
-    named: Json,
+    judge_name: Json,
     program: Judge,
     *,
     batch: int,
@@ -136,7 +136,7 @@ def judge_all(
     """
     done = 0
     while True:
-        page = client.unscored(track, named, limit=batch)
+        page = client.unscored(track, judge_name, limit=batch)
         if not page["results"]:
             return done
         scores: list[Json] = []
@@ -144,7 +144,7 @@ def judge_all(
             program.ask(page["results"], scores.append)
         finally:
             if scores:
-                brought = client.bring_scores(track, named, scores, not_tuned=not_tuned)
+                brought = client.bring_scores(track, judge_name, scores, not_tuned=not_tuned)
                 done += len(scores)
                 tell(done, brought)
 
@@ -215,9 +215,9 @@ def judge(
     named = {"name": name, "version": judge_version, "prompt": prompt}
     is_warned = False
 
-    def print_progress(done: int, brought: Json) -> None:
+    def print_progress(n_done: int, brought: Json) -> None:
         nonlocal is_warned
-        click.echo(f"{done:,} judged, {brought['left']:,} left", err=True)
+        click.echo(f"{n_done:,} judged, {brought['left']:,} left", err=True)
         if brought["needs_statement"] and not is_warned:
             is_warned = True
             click.echo(CAME_LATE, err=True)

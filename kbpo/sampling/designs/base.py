@@ -52,16 +52,16 @@ class Realised:
             else None
         )
 
-    def keep(self, batch: SampleBatch, *, ended: bool = True) -> None:
-        """Store the result in the batch as its current result and, if `ended`, as the final result
-        of its stage.
+    def keep(self, batch: SampleBatch, *, is_stage_end: bool = True) -> None:
+        """Store the result in the batch as its current result and, if `is_stage_end`, as the final
+        result of its stage.
         """
         now = [
             figure if math.isfinite(figure) else None
             for figure in (self.variance, self.anticipated, self.half_width)
         ]
         kept: dict[str, Any] = {"now": now}
-        if ended:
+        if is_stage_end:
             larger = self.interval_variance if math.isfinite(self.interval_variance) else None
             kept |= {"realised": now[:2], "realised_variance": larger, "came_to": now[2]}
         if kept.items() <= batch.settings.items():
@@ -223,12 +223,14 @@ def reprice_option(submission: Submission, option: dict[str, Any]) -> dict[str, 
 
 
 def make_option(
-    submission: Submission, width: str, targets: int, new: int, most: int
+    submission: Submission, width: str, targets: int, new: int, max_new_questions: int
 ) -> dict[str, Any]:
-    """Return an option that is expected to need `new` questions, and at most `most`."""
+    """Return an option that is expected to need `new` questions, and at most
+    `max_new_questions`.
+    """
     price = option_price(submission, targets, new)
-    at_most = str(Decimal(price["each"]) * most)
-    return price | {"half_width": width, "at_most": at_most, "new_at_most": most}
+    at_most = str(Decimal(price["each"]) * max_new_questions)
+    return price | {"half_width": width, "at_most": at_most, "new_at_most": max_new_questions}
 
 
 def batch_seed(submission: Submission, kind: str, stage: int = 1) -> int:

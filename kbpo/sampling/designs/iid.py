@@ -167,9 +167,9 @@ def _supports_by_distribution(submission: Submission) -> dict[str, tuple[Ids, Id
     return {kind: submission_support(submission, kind) for kind in submission.track.distributions}
 
 
-def _limit_to_plan(most: dict[str, int], wanted: dict[str, int]) -> dict[str, int]:
+def _limit_to_plan(planned_draws: dict[str, int], wanted_draws: dict[str, int]) -> dict[str, int]:
     """Return the wanted number of draws, limited to the plan that was confirmed."""
-    return {kind: min(size, wanted.get(kind, size)) for kind, size in most.items()}
+    return {kind: min(size, wanted_draws.get(kind, size)) for kind, size in planned_draws.items()}
 
 
 def existing_draws(submission: Submission, owners: Collection[int]) -> dict[str, Any]:
@@ -280,13 +280,13 @@ def _required_further_draws(submission: Submission, half_width: Decimal, state: 
 def _required_draws(
     submission: Submission,
     half_width: Decimal,
-    own: tuple[Ids, Ids, Floats],
+    own_support: tuple[Ids, Ids, Floats],
     existing: dict[str, Any],
 ) -> int:
     """Return the number of draws that the joint estimator needs for the half-width, given the draws
     of other runs.
     """
-    instance, _, p = own
+    instance, _, p = own_support
     track = submission.track
     if p.size > SUPPORT_LIMIT:
         index, multiplicity = draw_with_replacement(

@@ -129,19 +129,19 @@ def tick() -> int:
     return process_uploads(AnnotationUpload, _load_upload)
 
 
-def _load_upload(row: AnnotationUpload) -> Found:
+def _load_upload(upload: AnnotationUpload) -> Found:
     """Load one upload and return its counts. Raises CannotLoad, or OwnersFault if the file matches
     no sampled document.
     """
     try:
         done = import_annotations(
-            row.track,
-            Path(row.file.path),
-            Path(row.mentions.path),
-            _annotated_documents(row),
-            closed=row.closed,
-            seed=row.seed if row.which == AnnotationUpload.Which.SAMPLE else None,
-            is_public=row.is_public,
+            upload.track,
+            Path(upload.file.path),
+            Path(upload.mentions.path),
+            _annotated_documents(upload),
+            closed=upload.closed,
+            seed=upload.seed if upload.which == AnnotationUpload.Which.SAMPLE else None,
+            is_public=upload.is_public,
         )
     except CannotDraw as refusal:
         raise OwnersFault(str(refusal)) from None
@@ -151,24 +151,26 @@ def _load_upload(row: AnnotationUpload) -> Found:
         "annotated in all": done.annotated,
     }
     if done.unmarked:
-        found[row.UNMARKED] = done.unmarked
+        found[upload.UNMARKED] = done.unmarked
     if done.lacking:
-        found[row.LACKING] = done.lacking
-        found[row.FIRST_LACKING] = done.first_lacking
+        found[upload.LACKING] = done.lacking
+        found[upload.FIRST_LACKING] = done.first_lacking
     return found
 
 
-def _annotated_documents(row: AnnotationUpload) -> list[int]:
+def _annotated_documents(upload: AnnotationUpload) -> list[int]:
     """Return the documents that are annotated. Raises CannotDraw, CannotLoad."""
-    if row.which == AnnotationUpload.Which.SAMPLE:
-        return draw_documents(row.track, row.size or 0, row.seed)
-    if row.which == AnnotationUpload.Which.ALL:
-        documents = Document.objects.filter(corpus=row.track.corpus)
+    if upload.which == AnnotationUpload.Which.SAMPLE:
+        return draw_documents(upload.track, upload.size or 0, upload.seed)
+    if upload.which == AnnotationUpload.Which.ALL:
+        documents = Document.objects.filter(corpus=upload.track.corpus)
         return list(documents.order_by("pk").values_list("pk", flat=True))
-    if waiting := waiting_documents(row.track):
+    if waiting := waiting_documents(upload.track):
         return waiting
     # Read the files, so that wrong lines are reported first.
-    marks = kind_with_recall(row.track).read_marks(Path(row.file.path), Path(row.mentions.path), ())
+    marks = kind_with_recall(upload.track).read_marks(
+        Path(upload.file.path), Path(upload.mentions.path), ()
+    )
     for values in marks.values.values():
         deque(values, maxlen=0)
     raise CannotLoad("No document was drawn and waits: draw some first.")

@@ -129,21 +129,21 @@ def document_tf_idf(corpus: Corpus, names: dict[str, int], documents: Sequence[i
 
 
 def _document_probabilities(
-    track: Track, before: set[int], size: int, when: datetime, uniform: float
+    track: Track, drawn_before: set[int], size: int, moment: datetime, uniform: float
 ) -> tuple[list[int], Floats, dict[str, Any]]:
     """Return the documents that are not drawn yet, the probability of each, and the intermediate
     numbers of the computation.
     """
     test = Document.objects.filter(corpus=track.corpus_id, part=Part.TEST)
-    left = test.exclude(pk__in=before).order_by("key")
+    left = test.exclude(pk__in=drawn_before).order_by("key")
     documents = list(left.values_list("pk", flat=True))
-    names = kind_with_recall(track).read_entities(sorted(before), when)
+    names = kind_with_recall(track).read_entities(sorted(drawn_before), moment)
     weight = document_tf_idf(track.corpus, names, documents)
     settings = {
         "entities": len(set(names.values())),
         "naming_some": int((weight > 0).sum()),
         "uniform_share": uniform,
-        "first_stage": len(before),
+        "first_stage": len(drawn_before),
     }
     return documents, proportional_inclusion_probabilities(weight, size, uniform=uniform), settings
 

@@ -271,12 +271,12 @@ def submission_verdicts(submission: int, *, public: bool) -> Verdicts:
     return Verdicts(predictions, right["correct"], np.array(split, dtype=np.bool_), parts)
 
 
-def _subject_verdict(row: JudgedRow) -> float:
-    return row.clusters.reference_verdict(row.subject, row.subject_canonical)
+def _subject_verdict(judged_row: JudgedRow) -> float:
+    return judged_row.clusters.reference_verdict(judged_row.subject, judged_row.subject_canonical)
 
 
-def _object_verdict(row: JudgedRow) -> float:
-    return row.clusters.reference_verdict(row.object, row.object_canonical)
+def _object_verdict(judged_row: JudgedRow) -> float:
+    return judged_row.clusters.reference_verdict(judged_row.object, judged_row.object_canonical)
 
 
 def _predicates_by_name(corpus: Corpus) -> dict[str, Mapping[str, Any]]:
@@ -286,16 +286,16 @@ def _predicates_by_name(corpus: Corpus) -> dict[str, Mapping[str, Any]]:
 
 
 def search_predictions(
-    corpus: Corpus, submission: int, words: str, most: int
+    corpus: Corpus, submission: int, words: str, limit: int
 ) -> tuple[list[int], bool]:
-    """Return the predictions of a submission in at most `most` documents with these words, and
+    """Return the predictions of a submission in at most `limit` documents with these words, and
     whether there are no more such documents.
     """
     with prefer_indexes(of_words=True):
         matching = Document.objects.filter(corpus=corpus).with_words(words)
-        documents = list(matching.values_list("pk", flat=True)[: most + 1])
+        documents = list(matching.values_list("pk", flat=True)[: limit + 1])
     with prefer_indexes():
-        return _predictions_in_documents(submission, documents[:most]), len(documents) <= most
+        return _predictions_in_documents(submission, documents[:limit]), len(documents) <= limit
 
 
 def predictions_in_document(corpus: Corpus, submission: int, key: str) -> list[int]:
@@ -305,23 +305,23 @@ def predictions_in_document(corpus: Corpus, submission: int, key: str) -> list[i
 
 
 def find_by_name(
-    corpus: Corpus, submission: int, name: str, most: int, key: str = ""
+    corpus: Corpus, submission: int, name: str, limit: int, key: str = ""
 ) -> tuple[list[int], bool]:
     """Return the predictions of a submission whose subject or object contains a name, or is linked
     to a mention that does, and whether further documents contain the words of the name. At most
-    `most` documents are searched, or only the document with that key.
+    `limit` documents are searched, or only the document with that key.
     """
     documents = Document.objects.filter(corpus=corpus)
     documents = documents.filter(key=key) if key else documents.with_all_of(name)
     with prefer_indexes(of_words=not key):
-        texts = list(documents.values_list("pk", "text")[: most + 1])
+        texts = list(documents.values_list("pk", "text")[: limit + 1])
     with prefer_indexes():
         predicted = fetch_arrays(
             {"id": "p.id", "document": "i.document_id", **ENDS},
             "FROM instances_instance i"
             " JOIN submissions_prediction p ON p.instance_id = i.id AND p.submission_id = %s"
             " WHERE i.document_id = ANY(%s)",
-            [submission, [pk for pk, _ in texts[:most]]],
+            [submission, [pk for pk, _ in texts[:limit]]],
         )
     by_document, called = dict(texts), name_matcher(name)
     columns = [column.tolist() for column in predicted.values()]
@@ -336,7 +336,7 @@ def find_by_name(
             or (d >= 0 and called(text[d:to_d]))
         ):
             predictions.append(pk)
-    return predictions, len(texts) <= most
+    return predictions, len(texts) <= limit
 
 
 def _predictions_in_documents(submission: int, documents: Sequence[int]) -> list[int]:
@@ -397,44 +397,52 @@ def _deciding_labels(targets: Collection[int], *, public: bool) -> dict[int, Lab
 
 def _describe_prediction(
     prediction: Prediction,
-    row: JudgedRow,
+    judged_row: JudgedRow,
     label: Label | None,
     schema: Mapping[str, Mapping[str, Any]],
-    called: str,
+    predicate_name: str,
     *,
     ends_included: bool,
 ) -> Judged:
     document = prediction.instance.document
     assert document is not None, prediction
     parts = (
-        _as_bool(predicate_verdict(row)),
-        _as_bool(_subject_verdict(row)),
-        _as_bool(_object_verdict(row)),
+        _as_bool(predicate_verdict(judged_row)),
+        _as_bool(_subject_verdict(judged_row)),
+        _as_bool(_object_verdict(judged_row)),
     )
-    begin = document.sentences[document.sentence_index_at(min(row.subject[0], row.object[0]))][0]
-    end = document.sentences[document.sentence_index_at(max(row.subject[0], row.object[0]))][1]
+    begin = document.sentences[
+        document.sentence_index_at(min(judged_row.subject[0], judged_row.object[0]))
+    ][0]
+    end = document.sentences[
+        document.sentence_index_at(max(judged_row.subject[0], judged_row.object[0]))
+    ][1]
     return Judged(
         prediction=prediction,
         document=document,
-        predicate=row.predicate,
-        label=called,
+        predicate=judged_row.predicate,
+        label=predicate_name,
         claim=_claim_pieces(
-            document, row.predicate, schema.get(row.predicate, {}), row.subject, row.object
+            document,
+            judged_row.predicate,
+            schema.get(judged_row.predicate, {}),
+            judged_row.subject,
+            judged_row.object,
         ),
         window=(begin, end),
         spans=[
             (begin, end, "provenance"),
-            (row.subject[0], row.subject[1], "subject"),
-            (row.object[0], row.object[1], "object"),
+            (judged_row.subject[0], judged_row.subject[1], "subject"),
+            (judged_row.object[0], judged_row.object[1], "object"),
         ],
         relation=parts[0],
         subject=parts[1],
         object=parts[2],
-        row=row,
+        row=judged_row,
         schema=schema,
         ends_included=ends_included,
         right=None if None in parts else all(parts),
-        votes=_votes_text(row, label),
+        votes=_votes_text(judged_row, label),
         source=label.source if label is not None else "",
     )
 
@@ -460,21 +468,25 @@ def _as_bool(value: float) -> bool | None:
     return None if np.isnan(value) else bool(value)
 
 
-def _votes_text(row: JudgedRow, label: Label | None) -> str:
+def _votes_text(judged_row: JudgedRow, label: Label | None) -> str:
     """Return “3 of 3”: the votes for the winning answer about the prediction's relation."""
     if label is None or not label.n or label.source != "crowd":
         return {"import": "from the gold standard", "expert": "by an expert"}.get(
             label.source if label else "", ""
         )
-    yes, n = _count_votes(row, label.n)
-    is_right = directed_name(row.predicate, row.forward) in row.value.get("holds", ())
+    yes, n = _count_votes(judged_row, label.n)
+    is_right = directed_name(judged_row.predicate, judged_row.forward) in judged_row.value.get(
+        "holds", ()
+    )
     return f"{yes if is_right else n - yes} of {n}"
 
 
-def _count_votes(row: JudgedRow, n: int) -> tuple[int, int]:
+def _count_votes(judged_row: JudgedRow, n: int) -> tuple[int, int]:
     """Return how many annotators affirmed the prediction's relation, and how many were asked."""
-    part = directed_name(row.predicate, row.forward)
-    return row.value.get("votes", {}).get(part, 0), row.value.get("asked", {}).get(part, n)
+    part = directed_name(judged_row.predicate, judged_row.forward)
+    return judged_row.value.get("votes", {}).get(part, 0), judged_row.value.get("asked", {}).get(
+        part, n
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

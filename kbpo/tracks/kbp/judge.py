@@ -75,7 +75,8 @@ class Clusters:
         As in Chaganty 2018, section 3.6.2, a link must be confirmed. The settled canonical mention
         is right, and so is any mention with the same wording, since pages offer each wording once.
         Another mention of the same settled cluster is right too if it is as informative as the
-        canonical one (`nameness_rank`). A mention is its own canonical one only if people say so.
+        canonical one (`mention_specificity`). A mention is its own canonical one only if people say
+        so.
         """
         settled = self.root(span)
         if settled is None:
@@ -89,7 +90,7 @@ class Clusters:
             return nan
         if nowhere:
             return 0.0
-        if self._name_class_of(claimed) < self._name_class_of(settled):
+        if self._specificity_at(claimed) < self._specificity_at(settled):
             return 0.0
         root = self.cluster_of(claimed)
         if root is not None and self._has_same_wording(root, settled):
@@ -101,8 +102,8 @@ class Clusters:
             self.text, other
         )
 
-    def _name_class_of(self, span: Span) -> int:
-        return nameness_rank(unicodedata.normalize("NFC", self.text[span[0] : span[1]]))
+    def _specificity_at(self, span: Span) -> int:
+        return mention_specificity(unicodedata.normalize("NFC", self.text[span[0] : span[1]]))
 
 
 def _end_of_chain(leads: Mapping[Span, Span], span: Span) -> Span | None:
@@ -140,16 +141,16 @@ def normalized_wording(text: str, span: Span) -> str:
     return words if folded in PRONOUNS else folded
 
 
-def was_name_not_offered(text: str, claimed: Span, offered: Sequence[Span]) -> bool:
+def was_name_not_offered(text: str, claimed: Span, offered_spans: Sequence[Span]) -> bool:
     """Return whether a name was not among the names that people saw, but would be offered in a new
     question.
     """
     words = normalized_wording(text, claimed)
-    seen = {normalized_wording(text, span) for span in offered}
+    seen = {normalized_wording(text, span) for span in offered_spans}
     return bool(words) and words not in seen and len(seen) < MOST
 
 
-def nameness_rank(gloss: str) -> int:
+def mention_specificity(gloss: str) -> int:
     """Return how informative a mention is: 2 for a name, 1 for a nominal, 0 for a pronoun.
 
     Decided by the words, since files and pages do not state it: an English pronoun; else a name if
@@ -186,7 +187,7 @@ class JudgedRow:
     closed: bool = False
 
 
-def verdicts_of_rows(rows: Sequence[JudgedRow]) -> dict[str, NDArray[np.float64]]:
+def verdicts_of_rows(judged_rows: Sequence[JudgedRow]) -> dict[str, NDArray[np.float64]]:
     """Return right (1.0), wrong (0.0) or missing (NaN) under `relation`, `linking` and `correct`,
     one entry a row.
 
@@ -194,28 +195,34 @@ def verdicts_of_rows(rows: Sequence[JudgedRow]) -> dict[str, NDArray[np.float64]
     depend on the verdict, and the mean of the others would be too low.
     """
     relation = np.fromiter(
-        (predicate_verdict(row) for row in rows), dtype=np.float64, count=len(rows)
+        (predicate_verdict(row) for row in judged_rows), dtype=np.float64, count=len(judged_rows)
     )
-    linking = np.fromiter((linking_verdict(row) for row in rows), dtype=np.float64, count=len(rows))
+    linking = np.fromiter(
+        (linking_verdict(row) for row in judged_rows), dtype=np.float64, count=len(judged_rows)
+    )
     return {"relation": relation, "linking": linking, "correct": relation * linking}
 
 
-def predicate_verdict(row: JudgedRow) -> float:
+def predicate_verdict(judged_row: JudgedRow) -> float:
     """Return 1.0 if the predicate holds in the prediction's direction, 0.0 if not, NaN if people
     were not asked about it.
     """
-    part = directed_name(row.predicate, row.forward)
-    if part in row.value.get("shown", ()):
-        return float(part in row.value["holds"])
-    return 0.0 if row.closed else nan
+    part = directed_name(judged_row.predicate, judged_row.forward)
+    if part in judged_row.value.get("shown", ()):
+        return float(part in judged_row.value["holds"])
+    return 0.0 if judged_row.closed else nan
 
 
-def linking_verdict(row: JudgedRow) -> float:
+def linking_verdict(judged_row: JudgedRow) -> float:
     """Return 1.0 if both links of the prediction are right, 0.0 if one is wrong, NaN if a mention
     has no label.
     """
-    subject = row.clusters.reference_verdict(row.subject, row.subject_canonical)
-    return subject * row.clusters.reference_verdict(row.object, row.object_canonical)
+    subject = judged_row.clusters.reference_verdict(
+        judged_row.subject, judged_row.subject_canonical
+    )
+    return subject * judged_row.clusters.reference_verdict(
+        judged_row.object, judged_row.object_canonical
+    )
 
 
 def directed_name(predicate: str, forward: bool) -> str:
@@ -237,20 +244,24 @@ NEW = "none of those that were offered"
 
 
 def agrees_with_expert(
-    target: Target, says: Mapping[str, Any], now: Mapping[str, Any], *, marked: bool = False
+    target: Target,
+    expert_answer: Mapping[str, Any],
+    current_value: Mapping[str, Any],
+    *,
+    marked: bool = False,
 ) -> bool:
     """Return whether an expert's answer about a pair or a mention agrees with the current label. An
     answer about a predicate that was not asked, as in documents that were read in full (`marked`),
     cannot disagree.
     """
-    if marked and says.get("holds") and not now.get("shown"):
+    if marked and expert_answer.get("holds") and not current_value.get("shown"):
         return False  # most of those who read the document marked nothing there
-    both = set(says.get("shown", ())) & set(now.get("shown", ()))
-    if set(says.get("holds", ())) & both != set(now.get("holds", ())) & both:
+    both = set(expert_answer.get("shown", ())) & set(current_value.get("shown", ()))
+    if set(expert_answer.get("holds", ())) & both != set(current_value.get("holds", ())) & both:
         return False
-    if not (has_majority_reference(says) and has_majority_reference(now)):
+    if not (has_majority_reference(expert_answer) and has_majority_reference(current_value)):
         return True
-    return has_same_reference(target.document_or_error.text, says, now)
+    return has_same_reference(target.document_or_error.text, expert_answer, current_value)
 
 
 def has_same_reference(text: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -267,14 +278,14 @@ def has_same_reference(text: str, one: Mapping[str, Any], other: Mapping[str, An
 
 
 def compare_references(
-    target: Target, now: Mapping[str, Any], says: Mapping[str, Any]
+    target: Target, current_value: Mapping[str, Any], expert_answer: Mapping[str, Any]
 ) -> tuple[str, str, bool] | None:
     """Return the reference of a mention by the current label and by the expert, and whether they
     are the same; None if one of them is missing.
     """
-    if not (has_majority_reference(now) and has_majority_reference(says)):
+    if not (has_majority_reference(current_value) and has_majority_reference(expert_answer)):
         return None
     text = target.document_or_error.text
-    spans = now.get("canonical"), says.get("canonical")
+    spans = current_value.get("canonical"), expert_answer.get("canonical")
     ours, theirs = (text[span[0] : span[1]] if span else NEW for span in spans)
-    return ours, theirs, has_same_reference(text, now, says)
+    return ours, theirs, has_same_reference(text, current_value, expert_answer)

@@ -61,7 +61,9 @@ def verdicts_by_criterion(
 
     for at, instance in enumerate(unique.tolist()):
         cell[at, :] = judged_row(instance, None, None)
-    for instance, submission, *ends in _predicted_canonicals(unique.tolist(), list(submissions)):
+    for instance, submission, *ends in _predicted_canonical_mentions(
+        unique.tolist(), list(submissions)
+    ):
         at = int(np.searchsorted(unique, instance))
         cell[at, column[submission]] = judged_row(instance, (ends[0], ends[1]), (ends[2], ends[3]))
     found = verdicts.verdicts_of_rows(judged_rows)
@@ -82,7 +84,7 @@ def judged_rows(
     facts = _cached_facts(list(instances))
     targets, documents = {fact[1] for fact in facts.values()}, {fact[2] for fact in facts.values()}
     world = _World(targets, documents, public=public)
-    ends = {row[0]: row[2:] for row in _predicted_canonicals(list(instances), [submission])}
+    ends = {row[0]: row[2:] for row in _predicted_canonical_mentions(list(instances), [submission])}
     return [
         (
             world.row(
@@ -226,17 +228,22 @@ def _read_facts(instances: list[int]) -> dict[int, tuple[Any, ...]]:
     }
 
 
-def _fact_row(one: Instance) -> tuple[Any, ...]:
-    subject, object_ = (one.subject_begin, one.subject_end), (one.object_begin, one.object_end)
-    name = None if one.predicate is None else one.predicate.name
-    return one.pk, one.target_id, one.document_id, subject, name, object_
+def _fact_row(instance: Instance) -> tuple[Any, ...]:
+    subject, object_ = (
+        (instance.subject_begin, instance.subject_end),
+        (instance.object_begin, instance.object_end),
+    )
+    name = None if instance.predicate is None else instance.predicate.name
+    return instance.pk, instance.target_id, instance.document_id, subject, name, object_
 
 
 def _span_or_none(begin: int | None, end: int | None) -> Span | None:
     return None if begin is None or end is None else (begin, end)
 
 
-def _predicted_canonicals(instances: list[int], submissions: list[int]) -> list[tuple[Any, ...]]:
+def _predicted_canonical_mentions(
+    instances: list[int], submissions: list[int]
+) -> list[tuple[Any, ...]]:
     def read_canonicals(missing: list[int]) -> dict[int, list[tuple[Any, ...]]]:
         rows = fetch_rows(
             "SELECT instance_id, submission_id, subject_canonical_begin, subject_canonical_end,"

@@ -38,28 +38,28 @@ AGGREGATED = (
 """Keys of a value that are computed from all answers about its target"""
 
 
-def merge_labels(said: Sequence[Statement]) -> Value:
-    """Return one value merged from all labels of a pair or a mention. `said` is sorted by source,
-    from the lowest precedence to the highest (`ORDER` in `kbpo.instances.merge`).
+def merge_labels(statements: Sequence[Statement]) -> Value:
+    """Return one value merged from all labels of a pair or a mention. `statements` is sorted by
+    source, from the lowest precedence to the highest (`ORDER` in `kbpo.instances.merge`).
     """
-    if len(said) == 1 and "shown" not in said[0].value:
-        value = dict(said[0].value)
+    if len(statements) == 1 and "shown" not in statements[0].value:
+        value = dict(statements[0].value)
     else:
-        value = _merge_sources(said)
+        value = _merge_sources(statements)
     if has_majority_reference(value):
         value.pop(UNDECIDED, None)  # a weaker source tells what people were divided about
     return value
 
 
-def _merge_sources(said: Sequence[Statement]) -> Value:
+def _merge_sources(statements: Sequence[Statement]) -> Value:
     """Merge the values of all sources, where stronger ones override weaker ones and the crowd's
     votes are added up.
     """
-    crowd = add_reader_votes(said)
-    stronger = [label for label in said if RANK[label.source] < RANK[Label.Source.CROWD]]
+    crowd = add_reader_votes(statements)
+    stronger = [label for label in statements if RANK[label.source] < RANK[Label.Source.CROWD]]
     weaker = [
         label
-        for label in said
+        for label in statements
         if RANK[label.source] > RANK[Label.Source.CROWD] and label not in crowd
     ]
     in_order = (
@@ -82,19 +82,20 @@ def _merge_sources(said: Sequence[Statement]) -> Value:
     return value
 
 
-def add_reader_votes(said: Sequence[Statement]) -> list[Statement]:
+def add_reader_votes(statements: Sequence[Statement]) -> list[Statement]:
     """Return the crowd's value of a mention, joined with the votes of readers of its document who
     disagreed on its reference.
     """
-    crowd = [label for label in said if label.source == Label.Source.CROWD and label.value]
+    crowd = [label for label in statements if label.source == Label.Source.CROWD and label.value]
     is_named_there = any(
-        label.source != Label.Source.CROWD and has_majority_reference(label.value) for label in said
+        label.source != Label.Source.CROWD and has_majority_reference(label.value)
+        for label in statements
     )
     if not crowd or is_named_there:
         return crowd
     readers = [
         label
-        for label in said
+        for label in statements
         if label.source == Label.Source.DOCUMENT and UNDECIDED in label.value
     ]
     return readers + crowd
@@ -136,7 +137,7 @@ def needs_no_question(value: Mapping[str, Any]) -> bool:
     return has_majority_reference(value) or (UNDECIDED in value and "titles" in value)
 
 
-def aggregate_statements(said: Sequence[Statement]) -> Value:
+def aggregate_statements(statements: Sequence[Statement]) -> Value:
     """Return the value of a target from all answers to all questions about it; a later question
     adds to earlier ones and never overrides them.
 
@@ -145,7 +146,7 @@ def aggregate_statements(said: Sequence[Statement]) -> Value:
     more than half found none of the names right, `ELSEWHERE`. The newest label of each question is
     used.
     """
-    labels = newest_labels((label, label.question) for label in said)
+    labels = newest_labels((label, label.question) for label in statements)
     if len(labels) < 2:
         return dict(labels[0].value) if labels else {}
     value: Value = {}
@@ -222,13 +223,13 @@ def mention_value(
     votes: Counter[str],
     titles: Counter[str],
     n: int,
-    offered: Sequence[Sequence[int]] = (),
+    offered_spans: Sequence[Sequence[int]] = (),
     of_title: int | None = None,
 ) -> Value:
-    """Return the value of a mention from n annotators who saw the names `offered`, given the votes
-    by canonical mention (“begin-end”, or `OTHER`) and by title (“” for none), for which `of_title`
-    were asked (n by default). It has no canonical mention without a majority, or if most found none
-    right.
+    """Return the value of a mention from n annotators who saw the names `offered_spans`, given the
+    votes by canonical mention (“begin-end”, or `OTHER`) and by title (“” for none), for which
+    `of_title` were asked (n by default). It has no canonical mention without a majority, or if most
+    found none right.
     """
     value: Value = {"votes": dict(votes), "titles": dict(titles)}
     best, most = max(votes.items(), key=itemgetter(1), default=("", 0))
@@ -238,8 +239,8 @@ def mention_value(
         value[ELSEWHERE] = True
     else:
         value["canonical"] = [int(end) for end in best.split("-")]
-    if offered:
-        value[OFFERED] = [list(span) for span in offered]
+    if offered_spans:
+        value[OFFERED] = [list(span) for span in offered_spans]
     return value | _majority_title(titles, n if of_title is None else of_title)
 
 

@@ -89,13 +89,17 @@ def pairs_with_claims(target_ids: Sequence[int]) -> list[Pair]:
     return [pairs[pk] for pk in dict.fromkeys(target_ids) if pk in pairs]
 
 
-def find_unanswered(of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
+def find_unanswered(targets_by_submission: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
     """Return, for each submission and some of its targets, those with a claim that was not asked
     about: neither readers of the document nor a question judged it.
     """
-    pairs = _pairs_without_claims(sorted(set().union(*of.values())))
-    wanted = {(submission, target) for submission, targets in of.items() for target in targets}
-    submissions = list(of)
+    pairs = _pairs_without_claims(sorted(set().union(*targets_by_submission.values())))
+    wanted = {
+        (submission, target)
+        for submission, targets in targets_by_submission.items()
+        for target in targets
+    }
+    submissions = list(targets_by_submission)
 
     def read_claims(missing: list[int]) -> dict[int, list[tuple[int, str]]]:
         rows = fetch_rows(
@@ -110,7 +114,7 @@ def find_unanswered(of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
             claimed.setdefault(target, []).append((submission, directed_name(name, forward)))
         return claimed
 
-    found: dict[int, set[int]] = {submission: set() for submission in of}
+    found: dict[int, set[int]] = {submission: set() for submission in targets_by_submission}
     for target, claims in read_cached(("claims", *submissions), pairs, read_claims).items():
         for submission, part in claims:
             if (submission, target) in wanted and pairs[target].is_undecided(part):

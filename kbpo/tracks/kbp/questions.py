@@ -120,7 +120,7 @@ def draft_questions(
 
 @transaction.atomic
 def repeat_questions(
-    track: Track, target_ids: Sequence[int], *, made: bool = True
+    track: Track, target_ids: Sequence[int], *, is_stored: bool = True
 ) -> Iterator[QuestionDraft]:
     """Yield one question about each of these pairs that covers all claims about it, as if it had no
     answer yet. With `made=False` no target is created for a mention without one.
@@ -129,7 +129,9 @@ def repeat_questions(
     for pair in pairs:
         pair.shown, pair.closed = set(), False
     return iter(
-        _draft_pair_questions(track, pairs, _settled_types_and_canonicals(pairs), made=made)
+        _draft_pair_questions(
+            track, pairs, _settled_types_and_canonicals(pairs), is_stored=is_stored
+        )
     )
 
 
@@ -150,19 +152,19 @@ def draft_mention_questions(
 
 
 def _draft_pair_questions(
-    track: Track, pairs: list[Pair], settled: Settled, *, made: bool = True
+    track: Track, pairs: list[Pair], settled_values: Settled, *, is_stored: bool = True
 ) -> list[QuestionDraft]:
     schema = load_schema(track.corpus.schema)
     documents = Document.objects.in_bulk({pair.document for pair in pairs})
     names = canonical_names_by_document(documents)
     of_corpus = _corpus_mention_types(pairs)
-    for (document_id, _), meanings in settled.items():
+    for (document_id, _), meanings in settled_values.items():
         for kind, canonical in meanings:
             names[document_id].setdefault(canonical, set()).add(kind)
     places = []
     for pair in pairs:
         places += [Place("mention", pair.document, span) for span in (pair.a, pair.b)]
-    mentions = (make_targets if made else find_targets)(track.corpus, places)
+    mentions = (make_targets if is_stored else find_targets)(track.corpus, places)
     drafts = []
     for pair in pairs:
         document = documents[pair.document]
@@ -172,9 +174,9 @@ def _draft_pair_questions(
             place = pair.document, span
             possible = {getattr(claim, f"{side}_type") for claim in pair.claims}
             possible |= of_corpus.get(place, set())
-            possible |= {kind for kind, _ in settled.get(place, ())}
+            possible |= {kind for kind, _ in settled_values.get(place, ())}
             types[side] = possible & schema.entity_types.keys()
-            canonical_of[span] = {canonical for _, canonical in settled.get(place, ())}
+            canonical_of[span] = {canonical for _, canonical in settled_values.get(place, ())}
         visible, shown = shown_and_settled_predicates(pair, types["a"], types["b"], schema)
         payload = pair_payload(
             pair, document, names[pair.document], types, visible, schema, canonical_of

@@ -68,10 +68,10 @@ def judge_inputs(corpus: Corpus, instances: Sequence[int]) -> dict[int, dict[str
 
 
 def _claim_context(
-    row: Instance, document: Document, predicate: str, schema: Schema
+    instance: Instance, document: Document, predicate: str, schema: Schema
 ) -> dict[str, Any]:
-    subject = (row.subject_begin or 0, row.subject_end or 0)
-    object_ = (row.object_begin or 0, row.object_end or 0)
+    subject = (instance.subject_begin or 0, instance.subject_end or 0)
+    object_ = (instance.object_begin or 0, instance.object_end or 0)
     begin, end = _shown_text_range(document, min(subject, object_)[0], max(subject, object_)[1])
     names = {"subject": document.gloss(*subject), "object": document.gloss(*object_)}
     return {
@@ -217,18 +217,24 @@ class KbpTrack(TrackWithRecall):
         return Path(__file__).with_name("baseline.py")
 
     def questions(
-        self, target_ids: Sequence[int], submissions: Sequence[int] | None, *, made: bool = True
+        self,
+        target_ids: Sequence[int],
+        submissions: Sequence[int] | None,
+        *,
+        is_stored: bool = True,
     ) -> Iterable[QuestionDraft]:
         if submissions is None:
-            return questions.repeat_questions(self.track, target_ids, made=made)
+            return questions.repeat_questions(self.track, target_ids, is_stored=is_stored)
         return questions.draft_questions(self.track, target_ids, submissions)
 
-    def find_unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
-        return pairs.find_unanswered(of)
+    def find_unanswered(
+        self, targets_by_submission: Mapping[int, Collection[int]]
+    ) -> dict[int, set[int]]:
+        return pairs.find_unanswered(targets_by_submission)
 
     @staticmethod
-    def merge_statements(said: Sequence[Statement]) -> Value:
-        return merge_labels(said)
+    def merge_statements(statements: Sequence[Statement]) -> Value:
+        return merge_labels(statements)
 
     def judge(
         self,
@@ -264,14 +270,16 @@ class KbpTrack(TrackWithRecall):
         )
 
     def find(
-        self, submission_id: int, most: int, *, words: str = "", key: str = "", entity: str = ""
+        self, submission_id: int, limit: int, *, words: str = "", key: str = "", entity: str = ""
     ) -> tuple[list[int], bool]:
         found, are_all = [], True
         if words:
-            ids, are_all = explore.search_predictions(self.corpus, submission_id, words, most)
+            ids, are_all = explore.search_predictions(self.corpus, submission_id, words, limit)
             found.append(ids)
         if entity:
-            ids, are_all_about = explore.find_by_name(self.corpus, submission_id, entity, most, key)
+            ids, are_all_about = explore.find_by_name(
+                self.corpus, submission_id, entity, limit, key
+            )
             found.append(ids)
             are_all = are_all and are_all_about
         elif key:
@@ -310,19 +318,21 @@ class KbpTrack(TrackWithRecall):
     def tiebreak_questions(self, document: Document, question: int) -> Iterable[QuestionDraft]:
         return whole.draft_tiebreak_questions(self.track, document, question)
 
-    def read_entities(self, documents: Sequence[int], when: datetime) -> dict[str, int]:
-        return whole.read_entities(self.corpus, documents, when)
+    def read_entities(self, documents: Sequence[int], moment: datetime) -> dict[str, int]:
+        return whole.read_entities(self.corpus, documents, moment)
 
     def release_columns(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
         return relations_by_instance(instances)
 
-    def agrees(self, target: Target, says: Value, now: Value, *, marked: bool = False) -> bool:
-        return judge.agrees_with_expert(target, says, now, marked=marked)
+    def agrees(
+        self, target: Target, expert_answer: Value, current_value: Value, *, marked: bool = False
+    ) -> bool:
+        return judge.agrees_with_expert(target, expert_answer, current_value, marked=marked)
 
     def compare_references(
-        self, target: Target, now: Value, says: Value
+        self, target: Target, current_value: Value, expert_answer: Value
     ) -> tuple[str, str, bool] | None:
-        return judge.compare_references(target, now, says)
+        return judge.compare_references(target, current_value, expert_answer)
 
     def store_facts(self, question: int) -> int:
         return whole.store_facts(self.corpus, question)

@@ -333,7 +333,7 @@ def read_marks(corpus: Corpus, gold: Path, mentions: Path, documents: Collection
 
 
 def _read_pairs(
-    path: Path, corpus: Corpus, lookup: DatabaseCorpus, wanted: set[int]
+    path: Path, corpus: Corpus, lookup: DatabaseCorpus, wanted_documents: set[int]
 ) -> tuple[Holds, Named]:
     """Return the predicates of each pair, which may be spread over the file; and the mentions of
     the relations.
@@ -341,7 +341,7 @@ def _read_pairs(
     holds: Holds = defaultdict(set)
     named: Named = {}
     for fact in read_gold_of_file(path, corpus, lookup):
-        if (document := lookup.pk(fact.document)) in wanted:
+        if (document := lookup.pk(fact.document)) in wanted_documents:
             direction = ">" if fact.subject <= fact.object else "<"
             holds[Place.of_unordered_pair(document, fact.subject, fact.object)].add(
                 fact.predicate + direction
@@ -352,10 +352,10 @@ def _read_pairs(
 
 
 def _mention_values(
-    path: Path, corpus: Corpus, lookup: DatabaseCorpus, wanted: set[int]
+    path: Path, corpus: Corpus, lookup: DatabaseCorpus, wanted_documents: set[int]
 ) -> Iterator[tuple[Place, Value]]:
     for mention in read_mentions_of_file(path, corpus, lookup):
-        if (document := lookup.pk(mention.document)) in wanted:
+        if (document := lookup.pk(mention.document)) in wanted_documents:
             value: Value = {"canonical": list(mention.canonical), "type": mention.type}
             if mention.link:
                 value["link"] = mention.link.replace("_", " ")
@@ -363,11 +363,11 @@ def _mention_values(
 
 
 def _remove_listed_mentions(
-    named: Named, values: Iterator[tuple[Place, Value]]
+    named_mentions: Named, values: Iterator[tuple[Place, Value]]
 ) -> Iterator[tuple[Place, Value]]:
-    """Yield the values of mentions unchanged, and remove each mention from `named`."""
+    """Yield the values of mentions unchanged, and remove each mention from `named_mentions`."""
     for place, value in values:
-        named.pop((place.document, place.a), None)
+        named_mentions.pop((place.document, place.a), None)
         yield place, value
 
 
@@ -379,7 +379,7 @@ def _pair_values(holds: Holds) -> Iterator[tuple[Place, Value]]:
 FROM_PEOPLE = ("expert", "import", "document")
 
 
-def read_entities(corpus: Corpus, documents: Sequence[int], when: datetime) -> dict[str, int]:
+def read_entities(corpus: Corpus, documents: Sequence[int], moment: datetime) -> dict[str, int]:
     """Return name -> code of its entity, for all entities that people had found in these documents
     by then.
 
@@ -389,7 +389,7 @@ def read_entities(corpus: Corpus, documents: Sequence[int], when: datetime) -> d
         target__document__in=documents,
         target__kind="mention",
         source__in=FROM_PEOPLE,
-        created_at__lte=when,
+        created_at__lte=moment,
     ).select_related("target")
     labels: dict[tuple[int, int, int], list[Label]] = defaultdict(list)
     for row in rows.order_by("target__document__key", "target__a_begin", "target__a_end", "pk"):

@@ -27,11 +27,11 @@ def word_stems(text: str) -> set[str]:
     return {word[:6] for word in re.findall(r"\w+", text.lower()) if len(word) > 3}
 
 
-def predict_output(asked: Record) -> Record:
+def predict_output(input_record: Record) -> Record:
     """Return the output for one input, and the passage that it comes from."""
-    passages = asked.get("passages") or []
-    texts = [split_into_sentences(text) for text in passages or [asked.get("source", "")]]
-    wanted = word_stems(asked.get("question", ""))
+    passages = input_record.get("passages") or []
+    texts = [split_into_sentences(text) for text in passages or [input_record.get("source", "")]]
+    wanted = word_stems(input_record.get("question", ""))
     if not wanted:
         place = next((number for number, text in enumerate(texts) if text), 0)
         output = " ".join(texts[place][:SENTENCES])
@@ -42,7 +42,7 @@ def predict_output(asked: Record) -> Record:
             key=lambda sentence_place: len(word_stems(sentence_place[0]) & wanted),
             default=("", 0),
         )  # of equal ones the first
-    record = {"input_id": asked["input_id"], "output": output}
+    record = {"input_id": input_record["input_id"], "output": output}
     return record | ({"passage": place} if passages else {})
 
 

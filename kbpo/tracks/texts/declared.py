@@ -78,7 +78,7 @@ def declared_form(name: str) -> Form:
     return parse_form(_read_form_text(name))
 
 
-def class_of_form(name: str) -> type[TextTrack]:
+def track_class_of_form(name: str) -> type[TextTrack]:
     """Return the kind of track of a form. Raises KeyError for an unknown name."""
     return _track_class_of_form(_read_form_text(name))
 
@@ -181,7 +181,7 @@ class PreferenceTrack(TextTrack):
             submission_id,
             self.corpus,
             self.target_kind,
-            self._pair_claims(
+            self._text_pairs_with_opponents(
                 submission_id, self._opponents_of_upload(submission_id), with_references=True
             ),
             self.dev_inputs,
@@ -221,7 +221,7 @@ class PreferenceTrack(TextTrack):
         inputs = Input.objects.filter(corpus=self.corpus, key__in=keys)
         return {asked.key: asked.references[:1] for asked in inputs}
 
-    def _pair_claims(
+    def _text_pairs_with_opponents(
         self, submission_id: int, opponents: Sequence[int], *, with_references: bool = False
     ) -> Iterator[Claim]:
         """Yield the pairs of a submission's texts with those of its opponents, and with the
@@ -258,13 +258,15 @@ class PreferenceTrack(TextTrack):
                 system,
                 self.corpus,
                 self.target_kind,
-                self._pair_claims(system, met),
+                self._text_pairs_with_opponents(system, met),
                 self.dev_inputs,
             )
         ]
 
-    def find_unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
-        waiting = super().find_unanswered(of)
+    def find_unanswered(
+        self, targets_by_submission: Mapping[int, Collection[int]]
+    ) -> dict[int, set[int]]:
+        waiting = super().find_unanswered(targets_by_submission)
         pairs = Target.objects.filter(pk__in=set().union(*waiting.values()))
         tied = {
             pk for pk, content in pairs.values_list("pk", "content") if _are_texts_equal(content)
@@ -412,11 +414,11 @@ def _are_texts_equal(content: Mapping[str, Any] | None) -> bool:
     return bool(texts[0] == texts[1])
 
 
-def _pair_from_system_side(judged: Judged, own_is_first: bool) -> Judged:
+def _pair_from_system_side(prediction: Judged, own_is_first: bool) -> Judged:
     """Return a pair from its system's view: its own text first, with its result."""
-    if not isinstance(judged, JudgedText):
-        return judged
-    texts, said = judged.prediction.instance.target.content["texts"], judged.said
+    if not isinstance(prediction, JudgedText):
+        return prediction
+    texts, said = prediction.prediction.instance.target.content["texts"], prediction.said
     if not own_is_first:
         texts = texts[::-1]
         said = [
@@ -424,10 +426,10 @@ def _pair_from_system_side(judged: Judged, own_is_first: bool) -> Judged:
         ]
     fared = _describe_votes(said[0].value)
     return replace(
-        judged,
+        prediction,
         text=f"Its own: {texts[0]}{BETWEEN}The other: {texts[1]}",
         said=said,
-        votes=f"{fared}: {judged.votes}" if fared and judged.votes else judged.votes,
+        votes=f"{fared}: {prediction.votes}" if fared and prediction.votes else prediction.votes,
     )
 
 

@@ -106,14 +106,14 @@ def import_judgments(
     track: Track,
     source: Source,
     report: Report,
-    here: Iterable[SingleRating] = (),
+    own_ratings: Iterable[SingleRating] = (),
     *,
-    partly: bool = False,
+    skip_bad_lines: bool = False,
     is_public: bool = False,
 ) -> ImportCounts:
     """Store the judgments of a file. A judgment is stored once however often it is imported, and
-    those that were made `here` and exported are skipped. Raises CannotImport without storing
-    anything, also if a line is wrong unless `partly`. With `is_public` they were published
+    those that were made `own_ratings` and exported are skipped. Raises CannotImport without storing
+    anything, also if a line is wrong unless `skip_bad_lines`. With `is_public` they were published
     elsewhere, so they are public here; later runs carry a mark.
     """
     kind = text_track_kind(track)
@@ -124,14 +124,14 @@ def import_judgments(
     ends = {name: (criterion.low, criterion.high) for name, criterion in criteria.items()}
     lines = open_text(source, Limits(), report)
     records = list(read_judgments(lines, outputs, ends, report, also=names.read))
-    if report.fatal or not records or (report.errors and not partly):
+    if report.fatal or not records or (report.errors and not skip_bad_lines):
         waiting = unread_runs_sentence(track) if report.has_only_unknown_names else ""
         if waiting:  # what the file names is not unknown, but not read yet: nothing else is said
             report.messages.clear()
         raise CannotImport(f"Nothing was imported. {waiting or _first_error(report)}")
     number_of = {name: submission for submission, name in names.written.items()}
     stored = _imported_keys(outputs)
-    given_here = {(single.target, single.criterion, single.worker) for single in here}
+    given_here = {(single.target, single.criterion, single.worker) for single in own_ratings}
     new: dict[_Key, _Given] = {}
     for judgment in records:
         target = outputs[judgment.system][judgment.input_id]
@@ -249,12 +249,12 @@ def _imported_ratings(targets: Iterable[int]) -> Iterator[SingleRating]:
                 yield SingleRating(target, person, criterion, rating, seconds, submission)
 
 
-def _new_labels(given: dict[_Key, _Given]) -> Iterator[NewLabel]:
+def _new_labels(given_ratings: dict[_Key, _Given]) -> Iterator[NewLabel]:
     """Yield a label for each target, with every rating, its annotator, the rated system, and its
     duration; the origin is derived from the values.
     """
     of_target: dict[int, list[tuple[_Key, _Given]]] = defaultdict(list)
-    for key, one in sorted(given.items()):
+    for key, one in sorted(given_ratings.items()):
         of_target[key.target].append((key, one))
     for target, rows in of_target.items():
         parts: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))

@@ -63,18 +63,18 @@ def read_ratings(targets: Collection[int], *, public: bool = False) -> dict[int,
     }
 
 
-def select_second_opinions(known: Mapping[int, RatedTarget]) -> frozenset[int]:
+def select_second_opinions(rated_targets: Mapping[int, RatedTarget]) -> frozenset[int]:
     """Return the rated targets whose second opinions were drawn at random, because a question went
     to several people (by the second share, or on a track that asks several). If (nearly) all
     targets have two ratings, as in a study that judged everything twice, return all.
 
     Other second ratings, as of a text that two systems wrote, are not a random sample.
     """
-    rated_ones = [target for target, one in known.items() if any(one.ratings.values())]
+    rated_ones = [target for target, one in rated_targets.items() if any(one.ratings.values())]
     several = [
         target
         for target in rated_ones
-        if min(len(said) for said in known[target].ratings.values() if said) > 1
+        if min(len(said) for said in rated_targets[target].ratings.values() if said) > 1
     ]
     if len(several) >= NEARLY_ALL * len(rated_ones):
         return frozenset(rated_ones)
@@ -83,7 +83,7 @@ def select_second_opinions(known: Mapping[int, RatedTarget]) -> frozenset[int]:
 
 def rating_noise(
     targets: NDArray[np.int64],
-    known: Mapping[int, RatedTarget],
+    rated_targets: Mapping[int, RatedTarget],
     criterion: str,
     random: Collection[int],
 ) -> Noise:
@@ -93,7 +93,7 @@ def rating_noise(
     σ_a² is pooled over the `random` targets, whose second opinions were drawn at random; NaN if
     these are too few.
     """
-    ratings = {target: rated.ratings.get(criterion, ()) for target, rated in known.items()}
+    ratings = {target: rated.ratings.get(criterion, ()) for target, rated in rated_targets.items()}
     each = [ratings.get(target, ()) for target in targets.tolist()]
     count = np.array([len(said) for said in each], dtype=np.int64)
     drawn = [ratings[target] for target in sorted(random) if target in ratings]
@@ -111,7 +111,7 @@ def rating_noise(
         said if target in random else said[:1]
         for said, target in zip(each, targets.tolist(), strict=True)
     ]
-    single = _ratings_with_annotator(targets, known, criterion)
+    single = _ratings_with_annotator(targets, rated_targets, criterion)
     return Noise(count, variance, single, within=within, opinions=opinions)
 
 

@@ -163,9 +163,9 @@ class AnswersTrack(TextTrack):
         return list(made_for.references)
 
 
-def _passages_in_shown_order(asked: Input, source_place: int | None) -> list[str]:
+def _passages_in_shown_order(input_row: Input, source_place: int | None) -> list[str]:
     """Return the passages in display order: first the source of the answer, then the others."""
-    passages = list(asked.passages) or ([asked.source] if asked.source else [])
+    passages = list(input_row.passages) or ([input_row.source] if input_row.source else [])
     if source_place is not None:
         passages.insert(0, passages.pop(source_place))
     return passages[:MOST_PASSAGES]

@@ -30,13 +30,13 @@ DEV_SHARE, MOST_DEV = 0.1, 50
 
 def tick() -> int:
     """Try or load uploads of inputs; return how many."""
-    return process_uploads(CorpusUpload, _load_upload, where={"what": CorpusUpload.What.INPUTS})
+    return process_uploads(CorpusUpload, _load_upload, filters={"what": CorpusUpload.What.INPUTS})
 
 
-def _load_upload(row: CorpusUpload) -> Found:
-    share = DEV_SHARE if row.dev_share is None else row.dev_share
-    corpus = load_inputs(row.name, Path(row.file.path), row.notes, dev_share=share)
-    store_corpus_of_upload(row, corpus)
+def _load_upload(upload: CorpusUpload) -> Found:
+    share = DEV_SHARE if upload.dev_share is None else upload.dev_share
+    corpus = load_inputs(upload.name, Path(upload.file.path), upload.notes, dev_share=share)
+    store_corpus_of_upload(upload, corpus)
     inputs = Input.objects.filter(corpus=corpus)
     return {
         "inputs": inputs.count(),
@@ -102,7 +102,9 @@ def _draw_development_keys(inputs: Sequence[InputRecord], key: str, share: float
     for record in inputs:
         shared = record.cluster or record.source or tuple(record.passages) or record.input_id
         group_of.setdefault(shared, []).append(record.input_id)
-    return draw_development_part(list(group_of.values()), key, share=share, least=1, most=MOST_DEV)
+    return draw_development_part(
+        list(group_of.values()), key, share=share, minimum=1, maximum=MOST_DEV
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -239,7 +239,11 @@ class TextTrack(Track):
         return max(0, min(new, MOST_SECOND - before, wanted))
 
     def questions(
-        self, target_ids: Sequence[int], submissions: Sequence[int] | None, *, made: bool = True
+        self,
+        target_ids: Sequence[int],
+        submissions: Sequence[int] | None,
+        *,
+        is_stored: bool = True,
     ) -> Iterator[QuestionDraft]:
         if submissions is not None:
             waiting = set().union(
@@ -257,20 +261,22 @@ class TextTrack(Track):
                 list(self.measures.criterion_names()),
             )
 
-    def find_unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
-        wanted = sorted(set().union(*of.values()))
+    def find_unanswered(
+        self, targets_by_submission: Mapping[int, Collection[int]]
+    ) -> dict[int, set[int]]:
+        wanted = sorted(set().union(*targets_by_submission.values()))
         predicted = fetch_rows(
             "SELECT p.submission_id, i.target_id FROM instances_instance i JOIN"
             " submissions_prediction p ON p.instance_id = i.id WHERE i.target_id = ANY(%s) AND"
             " p.submission_id = ANY(%s)",
-            [wanted, list(of)],
+            [wanted, list(targets_by_submission)],
         )
         rated_of = read_ratings(wanted)
-        left: dict[int, set[int]] = {submission: set() for submission in of}
+        left: dict[int, set[int]] = {submission: set() for submission in targets_by_submission}
         for submission, target in predicted:
             rated_text = rated_of.get(target, NOTHING)
             if (
-                target in of[submission]
+                target in targets_by_submission[submission]
                 and not rated_text.unanswered
                 and not rated_text.ratings.get(self.track.criterion)
             ):

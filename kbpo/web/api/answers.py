@@ -56,14 +56,16 @@ def refusals(*statuses: int) -> dict[int, OpenApiResponse]:
 
 
 def whole_number_parameter(
-    name: str, most: int, description: str, *, least: int = 1, required: bool = False
+    name: str, maximum: int, description: str, *, minimum: int = 1, required: bool = False
 ) -> OpenApiParameter:
     """Return an integer parameter."""
-    number = {"type": "integer", "minimum": least, "maximum": most}
+    number = {"type": "integer", "minimum": minimum, "maximum": maximum}
     return OpenApiParameter(name, number, description=description, required=required)
 
 
-def page_schema(*, of: str = "results", previous: bool = True, is_counted: bool = True) -> Json:
+def page_schema(
+    *, item_schema: str = "results", previous: bool = True, is_counted: bool = True
+) -> Json:
     """Return the schema of a page of a list: count (null if counting takes too long), rows, and the
     address of the next page.
     """
@@ -72,7 +74,7 @@ def page_schema(*, of: str = "results", previous: bool = True, is_counted: bool 
         "count": {"type": "integer", "minimum": 0, **({} if is_counted else {"nullable": True})},
         "next": link,
         **({"previous": link} if previous else {}),
-        of: {"type": "array", "items": {"type": "object", "additionalProperties": {}}},
+        item_schema: {"type": "array", "items": {"type": "object", "additionalProperties": {}}},
     }
     return {
         "type": "object",

@@ -133,7 +133,7 @@ class Comparison(PublicView):
 
 def _find_system(request: Request, track: Track, name: str) -> Submission:
     """Return the submission in a parameter. Raises ValidationError or Http404 with a sentence."""
-    asked = whole_number(request, name, 0, least=1)
+    asked = whole_number(request, name, 0, minimum=1)
     if not asked:
         raise ValidationError({name: ["Name a submission by its number."]})
     systems = (

@@ -144,7 +144,7 @@ class Unscored(APIView):
         parameters=[
             *JUDGE_PARAMETERS,
             whole_number_parameter("limit", MOST, f"By default {AT_ONCE}"),
-            whole_number_parameter("after", LAST, "The page begins after this one", least=0),
+            whole_number_parameter("after", LAST, "The page begins after this one", minimum=0),
         ],
         responses={200: page_schema(previous=False), **refusals(422)},
     )

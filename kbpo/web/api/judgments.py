@@ -102,7 +102,7 @@ class Predictions(PublicView):
         except Unreadable as wrong:
             raise ValidationError({wrong.field: [str(wrong)]}) from wrong
         limit = page_limit(request, DEFAULT, MOST)
-        whole_number(request, "after", 1, least=1)  # raises for what the schema does not know
+        whole_number(request, "after", 1, minimum=1)  # raises for what the schema does not know
         page, _ = explorer.page(choice, limit)
         following = None
         if page.after:
@@ -129,7 +129,7 @@ class Dispute(APIView):
         responses={201: OpenApiTypes.OBJECT, **refusals(409)},
     )
     def post(self, request: Request, pk: int, prediction: int) -> Response:
-        submission = find_run(request, pk, own=True)
+        submission = find_run(request, pk, own_team_only=True)
         cleaned = read_body(DisputeForm, request)
         user = cast(User, request.user)
         row = dispute(user, submission, prediction, cleaned["note"])

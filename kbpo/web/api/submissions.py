@@ -283,7 +283,7 @@ class SubmissionList(APIView):
             OpenApiParameter("status", str, enum=Submission.Status.values),
             *PAGING,
         ],
-        responses={200: page_schema(of="submissions"), **refusals(404)},
+        responses={200: page_schema(item_schema="submissions"), **refusals(404)},
     )
     def get(self, request: Request) -> Response:
         """List the submissions of your teams, the latest first, in pages: status and main score."""
@@ -385,7 +385,7 @@ class SubmissionDetail(APIView):
         """Change name, description, links or visibility of a submission, also once it is scored.
         Fields that are not sent are not changed. A run that was on the board cannot be private.
         """
-        submission = find_run(request, pk, own=True)
+        submission = find_run(request, pk, own_team_only=True)
         form = EditForm(data=request.data, partial=True)  # so that missing fields are kept
         form.is_valid(raise_exception=True)
         submission = change_description(submission, cast(User, request.user), **form.validated_data)
@@ -395,7 +395,7 @@ class SubmissionDetail(APIView):
     def delete(self, request: Request, pk: int) -> Response:
         """Delete a refused upload or a discarded draft, with its file. A run is withdrawn
         instead."""
-        row = find_run(request, pk, own=True)
+        row = find_run(request, pk, own_team_only=True)
         if not delete_discarded(row, cast(User, request.user)):
             raise Refused(f"{row.name} is a run: it is withdrawn, not deleted.", "cannot_change")
         return Response(status=204)
@@ -410,7 +410,7 @@ class Confirm(APIView):
         responses={200: OpenApiTypes.OBJECT, **refusals(402, 409)},
     )
     def post(self, request: Request, pk: int) -> Response:
-        submission = find_run(request, pk, own=True)
+        submission = find_run(request, pk, own_team_only=True)
         cleaned = read_body(ConfirmForm, request)
         width = cleaned.get("half_width")
         submission = confirm_plan(
@@ -438,7 +438,7 @@ class Order(APIView):
         responses={200: OpenApiTypes.OBJECT, **refusals(402, 409)},
     )
     def post(self, request: Request, pk: int) -> Response:
-        submission = find_run(request, pk, own=True)
+        submission = find_run(request, pk, own_team_only=True)
         cleaned = read_body(OrderForm, request)
         submission = order_judgments(
             submission,
@@ -460,7 +460,9 @@ class Withdraw(APIView):
         responses={200: OpenApiTypes.OBJECT, **refusals(409)},
     )
     def post(self, request: Request, pk: int) -> Response:
-        submission = withdraw_submission(find_run(request, pk, own=True), cast(User, request.user))
+        submission = withdraw_submission(
+            find_run(request, pk, own_team_only=True), cast(User, request.user)
+        )
         return Response(own_run_as_json(submission))
 
 
@@ -473,7 +475,7 @@ class Retry(APIView):
         responses={200: OpenApiTypes.OBJECT, **refusals(402, 409)},
     )
     def post(self, request: Request, pk: int) -> Response:
-        row = find_run(request, pk, own=True)
+        row = find_run(request, pk, own_team_only=True)
         if not resume_failed(row, cast(User, request.user)):
             raise Refused(f"{row.name} has not failed.", "cannot_retry")
         return Response(own_run_as_json(row))
@@ -488,7 +490,7 @@ class Slices(PublicView):
     def get(self, request: Request, pk: int) -> Response:
         submission = find_run(request, pk)
         scores = visible_slices(
-            Latest.read_latest(submission), own=is_of_team(request.user, submission)
+            Latest.read_latest(submission), is_own_team=is_of_team(request.user, submission)
         )
         names = ("slice", "quantity", "criterion", "distribution", "method")
         return Response(
@@ -510,4 +512,4 @@ class Problems(APIView):
 
     @extend_schema(operation_id="list_problems", parameters=PAGING, responses={200: page_schema()})
     def get(self, request: Request, pk: int) -> Response:
-        return list_table(problem_table(find_run(request, pk, own=True)), request, self)
+        return list_table(problem_table(find_run(request, pk, own_team_only=True)), request, self)

@@ -54,22 +54,24 @@ POPULATION = "like or these: whether intervals hold for inputs (documents) like 
 
 
 def whole_number(
-    request: Request, name: str, fallback: int, most: int = BIGGEST, *, least: int = 0
+    request: Request, name: str, fallback: int, maximum: int = BIGGEST, *, minimum: int = 0
 ) -> int:
     """Return the integer in a parameter; the fallback without one. Raises ValidationError."""
     value = request.query_params.get(name)
     if value is None:
         return fallback
     if not (value.isascii() and value.isdecimal() and len(value) < 20):
-        raise ValidationError({name: [f"{value[:40]!r} is not a number from {least} to {most}."]})
-    if not least <= int(value) <= most:
-        raise ValidationError({name: [f"{value} is not a number from {least} to {most}."]})
+        raise ValidationError(
+            {name: [f"{value[:40]!r} is not a number from {minimum} to {maximum}."]}
+        )
+    if not minimum <= int(value) <= maximum:
+        raise ValidationError({name: [f"{value} is not a number from {minimum} to {maximum}."]})
     return int(value)
 
 
-def page_limit(request: Request, fallback: int, most: int) -> int:
+def page_limit(request: Request, fallback: int, maximum: int) -> int:
     """Return the requested number of rows. Raises ValidationError."""
-    return whole_number(request, "limit", fallback, most, least=1)
+    return whole_number(request, "limit", fallback, maximum, minimum=1)
 
 
 ALWAYS_ALLOWED = ("format",)
@@ -114,12 +116,14 @@ def _method(request: Request) -> str:
     return "get" if request.method == "HEAD" else str(request.method).lower()
 
 
-def _refuse_unknown(asked: set[str], known: list[str]) -> None:
+def _refuse_unknown(requested: set[str], known_names: list[str]) -> None:
     """Raise ValidationError for unknown parameters."""
-    for name in sorted(asked.difference(known)):
-        there_are = f"There are: {', '.join(known)}." if known else "There are none."
+    for name in sorted(requested.difference(known_names)):
+        there_are = f"There are: {', '.join(known_names)}." if known_names else "There are none."
         sentence = f"This is no parameter here. {there_are}"
-        if name in PAGE_PARAMETERS and "limit" in known:  # who asks for page=2 would get the first
+        if (
+            name in PAGE_PARAMETERS and "limit" in known_names
+        ):  # who asks for page=2 would get the first
             sentence = "This is no parameter here: use `limit`, and follow `next` of the answer."
         raise ValidationError({name[:40]: [sentence]})
 
@@ -127,7 +131,7 @@ def _refuse_unknown(asked: set[str], known: list[str]) -> None:
 MOST_PER_PAGE = 1000
 PAGING = [
     whole_number_parameter("limit", MOST_PER_PAGE, "How many there are on a page"),
-    whole_number_parameter("offset", BIGGEST, "How many are left out before it", least=0),
+    whole_number_parameter("offset", BIGGEST, "How many are left out before it", minimum=0),
 ]
 
 

@@ -95,8 +95,8 @@ class Moment:
 def draw_curves(
     curves: Sequence[Curve],
     dots: Sequence[Dot],
-    across: Axis,
-    up: Axis,
+    x_axis: Axis,
+    y_axis: Axis,
     alt: str,
     *,
     x_name: str,
@@ -108,25 +108,25 @@ def draw_curves(
     """Return a plot of curves and named dots."""
     paths, names = [], []
     for curve in curves:
-        inside = [(x, y) for x, y in curve.points if up.low <= y <= up.high]
+        inside = [(x, y) for x, y in curve.points if y_axis.low <= y <= y_axis.high]
         if not inside:
             continue
-        line = _polyline([(across.position(x), _y_position(up, y)) for x, y in inside])
+        line = _polyline([(x_axis.position(x), _y_position(y_axis, y)) for x, y in inside])
         paths.append(f'<path class="{curve.kind}" d="{line}"/>')
         if not curve.name:
             continue
         place = inside[round(curve.named_at * (len(inside) - 1))]
-        x, y = across.position(place[0]), _y_position(up, place[1])
+        x, y = x_axis.position(place[0]), _y_position(y_axis, place[1])
         anchor, dx = ("end", 0) if x > 60 else ("start", 5)
         shown = "" if curve.is_short else ' class="wide"'
         names.append(
             f'<text{shown} x="{x:g}%" y="{y:g}%" dx="{dx}"'
             f' dy="{12 if y < 5 else -5}" text-anchor="{anchor}">{escape(curve.name)}</text>'
         )
-    taken = [box for dot in dots for box in _covered_boxes(dot, across, up, height)]
-    marks = [_draw_dot(dot, across, up, height, taken) for dot in dots]
-    body = _draw_grid(across, up) + _stretched_svg("".join(paths)) + "".join([*names, *marks])
-    return _draw_frame(body, across, up, height, alt, y_name, x_name, x_written, y_written)
+    taken = [box for dot in dots for box in _covered_boxes(dot, x_axis, y_axis, height)]
+    marks = [_draw_dot(dot, x_axis, y_axis, height, taken) for dot in dots]
+    body = _draw_grid(x_axis, y_axis) + _stretched_svg("".join(paths)) + "".join([*names, *marks])
+    return _draw_frame(body, x_axis, y_axis, height, alt, y_name, x_name, x_written, y_written)
 
 
 def draw_precision_recall(points: Sequence[Point], alt: str) -> SafeString:
@@ -237,14 +237,14 @@ def draw_arrival(
     return _draw_frame(body, across, up, ARRIVAL_HEIGHT, alt, name, x_name, count_text, _tick_label)
 
 
-def counts_axis(most: int) -> Axis:
+def counts_axis(maximum: int) -> Axis:
     """Return an axis of whole numbers from 0."""
-    raw = max(most, 1) / 7
+    raw = max(maximum, 1) / 7
     magnitude = 10 ** math.floor(math.log10(raw)) if raw >= 1 else 1
     step = next(
         step for step in (magnitude, 2 * magnitude, 5 * magnitude, 10 * magnitude) if step >= raw
     )
-    ticks = tuple(float(tick) for tick in range(0, most + step, step))
+    ticks = tuple(float(tick) for tick in range(0, maximum + step, step))
     return Axis(0.0, ticks[-1], ticks)
 
 
@@ -254,17 +254,17 @@ def _axis_from_zero(intervals: Sequence[Interval], *, ticks: int) -> Axis:
     return axis_over([Interval(0.0), Interval(high)], ticks=ticks)
 
 
-def _equal_f1(across: Axis, up: Axis) -> list[Curve]:
+def _equal_f1(x_axis: Axis, y_axis: Axis) -> list[Curve]:
     curves = []
     for f1 in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9):
-        top = min(up.high, 1.0)
-        lowest = f1 * top / (2 * top - f1) if 2 * top > f1 else across.high
-        if lowest >= across.high:
+        top = min(y_axis.high, 1.0)
+        lowest = f1 * top / (2 * top - f1) if 2 * top > f1 else x_axis.high
+        if lowest >= x_axis.high:
             continue
         points = []
         for step in range(61):
             # Closer together at the start, where the curve is steep.
-            recall = lowest + (across.high - lowest) * (step / 60) ** 2
+            recall = lowest + (x_axis.high - lowest) * (step / 60) ** 2
             points.append((recall, min(top, f1 * recall / (2 * recall - f1))))
         curves.append(Curve(f"F1 {f1 * 100:.0f}", points, "equal", named_at=0.0))
     return curves
@@ -282,17 +282,17 @@ def _time_label(day: float, form: str) -> str:
     return datetime.fromtimestamp(round(day * DAY), UTC).strftime(form)
 
 
-def _draw_dot(dot: Dot, across: Axis, up: Axis, height: int, taken: list[Box]) -> str:
+def _draw_dot(dot: Dot, x_axis: Axis, y_axis: Axis, height: int, occupied_boxes: list[Box]) -> str:
     """Return a dot with its intervals and its name, which is omitted if no place beside the dot is
-    free; its place is added to `taken`.
+    free; its place is added to `occupied_boxes`.
     """
-    x, y = across.position(dot.x), _y_position(up, dot.y)
+    x, y = x_axis.position(dot.x), _y_position(y_axis, dot.y)
     parts = [f"<title>{escape(dot.label)}</title>"]
     if dot.x_ends is not None:
-        left, right = (across.position(end) for end in dot.x_ends)
+        left, right = (x_axis.position(end) for end in dot.x_ends)
         parts.append(f'<line x1="{left:g}%" x2="{right:g}%" y1="{y:g}%" y2="{y:g}%"/>')
     if dot.y_ends is not None:
-        bottom, top = (_y_position(up, end) for end in dot.y_ends)
+        bottom, top = (_y_position(y_axis, end) for end in dot.y_ends)
         parts.append(f'<line x1="{x:g}%" x2="{x:g}%" y1="{top:g}%" y2="{bottom:g}%"/>')
     if dot.has_disc:
         parts.append(f'<circle class="now-dot" cx="{x:g}%" cy="{y:g}%" r="4"/>')
@@ -304,10 +304,10 @@ def _draw_dot(dot: Dot, across: Axis, up: Axis, height: int, taken: list[Box]) -
         is_inside = box[0] >= 0 and box[2] <= WIDTH and box[1] >= 0 and box[3] <= height
         is_free = all(
             box[2] <= other[0] or other[2] <= box[0] or box[3] <= other[1] or other[3] <= box[1]
-            for other in taken
+            for other in occupied_boxes
         )
         if is_inside and is_free:
-            taken.append(box)
+            occupied_boxes.append(box)
             shown = "" if dot.is_first else ' class="wide"'
             parts.append(
                 f'<text{shown} x="{x:g}%" y="{y:g}%" dx="{dx}" dy="{dy}"'
@@ -317,22 +317,22 @@ def _draw_dot(dot: Dot, across: Axis, up: Axis, height: int, taken: list[Box]) -
     return f'<g class="cross{" first" if dot.is_first else ""}">{"".join(parts)}</g>'
 
 
-def _covered_boxes(dot: Dot, across: Axis, up: Axis, height: int) -> list[Box]:
+def _covered_boxes(dot: Dot, x_axis: Axis, y_axis: Axis, height: int) -> list[Box]:
     """Return the boxes that a point and its intervals cover."""
-    x, y = across.position(dot.x) / 100 * WIDTH, _y_position(up, dot.y) / 100 * height
+    x, y = x_axis.position(dot.x) / 100 * WIDTH, _y_position(y_axis, dot.y) / 100 * height
     boxes = [(x - DOT, y - DOT, x + DOT, y + DOT)]
     if dot.x_ends is not None:
-        left, right = (across.position(end) / 100 * WIDTH for end in dot.x_ends)
+        left, right = (x_axis.position(end) / 100 * WIDTH for end in dot.x_ends)
         boxes.append((left, y - 2, right, y + 2))
     if dot.y_ends is not None:
-        bottom, top = (_y_position(up, end) / 100 * height for end in dot.y_ends)
+        bottom, top = (_y_position(y_axis, end) / 100 * height for end in dot.y_ends)
         boxes.append((x - 2, top, x + 2, bottom))
     return boxes
 
 
-def _draw_band(moments: Sequence[Moment], across: Axis, up: Axis) -> str:
-    upper = [(across.position(m.n), _y_position(up, m.high)) for m in moments]
-    lower = [(across.position(m.n), _y_position(up, m.low)) for m in reversed(moments)]
+def _draw_band(moments: Sequence[Moment], x_axis: Axis, y_axis: Axis) -> str:
+    upper = [(x_axis.position(m.n), _y_position(y_axis, m.high)) for m in moments]
+    lower = [(x_axis.position(m.n), _y_position(y_axis, m.low)) for m in reversed(moments)]
     # The hatching must not be stretched with the plot, so the band is a clip of a hatched ground,
     # in shares of its box.
     shape = _polyline([(x / 100, y / 100) for x, y in upper + lower]) + "Z"
@@ -343,28 +343,35 @@ def _draw_band(moments: Sequence[Moment], across: Axis, up: Axis) -> str:
     )
 
 
-def _draw_last_look(now: Moment, across: Axis, up: Axis) -> str:
-    x = across.position(now.n)
-    half = (now.high - now.low) / 2
+def _draw_last_look(last_moment: Moment, x_axis: Axis, y_axis: Axis) -> str:
+    x = x_axis.position(last_moment.n)
+    half = (last_moment.high - last_moment.low) / 2
     return (
-        f'<line class="now" x1="{x:g}%" x2="{x:g}%" y1="{_y_position(up, now.high):g}%"'
-        f' y2="{_y_position(up, now.low):g}%"/><circle class="now-dot" cx="{x:g}%"'
-        f' cy="{_y_position(up, now.estimate):g}%" r="4"/><text class="strong" x="{x:g}%"'
-        f' y="{_y_position(up, now.high):g}%" dx="5" dy="-6"'
+        f'<line class="now" x1="{x:g}%" x2="{x:g}%" y1="{_y_position(y_axis, last_moment.high):g}%"'
+        f' y2="{_y_position(y_axis, last_moment.low):g}%"/><circle class="now-dot" cx="{x:g}%"'
+        f' cy="{_y_position(y_axis, last_moment.estimate):g}%" r="4"/>'
+        f'<text class="strong" x="{x:g}%"'
+        f' y="{_y_position(y_axis, last_moment.high):g}%" dx="5" dy="-6"'
         f' text-anchor="{"end" if x > 80 else "start"}">last look ±{number_text(half)}</text>'
     )
 
 
-def _draw_plan(now: Moment, plan: tuple[int, float], across: Axis, up: Axis) -> str:
+def _draw_plan(last_moment: Moment, plan: tuple[int, float], x_axis: Axis, y_axis: Axis) -> str:
     n, half = plan
-    x0, x1 = across.position(now.n), across.position(n)
+    x0, x1 = x_axis.position(last_moment.n), x_axis.position(n)
     lines = []
-    for start, end in ((now.high, now.estimate + half), (now.low, now.estimate - half)):
+    for start, end in (
+        (last_moment.high, last_moment.estimate + half),
+        (last_moment.low, last_moment.estimate - half),
+    ):
         lines.append(
-            f'<line class="plan" x1="{x0:g}%" x2="{x1:g}%" y1="{_y_position(up, start):g}%"'
-            f' y2="{_y_position(up, end):g}%"/>'
+            f'<line class="plan" x1="{x0:g}%" x2="{x1:g}%" y1="{_y_position(y_axis, start):g}%"'
+            f' y2="{_y_position(y_axis, end):g}%"/>'
         )
-    top, foot = _y_position(up, now.estimate + half), _y_position(up, now.estimate - half)
+    top, foot = (
+        _y_position(y_axis, last_moment.estimate + half),
+        _y_position(y_axis, last_moment.estimate - half),
+    )
     return (
         "".join(lines)
         + f'<line class="now" x1="{x1:g}%" x2="{x1:g}%" y1="{top:g}%" y2="{foot:g}%"/><text'
@@ -373,24 +380,24 @@ def _draw_plan(now: Moment, plan: tuple[int, float], across: Axis, up: Axis) -> 
     )
 
 
-def _draw_grid(across: Axis, up: Axis) -> str:
+def _draw_grid(x_axis: Axis, y_axis: Axis) -> str:
     lines = [
-        f'<line class="grid" x1="0" x2="100%" y1="{_y_position(up, t):g}%"'
-        f' y2="{_y_position(up, t):g}%"/>'
-        for t in up.ticks
+        f'<line class="grid" x1="0" x2="100%" y1="{_y_position(y_axis, t):g}%"'
+        f' y2="{_y_position(y_axis, t):g}%"/>'
+        for t in y_axis.ticks
     ]
     lines += [
-        f'<line class="grid" x1="{across.position(t):g}%" x2="{across.position(t):g}%" y1="0"'
+        f'<line class="grid" x1="{x_axis.position(t):g}%" x2="{x_axis.position(t):g}%" y1="0"'
         ' y2="100%"/>'
-        for t in across.ticks
+        for t in x_axis.ticks
     ]
     return "".join(lines)
 
 
 def _draw_frame(
     body: str,
-    across: Axis,
-    up: Axis,
+    x_axis: Axis,
+    y_axis: Axis,
     height: int,
     alt: str,
     y_name: str,
@@ -399,11 +406,12 @@ def _draw_frame(
     y_written: Callable[[float], str],
 ) -> SafeString:
     y_labels = "".join(
-        f'<text x="28" y="{_y_position(up, tick):g}%">{y_written(tick)}</text>' for tick in up.ticks
+        f'<text x="28" y="{_y_position(y_axis, tick):g}%">{y_written(tick)}</text>'
+        for tick in y_axis.ticks
     )
     x_labels = "".join(
-        f'<text x="{across.position(tick):g}%" y="14">{x_written(tick)}</text>'
-        for tick in across.ticks
+        f'<text x="{x_axis.position(tick):g}%" y="14">{x_written(tick)}</text>'
+        for tick in x_axis.ticks
     )
     return mark_safe(
         f'<div class="plot"><span class="y-name">{escape(y_name)}</span><svg class="y-axis"'

@@ -142,7 +142,7 @@ def _original_name(file: Any) -> str:
 
 
 def _load_or_drop(
-    request: HttpRequest, model: type[Upload], what: str, track: Track | None = None
+    request: HttpRequest, model: type[Upload], upload_kind: str, track: Track | None = None
 ) -> None:
     """Order the load of an upload, or drop it, as the form says. Raises SuspiciousOperation for any
     other verb.
@@ -154,10 +154,10 @@ def _load_or_drop(
     if row is None:
         messages.error(request, "Nothing was changed: it is loaded, dropped or being checked.")
         return
-    action = f"{verb} {what}" if track is None else f"{verb} {what}s"
+    action = f"{verb} {upload_kind}" if track is None else f"{verb} {upload_kind}s"
     slug = "" if track is None else track.slug
     write_audit_entry(
-        action, f"{what} upload:{pk}", who=current_admin(request), after=str(row), track=slug
+        action, f"{upload_kind} upload:{pk}", who=current_admin(request), after=str(row), track=slug
     )
     messages.success(request, f"{row}: {'loading now' if verb == 'load' else 'dropped'}.")
 

@@ -16,8 +16,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
-from annotation.interfaces.registry import interface_of
-from annotation.platforms.registry import fee_rate_of
+from annotation.interfaces.registry import interface_by_name
+from annotation.platforms.registry import platform_fee_rate
 from annotation.questions.ask import answer_price
 from formats.messages import FormatError
 from formats.schema import WORDS, replace_words, words_as_yaml
@@ -184,7 +184,7 @@ class SchemaWords(forms.ModelForm):  # type: ignore[type-arg]
     def clean_schema(self) -> dict[str, Any]:
         shown = self.data.get(self.add_initial_prefix("schema"), "")
         try:
-            return replace_words(self.stored, self.cleaned_data["schema"], shown=shown)
+            return replace_words(self.stored, self.cleaned_data["schema"], displayed_text=shown)
         except FormatError as problem:
             raise ValidationError(str(problem)) from problem
 
@@ -214,7 +214,7 @@ class PriceForm(forms.ModelForm):  # type: ignore[type-arg]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         price = self.instance
-        asked = f"“{interface_of(price.interface).title}”"
+        asked = f"“{interface_by_name(price.interface).title}”"
         why = "Fixed: the track is closed." if price.track.status == "closed" else ""
         labels = {
             "reward": f"Price of one answer to {asked}, in dollars",
@@ -249,7 +249,7 @@ def _price_note(track: Track) -> str:
     return f"The {under_way} runs being judged keep their confirmed prices until they are scored."
 
 
-def prices_of(track: Track) -> list[Price]:
+def track_prices(track: Track) -> list[Price]:
     """Return the prices of a track, for every kind of question that it asks; defaults are those of
     the kind.
     """
@@ -258,7 +258,7 @@ def prices_of(track: Track) -> list[Price]:
     prices = [answer_price(track, interface) for interface in dict.fromkeys([*stored, *asked])]
     for price in prices:
         if price.pk is None:
-            price.fee_rate = fee_rate_of(track.platform)
+            price.fee_rate = platform_fee_rate(track.platform)
     return prices
 
 
@@ -274,7 +274,7 @@ def edit_track(request: HttpRequest, slug: str) -> HttpResponse:
     ]
     if track_class(track.kind).words.schema:
         forms_.append(SchemaWords(sent, instance=track.corpus, prefix="words"))
-    for price in prices_of(track):
+    for price in track_prices(track):
         forms_.append(PriceForm(sent, instance=price, prefix=f"price-{price.interface}"))
     for form in forms_:
         for name, field in form.fields.items():  # a save changes only fields that were edited

@@ -17,7 +17,7 @@ from annotation.hits.parts import answer_to_question
 from annotation.interfaces.base import BadAnswer
 from annotation.models import Assignment, Question
 from annotation.quality.gold import CannotMake, make_gold
-from annotation.questions.ask import can_be_gold, imported_answer, unsaved_questions_about
+from annotation.questions.ask import can_be_gold, imported_answer, unsaved_questions_about_targets
 from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.experts import queue
@@ -136,7 +136,11 @@ def make_gold_from_known(request: HttpRequest, slug: str, pk: int) -> HttpRespon
     """
     track = get_object_or_404(Track, slug=slug)
     made = request.method == "POST"
-    questions = unsaved_questions_about(track, [pk], made=made) if can_be_gold(track, pk) else []
+    questions = (
+        unsaved_questions_about_targets(track, [pk], is_stored=made)
+        if can_be_gold(track, pk)
+        else []
+    )
     if not questions:
         raise Http404
     return _make_gold(request, questions[0], imported_answer(questions[0]))

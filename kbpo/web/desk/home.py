@@ -242,22 +242,27 @@ def retry_row(request: HttpRequest) -> HttpResponse:
     return redirect("desk")
 
 
-def _retry_release(request: HttpRequest, row: Release) -> None:
+def _retry_release(request: HttpRequest, release: Release) -> None:
     """Retry a release in progress, or order another one."""
-    if row.status == Release.Status.ORDERED:
-        row.retry()
+    if release.status == Release.Status.ORDERED:
+        release.retry()
         wake_step("release")
         write_audit_entry(
-            "retry", f"track:{row.track.slug}", who=current_admin(request), track=row.track.slug
+            "retry",
+            f"track:{release.track.slug}",
+            who=current_admin(request),
+            track=release.track.slug,
         )
-        messages.success(request, f"Release {row.number} of {row.track.name} is tried again.")
+        messages.success(
+            request, f"Release {release.number} of {release.track.name} is tried again."
+        )
         return
     try:
-        made = order_release(row.track, current_admin(request))
+        made = order_release(release.track, current_admin(request))
     except CannotRelease as refusal:
         messages.error(request, str(refusal))
         return
-    messages.success(request, f"Release {made.number} of {row.track.name} is being made.")
+    messages.success(request, f"Release {made.number} of {release.track.name} is being made.")
 
 
 def dismiss_failure(request: HttpRequest) -> HttpResponse:
@@ -380,20 +385,20 @@ def show_batch(request: HttpRequest, payer: Purpose) -> HttpResponse:
     return render(request, "desk/batch.html", context, status=422 if refusal else 200)
 
 
-def _change_batch(request: HttpRequest, shown: batch.Batch) -> str:
+def _change_batch(request: HttpRequest, batch_shown: batch.Batch) -> str:
     """Change the batch, and return why not, as a sentence; empty if it was changed."""
     user, verb, why = current_admin(request), request.POST.get("verb", ""), form_reason(request)
     try:
         if verb == "pause":
-            halts.pause_work(shown.track, user, why, payer=shown.payer)
+            halts.pause_work(batch_shown.track, user, why, payer=batch_shown.payer)
             messages.warning(request, "Paused. Started answers may be finished and are paid.")
         elif verb == "go on":
-            halts.lift_halts(shown.track, user, why, payer=shown.payer)
+            halts.lift_halts(batch_shown.track, user, why, payer=batch_shown.payer)
             messages.success(request, "Publishing continues.")
         elif verb == "stop":
             if not has_typed_word(request, "stop"):
                 return "Nothing was stopped: type the word stop to confirm."
-            n = batch.stop_batch(shown.payer, user, why)
+            n = batch.stop_batch(batch_shown.payer, user, why)
             messages.warning(request, f"Stopped: {n} questions are closed without an answer.")
         else:
             return "Choose: pause, continue or stop."

@@ -72,7 +72,7 @@ def import_file(
     report: Report,
     who: User | None,
     *,
-    partly: bool = False,
+    skip_bad_lines: bool = False,
     is_public: bool | None = None,
 ) -> ImportCounts:
     """Import a file of judgments, and return the result. With `is_public` they are public; by
@@ -84,7 +84,7 @@ def import_file(
         source,
         report,
         _own_ratings(track),
-        partly=partly,
+        skip_bad_lines=skip_bad_lines,
         is_public=track.is_study if is_public is None else is_public,
     )
     write_audit_entry(
@@ -121,7 +121,7 @@ def show_judgments(request: HttpRequest, slug: str) -> HttpResponseBase:
                 cast(BinaryIO, sent),
                 report,
                 cast(User, request.user),
-                partly=partly,
+                skip_bad_lines=partly,
                 is_public=request.POST.get("public") == "1",
             )
         except CannotImport as no:

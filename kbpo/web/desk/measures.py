@@ -12,7 +12,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, re_path
 
-from annotation.interfaces.registry import interface_of
+from annotation.interfaces.registry import interface_by_name
 from annotation.labels import revise
 from annotation.labels.export import EXPORTS
 from annotation.models import SIGNALS, Policy
@@ -143,7 +143,7 @@ def _candidate_title(candidate: Any) -> str:
     """Return the subject of a candidate; for whole documents also what is asked, since each has two
     questions.
     """
-    reads = interface_of(candidate.interface).reads
+    reads = interface_by_name(candidate.interface).reads
     return describe.question_title(candidate) + (f": every {reads}" if reads else "")
 
 
@@ -172,12 +172,12 @@ def _change_gold(request: HttpRequest, track: Track) -> str:
     raise CannotMake("Say what to change.")
 
 
-def unit_name(interface: str, what: str) -> str:
+def unit_name(interface: str, unit_kind: str) -> str:
     """Return the name that pages show for a kind of unit, the smallest part of an answer on which
     two people can agree.
     """
-    called = interface_of(interface).agreement.names.get(what)
-    return called or f"{interface}, {what}".replace("_", " ").capitalize()
+    called = interface_by_name(interface).agreement.names.get(unit_kind)
+    return called or f"{interface}, {unit_kind}".replace("_", " ").capitalize()
 
 
 def agreement_lines(measured: Sequence[Measured]) -> list[dict[str, Any]]:
@@ -186,7 +186,9 @@ def agreement_lines(measured: Sequence[Measured]) -> list[dict[str, Any]]:
         {
             "name": unit_name(agreement.interface, agreement.what),
             "told": agreement,
-            "published": interface_of(agreement.interface).agreement.published.get(agreement.what),
+            "published": interface_by_name(agreement.interface).agreement.published.get(
+                agreement.what
+            ),
             "interval": Interval(
                 agreement.alpha,
                 agreement.low80,

@@ -233,7 +233,10 @@ def set_worker_qualification(request: HttpRequest) -> HttpResponse:
     held = request.POST.get("held") == "yes"
     try:
         notice = give.set_qualification(
-            form_text(request, "worker"), current_admin(request), form_reason(request), held=held
+            form_text(request, "worker"),
+            current_admin(request),
+            form_reason(request),
+            has_qualification=held,
         )
     except ValueError as no:
         messages.error(request, str(no))

@@ -16,7 +16,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
 from annotation.desk.appeals import answer_appeal
-from annotation.interfaces.registry import interface_of
+from annotation.interfaces.registry import interface_by_name
 from annotation.models import Worker
 from annotation.workers import consent, payout, speak, teach, volunteer
 from annotation.workers.intake import intake_rules, volunteer_policy
@@ -80,7 +80,7 @@ def show_requests(request: HttpRequest) -> HttpResponse:
         "n_requests": AccountRequest.objects.filter(decided_at=None).count(),
         "told": counts,
         "feedback": [
-            {"row": row, "title": interface_of(row.interface).title if row.interface else ""}
+            {"row": row, "title": interface_by_name(row.interface).title if row.interface else ""}
             for row in Feedback.objects.select_related("worker").order_by("-at")[:50]
         ],
         "annotators": [

@@ -66,43 +66,43 @@ class Run:
         )
 
 
-def work_in_progress(most: int = 8) -> list[Run]:
+def work_in_progress(limit: int = 8) -> list[Run]:
     """Return the work in progress, the newest first: batches, then submissions without open
     questions.
     """
-    asked = [_run_of_batch(batch) for batch in unfinished_batches(most)]
+    asked = [_run_of_batch(batch) for batch in unfinished_batches(limit)]
     payers = {run.batch.payer for run in asked if run.batch}
     submissions = Submission.objects.filter(status__in=["received", "read", "confirmed", "judging"])
-    latest = submissions.select_related("team", "track").order_by("-pk")[: 2 * most]
+    latest = submissions.select_related("team", "track").order_by("-pk")[: 2 * limit]
     unasked = [row for row in latest if row.purpose not in payers]
-    return [*asked, *(_run_without_questions(row) for row in unasked[: most - len(asked)])]
+    return [*asked, *(_run_without_questions(row) for row in unasked[: limit - len(asked)])]
 
 
-def _run_without_questions(row: Submission) -> Run:
+def _run_without_questions(submission: Submission) -> Run:
     """Return a submission without open questions."""
     return Run(
-        name=f"{row.team.name} {row.name}",
-        url=reverse("submission", args=[row.pk]),
-        track=row.track.name,
-        state=row.get_status_display(),
-        since=row.status_since,
-        batch=load_batch(row.purpose) if row.status == "judging" else None,
+        name=f"{submission.team.name} {submission.name}",
+        url=reverse("submission", args=[submission.pk]),
+        track=submission.track.name,
+        state=submission.get_status_display(),
+        since=submission.status_since,
+        batch=load_batch(submission.purpose) if submission.status == "judging" else None,
     )
 
 
-def _run_of_batch(row: Batch) -> Run:
+def _run_of_batch(batch: Batch) -> Run:
     state = "waits"
-    if row.halt:
+    if batch.halt:
         state = "paused"
-    elif row.published:
+    elif batch.published:
         state = "open to people"
-    elif row.answered:
+    elif batch.answered:
         state = "being settled"
-    address = reverse("desk-batch", args=[row.payer])
-    return Run(row.name, address, row.track.name, state, row.moved_at, row)
+    address = reverse("desk-batch", args=[batch.payer])
+    return Run(batch.name, address, batch.track.name, state, batch.moved_at, batch)
 
 
-def list_failures(most: int = 30) -> list[Failure]:
+def list_failures(limit: int = 30) -> list[Failure]:
     """Return the failures that need an admin, money first, then the newest: submissions, rows of
     the crowd, mails and releases.
     """
@@ -123,16 +123,16 @@ def list_failures(most: int = 30) -> list[Failure]:
             next_try_at=None if row.status == "failed" else row.next_try_at,
             url=reverse("submission", args=[row.pk]),
         )
-        for row in submissions.select_related("team").order_by("-status_since")[:most]
+        for row in submissions.select_related("team").order_by("-status_since")[:limit]
     ]
     return sorted(
-        [*ours, *crowd_failures(most), *_unsent_mails(most), *_failed_releases()],
+        [*ours, *crowd_failures(limit), *_unsent_mails(limit), *_failed_releases()],
         key=lambda failed: (failed.is_money, failed.since),
         reverse=True,
-    )[:most]
+    )[:limit]
 
 
-def _unsent_mails(most: int) -> list[Failure]:
+def _unsent_mails(limit: int) -> list[Failure]:
     """Return the mails that could not be sent."""
     mails = Delivery.objects.filter(hook=None, status="failed")
     mails = mails.filter(status_since__gte=clock.now() - LISTED).exclude(
@@ -149,7 +149,7 @@ def _unsent_mails(most: int) -> list[Failure]:
             since=row.status_since,
             next_try_at=None,
         )
-        for row in mails.order_by("-status_since")[:most]
+        for row in mails.order_by("-status_since")[:limit]
     ]
 
 

@@ -17,7 +17,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 
 from annotation.platforms import registry
-from annotation.platforms.registry import marketplace_names, platform_of
+from annotation.platforms.registry import marketplace_names, platform_by_name
 from annotation.quality.gold import gold_money_left, gold_policy, gold_results
 from annotation.questions.order import (
     PER_PAIR,
@@ -69,7 +69,7 @@ MONEY = ("budget", "day", "submission", "team", "reward", "extra", "seconds")
 
 def platform_choices() -> list[tuple[str, str]]:
     """Return the platforms where questions can be published."""
-    there = {name: platform_of(name) for name in ("pool", *marketplace_names())}
+    there = {name: platform_by_name(name) for name in ("pool", *marketplace_names())}
     return [
         (name, platform.capabilities.title)
         for name, platform in there.items()
@@ -193,7 +193,7 @@ class TrackForm(forms.Form):
     def create(self, who: User) -> Track | None:
         """Create the track and return it; None with errors at the fields if that fails."""
         cleaned = dict(self.cleaned_data)
-        fee_rate = registry.fee_rate_of(cleaned["platform"])
+        fee_rate = registry.platform_fee_rate(cleaned["platform"])
         money = Money(**{name: cleaned.pop(name, None) for name in MONEY}, fee_rate=fee_rate)
         try:
             return create_track(
@@ -313,7 +313,7 @@ def show_track(request: HttpRequest, slug: str) -> HttpResponse:
     ]
     kind = kind_of(track)
     latest = track.evaluations.order_by("-number").first()
-    steps = checklist_of(track)
+    steps = track_checklist(track)
     context: dict[str, Any] = {
         "track": track,
         "kind": kind,
@@ -405,7 +405,7 @@ class Step:
     """Whether everything that it still needs was ordered"""
 
 
-def checklist_of(track: Track) -> list[Step]:
+def track_checklist(track: Track) -> list[Step]:
     """Return the steps of a track in order; of a closed one only those without payments."""
     if track.status == Track.Status.CLOSED:
         return [
@@ -438,7 +438,7 @@ def steps_before_opening(track: Track) -> list[Step]:
     """Return the open steps of a draft before it is opened; empty for other tracks."""
     if track.status != Track.Status.DRAFT:
         return []
-    return [step for step in open_steps(checklist_of(track)) if step.name != OPEN]
+    return [step for step in open_steps(track_checklist(track)) if step.name != OPEN]
 
 
 def _track_address(page: str, track: Track) -> str:

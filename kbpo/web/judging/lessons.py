@@ -15,12 +15,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 
 from annotation.interfaces.base import BadAnswer
-from annotation.interfaces.registry import interface_of
+from annotation.interfaces.registry import interface_by_name
 from annotation.interfaces.shared.statements import side_by_side
 from annotation.models import Question, Worker
 from annotation.workers import consent, teach
 from annotation.workers.models import TutorialRun
-from annotation.workers.worker import worker_of
+from annotation.workers.worker import worker_of_user
 from kbpo.web.http import HEADER
 from kbpo.web.judging.views import for_annotators, raw_fields, render_question
 
@@ -43,7 +43,7 @@ def show_terms(request: HttpRequest) -> HttpResponse:
     text = consent.terms_version(int(number)) if number else holds
     if text is None:
         raise Http404
-    worker = worker_of(request.user) if getattr(request.user, "is_annotator", False) else None  # type: ignore[arg-type]
+    worker = worker_of_user(request.user) if getattr(request.user, "is_annotator", False) else None  # type: ignore[arg-type]
     refusal = ""
     if request.method == "POST" and worker is not None:
         refusal = consent.store_consent_form(worker, request.POST)
@@ -118,7 +118,7 @@ def show_tutorial_question(
         if number == len(lesson.questions):
             onward = reverse("annotate_tutorial", args=[interface])
         context = lesson_context(lesson, run, number)
-        return show_explained(request, lesson, run, number, onward, context)
+        return show_explained_answer(request, lesson, run, number, onward, context)
     context = lesson_context(lesson, run, number)
     if request.method != "POST":
         return render_question(request, lesson.question(number, run.attempt), None, context)
@@ -146,7 +146,7 @@ def lesson_context(lesson: teach.Tutorial, run: TutorialRun, number: int) -> dic
     }
 
 
-def show_explained(
+def show_explained_answer(
     request: HttpRequest,
     lesson: teach.Tutorial,
     run: TutorialRun,
@@ -208,7 +208,7 @@ def _example_page(request: HttpRequest, number: int) -> HttpResponse:
     if not 1 <= number <= len(load_examples()):
         raise Http404
     example = load_examples()[number - 1]
-    interface = interface_of(example["interface"])
+    interface = interface_by_name(example["interface"])
     asked = Question(
         interface=example["interface"],
         payload=example["payload"],

@@ -19,13 +19,13 @@ from annotation.hits import lease
 from annotation.hits.held import count_answers_today
 from annotation.hits.mail_work import set_mail_wanted
 from annotation.hits.parts import answer_statements
-from annotation.interfaces.registry import interface_names, interface_of
+from annotation.interfaces.registry import interface_by_name, interface_names
 from annotation.models import ANSWERED, Assignment, Worker
 from annotation.quality.hourly import hourly_rates
 from annotation.workers import consent, leave, payout, speak, teach, volunteer
 from annotation.workers.intake import offered_questions, tracks_for_volunteers, volunteer_policy
 from annotation.workers.models import Application, Payout
-from annotation.workers.worker import worker_of
+from annotation.workers.worker import worker_of_user
 from kbpo import clock
 from kbpo.accounts.backend import password_refusal
 from kbpo.accounts.models import User
@@ -120,7 +120,7 @@ def _kinds_of_work(
         if (offer and offer.n) or reward > 0 or failed:
             kind = {
                 "name": name,
-                "title": interface_of(name).title,
+                "title": interface_by_name(name).title,
                 "n": offer.n if offer else 0,
                 "offer": offer,
                 "lesson": tutorials.get(name),
@@ -201,21 +201,21 @@ def show_feedback(request: HttpRequest, worker: Worker) -> HttpResponse:
             return redirect("annotate")
         except speak.CannotSay as cannot:
             refusal = str(cannot)
-    kinds = [(name, interface_of(name).title) for name in interface_names()]
+    kinds = [(name, interface_by_name(name).title) for name in interface_names()]
     context = {"refusal": refusal, "sent": request.POST, "kinds": kinds}
     return render(request, "annotators/feedback.html", context, status=422 if refusal else 200)
 
 
-def store_feedback(worker: Worker, sent: QueryDict) -> str:
+def store_feedback(worker: Worker, form_data: QueryDict) -> str:
     """Store the feedback of a form, and return a sentence of thanks. Raises CannotSay."""
-    if sent.get("clear") not in ("yes", "no") or sent.get("fair") not in ("yes", "no"):
+    if form_data.get("clear") not in ("yes", "no") or form_data.get("fair") not in ("yes", "no"):
         raise speak.CannotSay("Answer both questions.")
     speak.store_feedback(
         worker,
-        sent.get("interface", "") if sent.get("interface") in interface_names() else "",
-        clear=sent["clear"] == "yes",
-        fair=sent["fair"] == "yes",
-        comment=sent.get("comment", ""),
+        form_data.get("interface", "") if form_data.get("interface") in interface_names() else "",
+        clear=form_data["clear"] == "yes",
+        fair=form_data["fair"] == "yes",
+        comment=form_data.get("comment", ""),
     )
     return "Thank you. Only admins read it."
 
@@ -301,13 +301,13 @@ def show_own_receipt(request: HttpRequest, worker: Worker, number: str) -> HttpR
 
 def show_receipt(request: HttpRequest, paid: Payout) -> HttpResponse:
     """Return a receipt's page."""
-    first, last = payout.period_of_payout(paid)
+    first, last = payout.payout_period(paid)
     known = interface_names()
     context = {
         "payout": paid,
         "lines": [
             {
-                "what": interface_of(line.what).title if line.what in known else line.what,
+                "what": interface_by_name(line.what).title if line.what in known else line.what,
                 "line": line,
             }
             for line in payout.receipt_lines(paid)
@@ -413,5 +413,5 @@ def _store_application(
         login(request, user)
     application = volunteer.apply_as_volunteer(user, request.POST.get("why", ""), network)
     if application.admitted:
-        worker_of(user)
+        worker_of_user(user)
     return application

@@ -33,12 +33,16 @@ from annotation.hits.held import (
 )
 from annotation.hits.submit import Outcome, submit_answer
 from annotation.interfaces.base import BadAnswer
-from annotation.interfaces.registry import interface_names, interface_of
+from annotation.interfaces.registry import interface_by_name, interface_names
 from annotation.models import Assignment, Question, Worker
 from annotation.workers import volunteer
 from annotation.workers.consent import has_consented
 from annotation.workers.teach import interfaces_worker_may_answer
-from annotation.workers.worker import keyboard_settings_json, store_keyboard_settings, worker_of
+from annotation.workers.worker import (
+    keyboard_settings_json,
+    store_keyboard_settings,
+    worker_of_user,
+)
 from kbpo import clock
 from kbpo.corpus.models import Document
 from kbpo.tracks.models import cached_guidelines
@@ -92,7 +96,7 @@ def for_annotators(view: WorkerView[P]) -> View[P]:
             sentence = IN_THE_QUEUE if asked.admitted is None else TURNED_AWAY
             link = reverse("annotate_volunteer")
             return refusal_page(request, sentence, link=link, action="Your request")
-        return view(request, worker_of(request.user), *args, **kwargs)
+        return view(request, worker_of_user(request.user), *args, **kwargs)
 
     return view_for_annotators
 
@@ -139,7 +143,7 @@ def _page_of_stale_form(request: HttpRequest, token: str) -> HttpResponse | None
     """Return the page of a question with the posted fields; None if another worker holds it."""
     if not getattr(request.user, "is_annotator", False):
         return None
-    in_hand = _own_assignment(worker_of(request.user), token)  # type: ignore[arg-type]
+    in_hand = _own_assignment(worker_of_user(request.user), token)  # type: ignore[arg-type]
     raw = raw_fields(request.POST)
     if in_hand is None or not _renew_lease(in_hand, raw):
         return None
@@ -161,7 +165,7 @@ def interface_title(question: Question) -> str:
     title = question.payload.get("document", {}).get("title", "")
     sides = [question.payload[side]["gloss"] for side in ("a", "b") if side in question.payload]
     words = ", in ".join(part for part in (" and ".join(sides), title) if part)
-    return words or question.payload.get("title") or interface_of(question.interface).title
+    return words or question.payload.get("title") or interface_by_name(question.interface).title
 
 
 @require_GET
@@ -253,25 +257,27 @@ def _own_assignment(worker: Worker, token: str) -> HeldAssignment | None:
     return in_hand
 
 
-def _renew_lease(in_hand: HeldAssignment, draft: dict[str, Any] | None = None) -> bool:
+def _renew_lease(held_assignment: HeldAssignment, draft: dict[str, Any] | None = None) -> bool:
     """Renew a lease, and return whether it was valid."""
-    return lease.renew_lease(in_hand.assignment, draft, questions=in_hand.questions)
+    return lease.renew_lease(held_assignment.assignment, draft, questions=held_assignment.questions)
 
 
-def _store_answer(request: HttpRequest, worker: Worker, in_hand: HeldAssignment) -> HttpResponse:
+def _store_answer(
+    request: HttpRequest, worker: Worker, held_assignment: HeldAssignment
+) -> HttpResponse:
     raw = raw_fields(request.POST)
     try:
-        outcome = submit_answer(in_hand.assignment, raw, in_hand.questions)
+        outcome = submit_answer(held_assignment.assignment, raw, held_assignment.questions)
     except BadAnswer as bad:
-        _renew_lease(in_hand, raw)
+        _renew_lease(held_assignment, raw)
         if is_script(request):
             return JsonResponse({"error": str(bad)}, status=422)
-        return _question_page(request, in_hand, raw, error=str(bad))
+        return _question_page(request, held_assignment, raw, error=str(bad))
     if outcome is Outcome.LATE:
         messages.info(request, LATE)
     elif outcome is Outcome.LOST:
-        why = _lost_reason(in_hand.assignment)
-        ran_out = in_hand.assignment.returned_by == Assignment.ReturnedBy.LEASE
+        why = _lost_reason(held_assignment.assignment)
+        ran_out = held_assignment.assignment.returned_by == Assignment.ReturnedBy.LEASE
         messages.info(request, UNPAID if why == LOST and ran_out else why)
     return (
         _next_page_json(request, worker)
@@ -291,7 +297,7 @@ def _next_page_json(request: HttpRequest, worker: Worker) -> JsonResponse:
     leased = HeldAssignment(
         following, questions_of_hit(following.hit_id), consented=True, in_team=False
     )
-    shown = _question_page(request, leased, following.draft, part=True).content.decode()
+    shown = _question_page(request, leased, following.draft, only_question=True).content.decode()
     return JsonResponse(
         {"next": reverse("annotate_question", args=[following.token]), "page": shown}
     )
@@ -309,16 +315,16 @@ def raw_fields(form: QueryDict) -> dict[str, Any]:
 
 def _question_page(
     request: HttpRequest,
-    in_hand: HeldAssignment,
+    held_assignment: HeldAssignment,
     answer: Any,
     *,
     error: str = "",
-    part: bool = False,
+    only_question: bool = False,
 ) -> HttpResponse:
-    """Return the page of an assignment, or with `part` only the part that changes with the
+    """Return the page of an assignment, or with `only_question` only the part that changes with the
     question.
     """
-    assignment, asked = in_hand.assignment, in_hand.questions
+    assignment, asked = held_assignment.assignment, held_assignment.questions
     context = {
         "assignment": assignment,
         "today": count_answers_today(assignment.worker),
@@ -332,18 +338,20 @@ def _question_page(
         },
         "held": assignment.token,
         "elapsed": int((clock.now() - assignment.accepted_at).total_seconds()),
-        "lease_seconds": _lease_seconds(in_hand),
+        "lease_seconds": _lease_seconds(held_assignment),
         "session_ends": _session_ends(request),
         "error": error,
-        "part": part,
+        "part": only_question,
     }
     return render_question(request, asked[0], answer, context, status=422 if error else 200)
 
 
-def _lease_seconds(in_hand: HeldAssignment) -> int:
+def _lease_seconds(held_assignment: HeldAssignment) -> int:
     """Return the seconds of a lease."""
     return int(
-        lease.lease_time(question.interface for question in in_hand.questions).total_seconds()
+        lease.lease_time(
+            question.interface for question in held_assignment.questions
+        ).total_seconds()
     )
 
 
@@ -359,20 +367,24 @@ def _session_ends(request: HttpRequest) -> str:
 
 
 def render_question(
-    request: HttpRequest, asked: Question, answer: Any, context: dict[str, Any], status: int = 200
+    request: HttpRequest,
+    question: Question,
+    answer: Any,
+    context: dict[str, Any],
+    status: int = 200,
 ) -> HttpResponse:
     """Return the page of a question."""
-    interface = interface_of(asked.interface)
+    interface = interface_by_name(question.interface)
     folder = f"interfaces/{interface.folder or interface.name}"
-    shown = interface.render(asked, answer if isinstance(answer, dict) else None)
+    shown = interface.render(question, answer if isinstance(answer, dict) else None)
     home = reverse("annotate") if getattr(request.user, "is_annotator", False) else "/"
     filled = {
-        "reward": asked.reward,
-        "extra": asked.extra,
-        "seconds": asked.seconds,
+        "reward": question.reward,
+        "extra": question.extra,
+        "seconds": question.seconds,
         "script": f"{folder}/page.js",
         "page": shown,
-        "guidelines": cached_guidelines(asked.track_id),
+        "guidelines": cached_guidelines(question.track_id),
         "home": "" if context.get("framed") else home,
         **context,
     }
@@ -463,10 +475,10 @@ def show_document(request: HttpRequest, worker: Worker, token: str) -> HttpRespo
     return show_whole_document(request, in_hand.questions[0])
 
 
-def show_whole_document(request: HttpRequest, asked: Question) -> HttpResponse:
+def show_whole_document(request: HttpRequest, question: Question) -> HttpResponse:
     """Return the whole document of a question."""
-    document = get_object_or_404(Document, pk=asked.target.document_id)
-    context = interface_of(asked.interface).document_with_marks(asked, document.text) | {
+    document = get_object_or_404(Document, pk=question.target.document_id)
+    context = interface_by_name(question.interface).document_with_marks(question, document.text) | {
         "title": document.title or document.key
     }
     return render(request, "annotation/document.html", context)

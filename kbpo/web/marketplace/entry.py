@@ -23,12 +23,12 @@ from django.views.decorators.csrf import csrf_exempt
 from annotation.interfaces.base import BadAnswer
 from annotation.models import HIT, Worker
 from annotation.platforms import proof
-from annotation.platforms.registry import frame_sites, platform_of
+from annotation.platforms.registry import frame_sites, platform_by_name
 from annotation.workers import consent, teach
 from annotation.workers.models import TutorialRun
 from annotation.workers.teach import Tutorial
 from annotation.workers.worker import worker_handle
-from kbpo.web.judging.lessons import lesson_context, show_explained
+from kbpo.web.judging.lessons import lesson_context, show_explained_answer
 from kbpo.web.judging.views import raw_fields, render_question
 
 AGREE, BEGIN, LESSON = "agree", "begin", "lesson"
@@ -51,39 +51,50 @@ class Entry:
     """The current assignment: steps on this page count for it only, until the platform lists it"""
 
     @property
-    def carried(self) -> list[tuple[str, str]]:
+    def hidden_form_fields(self) -> list[tuple[str, str]]:
         """Return the hidden fields of every form; none outside of a frame."""
         return [("proof", self.proof)] if self.proof else []
 
 
-def make_entry(worker: Worker, interface: str, go: FrameAssignment) -> Entry:
+def make_entry(worker: Worker, interface: str, frame_assignment: FrameAssignment) -> Entry:
     """Return the data of a worker who opens a HIT with this interface."""
-    return Entry(worker, _lesson_for(worker, interface, go), go.proof, go.assignment)
-
-
-def may_see_questions(worker: Worker, interface: str, go: FrameAssignment, *, begun: bool) -> bool:
-    """Return whether a worker may see the questions. A worker who has begun the HIT need not do the
-    tutorial.
-    """
-    return consent.has_consented(worker, go.assignment) and (
-        begun or has_learned(worker, interface, go)
+    return Entry(
+        worker,
+        _tutorial_to_pass(worker, interface, frame_assignment),
+        frame_assignment.proof,
+        frame_assignment.assignment,
     )
 
 
-def has_learned(worker: Worker, interface: str, go: FrameAssignment) -> bool:
+def may_see_questions(
+    worker: Worker, interface: str, frame_assignment: FrameAssignment, *, has_begun: bool
+) -> bool:
+    """Return whether a worker may see the questions. A worker who has begun the HIT need not do the
+    tutorial.
+    """
+    return consent.has_consented(worker, frame_assignment.assignment) and (
+        has_begun or has_learned(worker, interface, frame_assignment)
+    )
+
+
+def has_learned(worker: Worker, interface: str, frame_assignment: FrameAssignment) -> bool:
     """Return whether the worker may skip the tutorial: they passed it, or there is none."""
-    return _lesson_for(worker, interface, go) is None
+    return _tutorial_to_pass(worker, interface, frame_assignment) is None
 
 
-def _lesson_for(worker: Worker, interface: str, go: FrameAssignment) -> Tutorial | None:
+def _tutorial_to_pass(
+    worker: Worker, interface: str, frame_assignment: FrameAssignment
+) -> Tutorial | None:
     """Return the tutorial that a worker must pass first; None if there is none."""
-    teaches = platform_of(worker.platform).capabilities.teaches_in_frame
-    if not teaches or interface in teach.interfaces_worker_may_answer(worker, go.assignment):
+    teaches = platform_by_name(worker.platform).capabilities.teaches_in_frame
+    if not teaches or interface in teach.interfaces_worker_may_answer(
+        worker, frame_assignment.assignment
+    ):
         return None
     return teach.tutorials().get(interface)
 
 
-def take_step(request: HttpRequest, entry: Entry) -> HttpResponse | None:
+def handle_entry_form(request: HttpRequest, entry: Entry) -> HttpResponse | None:
     """Handle a form of these pages, and return its page; None for the next one."""
     step, lesson = request.POST.get("step", ""), entry.lesson
     if step == AGREE:
@@ -115,7 +126,7 @@ def entry_page(request: HttpRequest, entry: Entry) -> HttpResponse:
         "lesson": lesson,
         "of": len(lesson.questions),
         "last": last,
-        "carried": entry.carried,
+        "carried": entry.hidden_form_fields,
         "right": sum(answer["right"] for answer in last.answers) if last else 0,
         "reward": teach.reward_after_attempts(entry.worker, lesson, runs),
     }
@@ -127,7 +138,7 @@ def _terms_page(request: HttpRequest, entry: Entry, refusal: str = "") -> HttpRe
         "text": consent.current_terms(),
         "parts": consent.consent_sections(entry.worker, consent.current_terms()),
         "refusal": refusal,
-        "carried": [*entry.carried, ("step", AGREE)],
+        "carried": [*entry.hidden_form_fields, ("step", AGREE)],
         "in_hand": bool(entry.proof),
     }
     return render(request, "annotation/task_terms.html", context, status=422 if refusal else 200)
@@ -164,13 +175,13 @@ def _explain_lesson(
         return _lesson_question(request, entry, lesson, run, raw, str(bad))
     onward = request.get_full_path()
     context = _lesson_context(entry, lesson, run, int(number))
-    return show_explained(request, lesson, run, int(number), onward, context)
+    return show_explained_answer(request, lesson, run, int(number), onward, context)
 
 
 def _lesson_context(
     entry: Entry, lesson: Tutorial, run: TutorialRun, number: int
 ) -> dict[str, Any]:
-    carried = [*entry.carried, ("step", LESSON), ("version", str(number))]
+    carried = [*entry.hidden_form_fields, ("step", LESSON), ("version", str(number))]
     return lesson_context(lesson, run, number) | {"framed": True, "carried": carried}
 
 
@@ -218,7 +229,7 @@ def assignment_in_address(
     request: HttpRequest, hit: HIT, assignment: str
 ) -> FrameAssignment | None:
     """Return the assignment in the address of the frame; None for an unknown marketplace."""
-    worker, site = request.GET["workerId"], origin_of(request.GET.get("turkSubmitTo", ""))
+    worker, site = request.GET["workerId"], url_origin(request.GET.get("turkSubmitTo", ""))
     sound = 0 < len(worker) <= LONGEST_ID and 0 < len(assignment) <= LONGEST_ID
     if not sound or site not in frame_sites():
         return None
@@ -233,7 +244,7 @@ def assignment_in_form(said_by_form: str, hit: HIT) -> FrameAssignment | None:
     return FrameAssignment(hit, claims["assignment"], claims["worker"], claims["site"])
 
 
-def origin_of(address: str) -> str:
+def url_origin(address: str) -> str:
     """Return scheme, host and port of an address; empty if it contains credentials."""
     try:
         parts = urlsplit(address)

@@ -30,14 +30,14 @@ from annotation.hits.parts import (
 )
 from annotation.hits.publish import hit_advert, hit_notice
 from annotation.interfaces.base import BadAnswer
-from annotation.interfaces.registry import interface_of
+from annotation.interfaces.registry import interface_by_name
 from annotation.marketplace.admit import worker_admission
 from annotation.marketplace.books import note_confirmation
 from annotation.marketplace.keep_draft import keep_draft
 from annotation.marketplace.reconcile import make_hits_due
 from annotation.models import ANSWERED, HIT, Assignment, Bonus, Question, Worker
 from annotation.platforms import proof
-from annotation.platforms.registry import frame_sites, platform_of
+from annotation.platforms.registry import frame_sites, platform_by_name
 from annotation.quality.gold import questions_in_shown_order
 from kbpo import clock
 from kbpo.accounts.limits import Limit
@@ -51,12 +51,12 @@ from kbpo.web.marketplace.entry import (
     assignment_in_address,
     assignment_in_form,
     entry_page,
+    handle_entry_form,
     has_learned,
     in_frame,
     make_entry,
     may_see_questions,
-    origin_of,
-    take_step,
+    url_origin,
 )
 
 NOT_AVAILABLE = "ASSIGNMENT_ID_NOT_AVAILABLE"
@@ -80,7 +80,7 @@ def show_task(request: HttpRequest, signed: str) -> HttpResponse:
     submits it.
     """
     hit = get_object_or_404(
-        HIT.objects.select_related("track"), pk=proof.hit_of_signed_path(signed) or 0
+        HIT.objects.select_related("track"), pk=proof.hit_in_signed_path(signed) or 0
     )
     if not hit.questions.exists():
         raise Http404
@@ -104,50 +104,71 @@ def show_task(request: HttpRequest, signed: str) -> HttpResponse:
 
 
 def _handle_task(
-    request: HttpRequest, go: FrameAssignment, questions: list[Question]
+    request: HttpRequest, frame_assignment: FrameAssignment, questions: list[Question]
 ) -> HttpResponse:
     """Save the posted draft or the posted answer of a HIT, and return the next page. Pages that a
     worker must complete first, such as the consent form or the tutorial, are shown before the
     questions.
     """
-    if _exceeds_new_workers(request, go):
+    if _exceeds_new_workers(request, frame_assignment):
         answer = refusal_page(request, BUSY, 429)
         answer["Retry-After"] = str(NEW_NAMES.wait(client_address(request)))
         return answer
-    kept = keep_draft(go.hit, go.assignment, go.handle, None, external_id=go.external_id)
+    kept = keep_draft(
+        frame_assignment.hit,
+        frame_assignment.assignment,
+        frame_assignment.handle,
+        None,
+        external_id=frame_assignment.external_id,
+    )
     interface = questions[0].interface
-    worker = Worker.objects.filter(handle=go.handle).first()
+    worker = Worker.objects.filter(handle=frame_assignment.handle).first()
     if worker is None:  # nobody is written down while the HIT is full of drafts
         return refusal_page(request, BUSY)
     if "step" in request.POST:
-        if (page := take_step(request, make_entry(worker, interface, go))) is not None:
+        if (
+            page := handle_entry_form(request, make_entry(worker, interface, frame_assignment))
+        ) is not None:
             return page
-    elif request.method == "POST" and (kept.begun or has_learned(worker, interface, go)):
-        kept = keep_draft(go.hit, go.assignment, go.handle, _posted_draft(request, questions))
-        if may_see_questions(worker, interface, go, begun=True):
-            return _store_answer(request, go, questions)
-    if not may_see_questions(worker, interface, go, begun=kept.begun):
-        return entry_page(request, make_entry(worker, interface, go))
+    elif request.method == "POST" and (
+        kept.begun or has_learned(worker, interface, frame_assignment)
+    ):
+        kept = keep_draft(
+            frame_assignment.hit,
+            frame_assignment.assignment,
+            frame_assignment.handle,
+            _posted_draft(request, questions),
+        )
+        if may_see_questions(worker, interface, frame_assignment, has_begun=True):
+            return _store_answer(request, frame_assignment, questions)
+    if not may_see_questions(worker, interface, frame_assignment, has_begun=kept.begun):
+        return entry_page(request, make_entry(worker, interface, frame_assignment))
     if not kept.begun:
-        kept = keep_draft(go.hit, go.assignment, go.handle, {})
+        kept = keep_draft(
+            frame_assignment.hit, frame_assignment.assignment, frame_assignment.handle, {}
+        )
     begun = unfinished_question(questions, kept.answer)
     left = answer_to_question(begun, kept.answer) if begun else None
-    return _next_page(request, go, questions, _finished_answers(questions, kept.answer), left)
+    return _next_page(
+        request, frame_assignment, questions, _finished_answers(questions, kept.answer), left
+    )
 
 
-def _exceeds_new_workers(request: HttpRequest, go: FrameAssignment) -> bool:
+def _exceeds_new_workers(request: HttpRequest, frame_assignment: FrameAssignment) -> bool:
     """Return whether an address names more new workers than are plausible. Local demos have one
     address for all.
     """
-    if settings.LOCAL or Worker.objects.filter(handle=go.handle).exists():
+    if settings.LOCAL or Worker.objects.filter(handle=frame_assignment.handle).exists():
         return False
     return not NEW_NAMES.count(client_address(request))
 
 
-def _task_refusal(go: FrameAssignment, worker: Worker | None) -> str:
+def _task_refusal(frame_assignment: FrameAssignment, worker: Worker | None) -> str:
     """Return why a worker cannot do this HIT, as a sentence; empty if they can. Gold is ignored."""
-    questions = list(go.hit.questions.exclude(payer_kind="gold"))
-    mine = go.hit.assignments.filter(worker__handle=go.handle, external_id=go.assignment)
+    questions = list(frame_assignment.hit.questions.exclude(payer_kind="gold"))
+    mine = frame_assignment.hit.assignments.filter(
+        worker__handle=frame_assignment.handle, external_id=frame_assignment.assignment
+    )
     in_hand = mine.filter(draft__isnull=False).exclude(draft={})
     if all(question.status in ENDED for question in questions) and not in_hand.exists():
         return GONE
@@ -157,7 +178,7 @@ def _task_refusal(go: FrameAssignment, worker: Worker | None) -> str:
         return NOT_FOR_YOU
     met = Assignment.objects.filter(worker=worker, status__in=[*ANSWERED, "rejected", "failed"])
     other_answers = met.filter(hit__questions__in=_same_questions(questions)).exclude(
-        external_id=go.assignment
+        external_id=frame_assignment.assignment
     )
     return NOT_FOR_YOU if other_answers.exists() else ""
 
@@ -175,20 +196,22 @@ def _same_questions(questions: list[Question]) -> QuerySet[Question]:
     )
 
 
-def _finished_answers(questions: list[Question], kept: dict[str, Any]) -> dict[int, dict[str, Any]]:
+def _finished_answers(
+    questions: list[Question], draft: dict[str, Any]
+) -> dict[int, dict[str, Any]]:
     """Return question -> answer, of the finished questions in a draft."""
-    begun = unfinished_question(questions, kept)
+    begun = unfinished_question(questions, draft)
     return {
-        question.pk: answer_to_question(question, kept)
+        question.pk: answer_to_question(question, draft)
         for question in questions
-        if question != begun and _is_finished(question, kept)
+        if question != begun and _is_finished(question, draft)
     }
 
 
 def _is_finished(question: Question, raw: dict[str, Any]) -> bool:
     mine = answer_to_question(question, raw) if raw else {}
     try:
-        return bool(mine) and bool(interface_of(question.interface).parse(question, mine))
+        return bool(mine) and bool(interface_by_name(question.interface).parse(question, mine))
     except BadAnswer:
         return False
 
@@ -205,7 +228,7 @@ def _posted_draft(request: HttpRequest, questions: list[Question]) -> dict[str, 
 
 
 def _store_answer(
-    request: HttpRequest, go: FrameAssignment, questions: list[Question]
+    request: HttpRequest, frame_assignment: FrameAssignment, questions: list[Question]
 ) -> HttpResponse:
     """Return the next question, the same one with an error, or the form that submits the HIT. The
     draft is stored already.
@@ -213,15 +236,22 @@ def _store_answer(
     done = _finished_answers(questions, read_json(request.POST.get("answer", "")))
     asked = next((question for question in questions if question.pk not in done), None)
     if asked is None:
-        return _submit_page(request, go, questions, done)
+        return _submit_page(request, frame_assignment, questions, done)
     raw = _own_fields(request)
     try:
-        interface_of(asked.interface).parse(asked, raw)
+        interface_by_name(asked.interface).parse(asked, raw)
     except BadAnswer as bad:
-        return _question_page(request, go, questions, done, answer=raw, error=str(bad))
+        return _question_page(
+            request, frame_assignment, questions, done, answer=raw, error=str(bad)
+        )
     done[asked.pk] = raw
-    keep_draft(go.hit, go.assignment, go.handle, join_answers(questions, done))
-    return _next_page(request, go, questions, done)
+    keep_draft(
+        frame_assignment.hit,
+        frame_assignment.assignment,
+        frame_assignment.handle,
+        join_answers(questions, done),
+    )
+    return _next_page(request, frame_assignment, questions, done)
 
 
 def _own_fields(request: HttpRequest) -> dict[str, Any]:
@@ -235,7 +265,7 @@ def _own_fields(request: HttpRequest) -> dict[str, Any]:
 @require_POST
 def store_draft(request: HttpRequest, signed: str) -> HttpResponse:
     """Store a draft of the current question, and return the seconds of the lease."""
-    hit = get_object_or_404(HIT, pk=proof.hit_of_signed_path(signed) or 0)
+    hit = get_object_or_404(HIT, pk=proof.hit_in_signed_path(signed) or 0)
     go = assignment_in_form(request.POST.get("proof", ""), hit)
     if go is None:
         return JsonResponse({"error": NOT_OURS}, status=403)
@@ -251,71 +281,77 @@ def store_draft(request: HttpRequest, signed: str) -> HttpResponse:
 
 def _next_page(
     request: HttpRequest,
-    go: FrameAssignment,
+    frame_assignment: FrameAssignment,
     questions: list[Question],
-    done: dict[int, dict[str, Any]],
-    left: dict[str, Any] | None = None,
+    finished_answers: dict[int, dict[str, Any]],
+    remaining_fields: dict[str, Any] | None = None,
 ) -> HttpResponse:
-    if len(done) == len(questions):
-        return _submit_page(request, go, questions, done)
-    return _question_page(request, go, questions, done, answer=left)
+    if len(finished_answers) == len(questions):
+        return _submit_page(request, frame_assignment, questions, finished_answers)
+    return _question_page(
+        request, frame_assignment, questions, finished_answers, answer=remaining_fields
+    )
 
 
 def _question_page(
     request: HttpRequest,
-    go: FrameAssignment,
+    frame_assignment: FrameAssignment,
     questions: list[Question],
-    done: dict[int, dict[str, Any]],
+    finished_answers: dict[int, dict[str, Any]],
     *,
     answer: dict[str, Any] | None = None,
     error: str = "",
 ) -> HttpResponse:
-    asked = next(question for question in questions if question.pk not in done)
+    asked = next(question for question in questions if question.pk not in finished_answers)
     signed = request.resolver_match.kwargs["signed"]  # type: ignore[union-attr]
-    proven = urlencode({"proof": go.proof})
+    proven = urlencode({"proof": frame_assignment.proof})
     context = {
         "framed": True,
-        "about": _hit_summary(go.hit, questions),
-        "number": len(done) + 1,
+        "about": _hit_summary(frame_assignment.hit, questions),
+        "number": len(finished_answers) + 1,
         "of": len(questions),
         "error": error,
-        "carried": [("proof", go.proof), ("answer", json.dumps(join_answers(questions, done)))],
+        "carried": [
+            ("proof", frame_assignment.proof),
+            ("answer", json.dumps(join_answers(questions, finished_answers))),
+        ],
         "addresses": {
             "whole": f"{reverse('task_document', args=[signed, asked.pk])}?{proven}",
             "draft": reverse("task_draft", args=[signed]),
         },
-        "say": _feedback_address(go),
-        "held": f"{go.assignment}:{asked.pk}:{go.handle[:8]}",
-        "lease_seconds": hit_advert(go.hit).lease_seconds,
+        "say": _feedback_address(frame_assignment),
+        "held": f"{frame_assignment.assignment}:{asked.pk}:{frame_assignment.handle[:8]}",
+        "lease_seconds": hit_advert(frame_assignment.hit).lease_seconds,
     }
     return render_question(request, asked, answer, context, status=422 if error else 200)
 
 
 def _submit_page(
     request: HttpRequest,
-    go: FrameAssignment,
+    frame_assignment: FrameAssignment,
     questions: list[Question],
-    done: dict[int, dict[str, Any]],
+    finished_answers: dict[int, dict[str, Any]],
 ) -> HttpResponse:
     """Return the form that carries the answer to the marketplace."""
-    make_hits_due(go.hit.platform, [go.hit.external_id])
+    make_hits_due(frame_assignment.hit.platform, [frame_assignment.hit.external_id])
     fields = [
-        ("assignmentId", go.assignment),
-        ("proof", go.proof),
-        ("answer", json.dumps(join_answers(questions, done))),
+        ("assignmentId", frame_assignment.assignment),
+        ("proof", frame_assignment.proof),
+        ("answer", json.dumps(join_answers(questions, finished_answers))),
     ]
     context = {
-        "action": go.site + platform_of(go.hit.platform).capabilities.submit_path,
+        "action": frame_assignment.site
+        + platform_by_name(frame_assignment.hit.platform).capabilities.submit_path,
         "fields": fields,
         "n": len(questions),
-        "say": _feedback_address(go),
+        "say": _feedback_address(frame_assignment),
     }
     return render(request, "annotation/task_send.html", context)
 
 
-def _feedback_address(go: FrameAssignment) -> str:
+def _feedback_address(frame_assignment: FrameAssignment) -> str:
     """Return the address of the worker's page for feedback."""
-    return proof.assignment_feedback_path(go.proof)
+    return proof.assignment_feedback_path(frame_assignment.proof)
 
 
 def _hit_summary(hit: HIT, questions: list[Question]) -> dict[str, Any]:
@@ -342,7 +378,7 @@ def refusal_page(
 def show_task_document(request: HttpRequest, signed: str, pk: int) -> HttpResponse:
     """Return the whole document of a question to the holder of the HIT."""
     claims = proof.signed_fields(request.GET.get("proof", ""))
-    if not claims or claims.get("hit") != proof.hit_of_signed_path(signed):
+    if not claims or claims.get("hit") != proof.hit_in_signed_path(signed):
         return refusal_page(request, NOT_OURS, 403)
     asked = get_object_or_404(Question.objects.select_related("target"), pk=pk, hits=claims["hit"])
     return show_whole_document(request, asked)
@@ -352,12 +388,12 @@ def show_task_document(request: HttpRequest, signed: str, pk: int) -> HttpRespon
 @require_GET
 def show_payment(request: HttpRequest, signed: str) -> HttpResponse:
     """Return the page on which a worker accepts a payment: one button."""
-    bonus = get_object_or_404(Bonus, pk=proof.bonus_of_signed_path(signed) or 0)
-    site = origin_of(request.GET.get("turkSubmitTo", ""))
+    bonus = get_object_or_404(Bonus, pk=proof.bonus_in_signed_path(signed) or 0)
+    site = url_origin(request.GET.get("turkSubmitTo", ""))
     assignment = request.GET.get("assignmentId", NOT_AVAILABLE)
     ready = site in frame_sites() and assignment != NOT_AVAILABLE
     fields = [("assignmentId", assignment[:LONGEST_ID]), ("thanks", "taken")] if ready else []
-    path = platform_of(bonus.worker.platform).capabilities.submit_path
+    path = platform_by_name(bonus.worker.platform).capabilities.submit_path
     context = {
         "action": f"{site}{path}" if ready else "",
         "fields": fields,
@@ -372,11 +408,13 @@ def handle_notification(request: HttpRequest, signed: str) -> HttpResponse:
     """Handle a notification of a marketplace, which only hints at HITs to reconcile. The address
     itself is a secret.
     """
-    platform = proof.platform_of_notification(signed)
+    platform = proof.platform_in_notification_path(signed)
     if platform is None:
         raise Http404
     body = request.body[:100_000]
-    if (confirm := _confirmation_address(body)) and platform_of(platform).account() is not None:
+    if (confirm := _confirmation_address(body)) and platform_by_name(
+        platform
+    ).account() is not None:
         note_confirmation(platform, confirm)
     make_hits_due(platform, _notified_hits(body))
     return HttpResponse(status=204)
@@ -427,7 +465,7 @@ PASSED = "You can accept our HITs in some minutes. You can close this page."
 def show_lessons(request: HttpRequest, signed: str) -> HttpResponse:
     """Return the terms, the tutorial, and its result."""
     worker = get_object_or_404(
-        Worker, handle=proof.worker_of_signed_path(signed, proof.LEARN_SALT) or "-"
+        Worker, handle=proof.worker_in_signed_path(signed, proof.LEARN_SALT) or "-"
     )
     response = _lessons_page(request, worker)
     response["Referrer-Policy"] = "no-referrer"
@@ -438,7 +476,7 @@ def _lessons_page(request: HttpRequest, worker: Worker) -> HttpResponse:
     state = worker_admission(worker)
     if state.lesson is not None:
         entry = Entry(worker, state.lesson)
-        if request.method == "POST" and (page := take_step(request, entry)) is not None:
+        if request.method == "POST" and (page := handle_entry_form(request, entry)) is not None:
             return page
         state = worker_admission(worker)
     if state.lesson is not None:

@@ -31,7 +31,7 @@ def show_worker_page(request: HttpRequest, signed: str) -> HttpResponse:
     """Return the messages to a worker and their exclusion. A POST stores feedback or an appeal;
     from a frame whose assignment the platform has not listed, feedback alone.
     """
-    handle, assignment = proof.worker_of_signed_path(signed), ""
+    handle, assignment = proof.worker_in_signed_path(signed), ""
     if not handle:
         handle, assignment = proof.read_assignment_path(signed)
     if not handle:

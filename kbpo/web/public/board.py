@@ -51,7 +51,7 @@ from kbpo.web.public.board_view import (
     view_switches,
     with_default_helpers,
 )
-from kbpo.web.public.judges import sentences_on_board
+from kbpo.web.public.judges import board_reliability_sentences
 from kbpo.web.table import csv_download
 
 EMBEDDED_ROWS = 10
@@ -89,64 +89,64 @@ def _draw_page(request: HttpRequest, slug: str, number: int | None) -> HttpRespo
     return render(request, "leaderboard.html", board_context(request, track, view, shown))
 
 
-def board_context(request: HttpRequest, track: Track, view: View, shown: Board) -> dict[str, Any]:
+def board_context(request: HttpRequest, track: Track, view: View, board: Board) -> dict[str, Any]:
     address = reverse("board", args=[track.slug])
     if view.number is not None:
         address = reverse("evaluation", args=[track.slug, view.number])
     asked = {} if view.number is None else {"evaluation": str(view.number)}
     mine = set(getattr(request.user, "team_keys", ()))
     kind = kind_of(track)
-    rows = shown.rows if view.all else shown.rows[:ROWS_AT_FIRST]
-    ties = [[place for place in group if place < len(rows)] for group in shown.groups]
+    rows = board.rows if view.all else board.rows[:ROWS_AT_FIRST]
+    ties = [[place for place in group if place < len(rows)] for group in board.groups]
     lanes, parts = drawing.pack_ties([tie for tie in ties if len(tie) > 1], len(rows))
-    heads = column_heads(kind, view, address, shown.rows)
+    heads = column_heads(kind, view, address, board.rows)
     sorted_by = {
         name: {"url": view.url(address, sort=name), "current": view.sort == name}
         for name in ("name", "labels")
     }
     drawn = [
-        row_cells(shown, heads, row, mine, view) | {"parts": part}
+        row_cells(board, heads, row, mine, view) | {"parts": part}
         for row, part in zip(rows, parts, strict=True)
     ]
     return {
         "track": track,
         "kind": kind,
         "words": kind.words,
-        "board": shown,
+        "board": board,
         "view": view,
         "columns": heads,
         "rows": drawn,
         "has_few": has_few(drawn),
         "lanes": lanes,
-        "level": f"{shown.level:.0%}".replace("%", " %") if shown.level else "",
-        "others": 0 if view.all else max(0, len(shown.rows) - ROWS_AT_FIRST),
+        "level": f"{board.level:.0%}".replace("%", " %") if board.level else "",
+        "others": 0 if view.all else max(0, len(board.rows) - ROWS_AT_FIRST),
         "heads": sorted_by,
         "switches": [
-            *view_switches(view, track, shown.report, partial(view.url, address)),
-            *helper_switch(shown, view, address),
+            *view_switches(view, track, board.report, partial(view.url, address)),
+            *helper_switch(board, view, address),
         ],
-        "strengths": board_strengths(shown),
-        "facts": board_facts(track, shown),
-        "judges": sentences_on_board(shown),
-        "has_published": has_published(kind, shown.rows),
-        "has_expert": has_expert(kind, shown.rows),
-        "has_saved": any(row.saved is not None for row in shown.rows),
+        "strengths": board_strengths(board),
+        "facts": board_facts(track, board),
+        "judges": board_reliability_sentences(board),
+        "has_published": has_published(kind, board.rows),
+        "has_expert": has_expert(kind, board.rows),
+        "has_saved": any(row.saved is not None for row in board.rows),
         "shows_alone": view.helped != PEOPLE,
         "helped_by": {
-            "n": len(shown.report.used_scorers),
-            "best": shown.report.best_scorer.get(view.criterion, ""),
-            "saved": saved_share(shown),
-            "late": shown.report.late_scorers,
+            "n": len(board.report.used_scorers),
+            "best": board.report.best_scorer.get(view.criterion, ""),
+            "saved": saved_share(board),
+            "late": board.report.late_scorers,
         },
-        "cite": cite_board(request, shown),
+        "cite": cite_board(request, board),
         "has_headline": kind.measures.quantities[0].of(view.criterion),
         "all_url": view.url(address, all="1"),
         "downloads": {
             "csv": view.url(reverse("board-csv", args=[track.slug]), **asked),
             "json": _json_address(track, view),
         },
-        "points": plot_points(kind, shown.rows),
-        "finding": plot_sentence(shown.rows) if kind.measures.plotted else "",
+        "points": plot_points(kind, board.rows),
+        "finding": plot_sentence(board.rows) if kind.measures.plotted else "",
         "other_tracks": Track.objects.exclude(status="draft").exclude(pk=track.pk).order_by("name"),
     }
 

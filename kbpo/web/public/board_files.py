@@ -36,15 +36,15 @@ REPORTED = (
 public"""
 
 
-def board_table(shown: Board) -> tuple[list[str], list[list[Any]]]:
+def board_table(board: Board) -> tuple[list[str], list[list[Any]]]:
     """Return the header and the rows of the CSV file, one row for each system."""
-    blank = Row(Submission(track=shown.track, team=Team()), "")
-    rows = [list(_csv_record(shown, row).values()) for row in shown.rows]
-    return list(_csv_record(shown, blank)), rows
+    blank = Row(Submission(track=board.track, team=Team()), "")
+    rows = [list(_csv_record(board, row).values()) for row in board.rows]
+    return list(_csv_record(board, blank)), rows
 
 
-def _csv_record(shown: Board, row: Row) -> dict[str, Any]:
-    kind, submission = kind_of(shown.track), row.submission
+def _csv_record(board: Board, row: Row) -> dict[str, Any]:
+    kind, submission = kind_of(board.track), row.submission
     best, worst = row.rank or (None, None)
     record: dict[str, Any] = {
         "team": submission.public_team,
@@ -52,28 +52,28 @@ def _csv_record(shown: Board, row: Row) -> dict[str, Any]:
         "rank_best": best,
         "rank_worst": worst,
         "labels": row.n_labels,
-        **_judges_as_json(shown, row),
+        **_judges_as_json(board, row),
         "note": row.note,
     }
-    if kind_with_recall_or_none(shown.track) is not None:
+    if kind_with_recall_or_none(board.track) is not None:
         record["documents"] = row.n_documents
     for column in kind.measures.columns:
         record |= _figure_cells(column.name, row.figure(column.name))
-    for criterion in kind.measures.other_shown_criteria(shown.criterion):
+    for criterion in kind.measures.other_shown_criteria(board.criterion):
         drawn, beside = kind.measures.headline(criterion.name), row.beside.get(criterion.name)
         figure = beside.figure(kind.measures.column_of(drawn).name) if beside is not None else None
         record |= _figure_cells(f"beside_{criterion.name}", figure)
     for column in kind.measures.columns:
-        if any(column.name in other.bootstrap for other in shown.rows):
+        if any(column.name in other.bootstrap for other in board.rows):
             low, high = row.bootstrap.get(column.name, (None, None))
             record |= {
                 f"{column.name}_bootstrap_low80": low,
                 f"{column.name}_bootstrap_high80": high,
             }
-    if any(other.saved is not None for other in shown.rows):
+    if any(other.saved is not None for other in board.rows):
         record["saved"] = row.saved
-    if shown.population:
-        record["population"] = shown.population
+    if board.population:
+        record["population"] = board.population
     links = submission.public_links
     record |= {"submission": submission.pk, "role": submission.role}
     return record | {"paper": links.get("Paper"), "code": links.get("Code")}
@@ -84,24 +84,24 @@ def _figure_cells(name: str, figure: Figure | None) -> dict[str, float | None]:
     return {f"{name}_{end}": cell for end, cell in zip(ENDS, cells, strict=True)}
 
 
-def board_as_json(shown: Board) -> dict[str, Any]:
+def board_as_json(board: Board) -> dict[str, Any]:
     """Return a board as JSON: the same figures as on the page, unrounded."""
-    kind = kind_of(shown.track)
+    kind = kind_of(board.track)
     return {
-        "track": track_as_json(shown.track),
-        "evaluation": _evaluation_as_json(shown),
-        "distribution": shown.distribution,
-        "criterion": shown.criterion,
-        "population": shown.population,
-        "level": shown.level,
+        "track": track_as_json(board.track),
+        "evaluation": _evaluation_as_json(board),
+        "distribution": board.distribution,
+        "criterion": board.criterion,
+        "population": board.population,
+        "level": board.level,
         "columns": [
             {
                 "name": column.name,
-                "label": kind.measures.printed(column.quantity, shown.criterion).label,
+                "label": kind.measures.printed(column.quantity, board.criterion).label,
             }
             for column in kind.measures.columns
             if column.place in ("first", "second")
-            and kind.measures.quantity(column.quantity).of(shown.criterion)
+            and kind.measures.quantity(column.quantity).of(board.criterion)
         ],
         "systems": [
             {
@@ -114,43 +114,43 @@ def board_as_json(shown: Board) -> dict[str, Any]:
                 "role": row.submission.role,
                 "rank": row.rank,
                 "saved": row.saved,
-                "judges": _judges_as_json(shown, row),
+                "judges": _judges_as_json(board, row),
                 **{
                     column.name: _figure_as_json(row, column.name)
                     for column in kind.measures.columns
                 },
             }
-            for row in shown.rows
+            for row in board.rows
         ],
         "cannot_be_told_apart": [
-            [shown.rows[index].submission.pk for index in group] for group in shown.groups
+            [board.rows[index].submission.pk for index in group] for group in board.groups
         ],
-        "strengths": _strengths_as_json(shown),
+        "strengths": _strengths_as_json(board),
         "being_judged": [
             {"team": submission.public_team, "name": submission.public_name}
-            for submission in shown.being_judged
+            for submission in board.being_judged
         ],
     }
 
 
-def _judges_as_json(shown: Board, row: Row) -> dict[str, Any]:
+def _judges_as_json(board: Board, row: Row) -> dict[str, Any]:
     """Return the quality of the judgments of a system: number of answers and their agreement,
     difference of ratings, Fleiss’ κ of the track, errors on known questions, and the number of
     judgments that experts checked.
     """
-    judges = judge_statistics(shown.evaluation, row.submission)
-    return judges_json(judges, reliability_for_board(shown)) | {"checked": row.n_checked}
+    judges = judge_statistics(board.evaluation, row.submission)
+    return judges_json(judges, reliability_for_board(board)) | {"checked": row.n_checked}
 
 
-def _evaluation_as_json(shown: Board) -> dict[str, Any] | None:
-    row = shown.evaluation
+def _evaluation_as_json(board: Board) -> dict[str, Any] | None:
+    row = board.evaluation
     if row is None:
         return None
     return {
         "number": row.number,
         "made_at": row.made_at,
         "page": reverse("evaluation", args=[row.track.slug, row.number]),
-        "judges": judges_json(judge_statistics(row), reliability_for_board(shown)),
+        "judges": judges_json(judge_statistics(row), reliability_for_board(board)),
     } | {name: report_as_dict(getattr(row.report, name)) for name in REPORTED}
 
 
@@ -162,14 +162,14 @@ def _figure_as_json(row: Row, column: str) -> dict[str, Any] | None:
     return figure.as_json() | ({"bootstrap": ends} if ends is not None else {})
 
 
-def board_strengths(shown: Board) -> dict[str, Any]:
+def board_strengths(board: Board) -> dict[str, Any]:
     """Return the strengths of an evaluation under the board's criterion, with their systems; empty
     unless systems are compared in pairs.
     """
-    stored = shown.report.strengths.get(shown.criterion)
+    stored = board.report.strengths.get(board.criterion)
     if stored is None:
         return {}
-    standing = {row.submission.pk: row.submission for row in shown.rows}
+    standing = {row.submission.pk: row.submission for row in board.rows}
     rows = [
         report_as_dict(strength) | {"submission": standing[strength.system]}
         for strength in stored.rows
@@ -179,21 +179,21 @@ def board_strengths(shown: Board) -> dict[str, Any]:
     return told | {"rows": rows}
 
 
-def _strengths_as_json(shown: Board) -> dict[str, Any] | None:
+def _strengths_as_json(board: Board) -> dict[str, Any] | None:
     """Return the strengths of systems that are compared in pairs; None if they are judged one by
     one.
     """
-    strengths = board_strengths(shown)
+    strengths = board_strengths(board)
     for row in strengths.get("rows", ()):
         del row["submission"]
     return strengths or None
 
 
-def track_as_json(row: Track) -> dict[str, Any]:
+def track_as_json(track: Track) -> dict[str, Any]:
     """Return the public data of a track. Under a criterion whose `single` is “mean” people rate:
     nothing is right or wrong.
     """
-    kind = kind_of(row)
+    kind = kind_of(track)
     criteria = kind.measures.criteria
     of_criterion = ("name", "label", "single", "higher_is_better")
     keys = (
@@ -208,9 +208,9 @@ def track_as_json(row: Track) -> dict[str, Any]:
         "scope",
         "description",
     )
-    return {key: getattr(row, key) for key in keys} | {
-        "target_half_width": str(row.target_half_width),
-        "confidence_level": str(row.confidence_level),
+    return {key: getattr(track, key) for key in keys} | {
+        "target_half_width": str(track.target_half_width),
+        "confidence_level": str(track.confidence_level),
         "criteria": [
             {key: getattr(criterion, key) for key in of_criterion} for criterion in criteria
         ],
@@ -250,14 +250,14 @@ def _latex(text: str) -> str:
     return "".join(_IN_LATEX.get(letter, letter) for letter in text)
 
 
-def cite_board(request: HttpRequest, shown: Board) -> dict[str, str]:
+def cite_board(request: HttpRequest, board: Board) -> dict[str, str]:
     """Return the citation of a board and its frame; empty before the first evaluation."""
-    if shown.evaluation is None:
+    if board.evaluation is None:
         return {}
-    slug, evaluation = shown.track.slug, shown.evaluation
+    slug, evaluation = board.track.slug, board.evaluation
     permalink = request.build_absolute_uri(reverse("evaluation", args=[slug, evaluation.number]))
     frame = request.build_absolute_uri(reverse("board-embed", args=[slug]))
-    title = f"Leaderboard of {shown.track.name}"
+    title = f"Leaderboard of {board.track.name}"
     return {
         "permalink": permalink,
         "bibtex": bibtex(f"{slug}-{evaluation.number}", title, "", evaluation, permalink),

@@ -89,10 +89,10 @@ def _direction_text(kind: Kind, quantity: str, criterion: str) -> str:
 
 
 def row_cells(
-    shown: Board, heads: list[dict[str, Any]], row: Row, mine: set[int], view: View
+    board: Board, heads: list[dict[str, Any]], row: Row, mine: set[int], view: View
 ) -> dict[str, Any]:
     """Return the cells of a row under these headers; `mine` are the teams of the visitor."""
-    kind, evaluation = kind_of(shown.track), shown.evaluation
+    kind, evaluation = kind_of(board.track), board.evaluation
     published = _published_figures(kind, row, view.criterion)
     compared = [figure for figure in published if figure["quantity"] == kind.measures.mean]
     return {
@@ -105,10 +105,10 @@ def row_cells(
             column.name: Interval.from_figure(row.figure(column.name))
             for column in kind.measures.columns
         },
-        "cells": [_figure_cell(shown, row, head, view) for head in heads],
+        "cells": [_figure_cell(board, row, head, view) for head in heads],
         "published": published,
         "no_published": all(figure["interval"].estimate is None for figure in compared),
-        "kind": bar_kind(row, shown.past),
+        "kind": bar_kind(row, board.past),
         "judges": judge_statistics(evaluation, row.submission),
         "url": (
             reverse("submission", args=[row.submission.pk]) if row.submission.is_on_board else ""
@@ -116,11 +116,11 @@ def row_cells(
     }
 
 
-def _figure_cell(shown: Board, row: Row, head: dict[str, Any], view: View) -> dict[str, Any]:
+def _figure_cell(board: Board, row: Row, head: dict[str, Any], view: View) -> dict[str, Any]:
     """Return one plotted figure with its notes (corrected figures) and the interval from people
     alone, if metrics narrow it. For another criterion only the figure is returned.
     """
-    kind, criterion = kind_of(shown.track), head.get("criterion", view.criterion)
+    kind, criterion = kind_of(board.track), head.get("criterion", view.criterion)
     is_own = criterion == view.criterion
     drawn_row = row if is_own else row.beside.get(criterion)
     if drawn_row is None:
@@ -143,7 +143,7 @@ def _figure_cell(shown: Board, row: Row, head: dict[str, Any], view: View) -> di
         "head": head,
         "interval": Interval.from_figure(figure),
         "n": drawn_row.n_labels,
-        "kind": bar_kind(drawn_row, shown.past, figure),
+        "kind": bar_kind(drawn_row, board.past, figure),
         "alone": Interval.from_figure(alone) if alone is not None else None,
         "exact": figure is not None and figure.is_exact,
         "too_few": figure is not None and figure.is_withheld,
@@ -251,7 +251,7 @@ def plot_sentence(rows: Sequence[Row]) -> str:
     return f"{leader} is first; {most} is the most precise."
 
 
-def board_facts(track: Track, shown: Board) -> dict[str, Any]:
+def board_facts(track: Track, board: Board) -> dict[str, Any]:
     """Return the four facts next to the board: systems and teams, inputs (and those read in full),
     judgments, and money spent. Judgments of the texts are shared by all tracks of the corpus;
     `judged_elsewhere` counts those that were ordered on other tracks only.
@@ -270,13 +270,13 @@ def board_facts(track: Track, shown: Board) -> dict[str, Any]:
         imported=Count("pk", filter=Q(source="import")),
     )
     imports = labels_of.filter(source="import")
-    if shown.evaluation is not None:
-        read_in_full = shown.evaluation.report.documents
+    if board.evaluation is not None:
+        read_in_full = board.evaluation.report.documents
     else:
         read_in_full = DocumentSample.objects.filter(track=track, settled_at__isnull=False).count()
     return {
-        "systems": len(shown.rows),
-        "teams": len({row.submission.public_team for row in shown.rows}),
+        "systems": len(board.rows),
+        "teams": len({row.submission.public_team for row in board.rows}),
         "inputs": count_inputs(track),
         "read_in_full": read_in_full if kind_with_recall_or_none(track) else None,
         "judged": counted["judged"],

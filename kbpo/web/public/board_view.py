@@ -15,7 +15,7 @@ from kbpo.evaluation.leaderboard import (
     Board,
     NoBoard,
     default_sort,
-    evaluation_of,
+    evaluation_by_number,
     read_board,
     sort_names,
 )
@@ -75,26 +75,30 @@ class NoView(ValueError):
         self.name = name
 
 
-def parse_view(asked: Mapping[str, str], track: Track) -> View:
+def parse_view(parameters: Mapping[str, str], track: Track) -> View:
     """Return the view that query parameters select; defaults are the guaranteed figures of the
     track. Raises NoView.
     """
     kind = kind_of(track)
-    criterion = _option_in(asked, "criterion", kind.measures.criterion_names(), track.criterion)
+    criterion = _option_in(
+        parameters, "criterion", kind.measures.criterion_names(), track.criterion
+    )
     populations = kind.words.populations if kind.measures.population else {}
-    number = asked.get("evaluation", "")
+    number = parameters.get("evaluation", "")
     if number and not (number.isascii() and number.isdecimal() and 0 < len(number) < 10):
         raise NoView("evaluation", f"“{number[:20]}” is not the number of an evaluation.")
     return View(
-        distribution=_option_in(asked, "distribution", track.distributions, track.distribution),
+        distribution=_option_in(
+            parameters, "distribution", track.distributions, track.distribution
+        ),
         criterion=criterion,
-        level=int(_option_in(asked, "level", list(LEVELS), "80")),
-        sort=_option_in(asked, "sort", sort_names(track), default_sort(track, criterion)),
-        all="all" in asked,
-        helped=_option_in(asked, "helped", [ALL, PEOPLE], ALL),
+        level=int(_option_in(parameters, "level", list(LEVELS), "80")),
+        sort=_option_in(parameters, "sort", sort_names(track), default_sort(track, criterion)),
+        all="all" in parameters,
+        helped=_option_in(parameters, "helped", [ALL, PEOPLE], ALL),
         number=int(number) if number else None,
         population=_option_in(
-            asked, "population", list(populations) or [""], kind.measures.population
+            parameters, "population", list(populations) or [""], kind.measures.population
         ),
     )
 
@@ -107,9 +111,11 @@ def view_or_404(request: HttpRequest, track: Track) -> View:
         raise Http404(str(problem)) from problem
 
 
-def _option_in(asked: Mapping[str, str], name: str, options: Sequence[str], fallback: str) -> str:
+def _option_in(
+    parameters: Mapping[str, str], name: str, options: Sequence[str], fallback: str
+) -> str:
     fallback = fallback if fallback in options else options[0]
-    value = asked.get(name, fallback)
+    value = parameters.get(name, fallback)
     if value not in options:
         there = ", ".join(options)
         raise NoView(name, f"This board has no {name} “{value[:40]}”; it has {there}.")
@@ -137,7 +143,7 @@ def find_track(slug: str) -> Track | None:
 
 def board_for_view(track: Track, view: View) -> Board:
     """Return the board of a view. Raises NoBoard for an evaluation without one."""
-    evaluation = None if view.number is None else evaluation_of(track, view.number)
+    evaluation = None if view.number is None else evaluation_by_number(track, view.number)
     return read_board(
         track,
         distribution=view.distribution,
@@ -156,11 +162,11 @@ def board_or_404(track: Track, view: View) -> Board:
         raise Http404(str(problem)) from problem
 
 
-def with_default_helpers(request: HttpRequest, shown: Board, view: View) -> View:
+def with_default_helpers(request: HttpRequest, board: Board, view: View) -> View:
     """Return the view with its default for `helped`: people alone if a metric or judge was added
     after the judgments.
     """
-    unsaid = PEOPLE if shown.report.late_scorers else ALL
+    unsaid = PEOPLE if board.report.late_scorers else ALL
     helped = view.helped if "helped" in request.GET else unsaid
     return replace(view, helped=helped, unsaid=unsaid)
 
@@ -215,9 +221,9 @@ def view_switches(
     ]
 
 
-def helper_switch(shown: Board, view: View, address: str) -> list[dict[str, Any]]:
+def helper_switch(board: Board, view: View, address: str) -> list[dict[str, Any]]:
     """Return the switch between people alone and people with all metrics and judges."""
-    if all(row.saved is None for row in shown.rows) and not shown.report.late_scorers:
+    if all(row.saved is None for row in board.rows) and not board.report.late_scorers:
         return []
     words = {PEOPLE: "People alone", ALL: "All metrics and judges"}
     options = [

@@ -180,15 +180,17 @@ def comparison_context(
     for difference in measured:
         quantity = kind.measures.printed(difference.quantity, view.criterion)
         up = is_up(difference.quantity, view.criterion)
-        rows.append(difference_row(quantity, difference, a, b, up=up))
+        rows.append(difference_row(quantity, difference, a, b, higher_is_better=up))
         if apart is None and difference.told_apart is not None:
             apart = (quantity.label_in_text, difference.told_apart)
     ranked = ranking_comparison(evaluation, **chosen)[1]
     return {
         "evaluation": evaluation,
         "rows": rows,
-        "sides": _better_sides(a, b, up=is_up(kind.measures.mean, view.criterion)),
-        "sides_by_relation": _better_sides(a, b, up=is_up(kind.measures.mean, a.track.criterion)),
+        "sides": _better_sides(a, b, higher_is_better=is_up(kind.measures.mean, view.criterion)),
+        "sides_by_relation": _better_sides(
+            a, b, higher_is_better=is_up(kind.measures.mean, a.track.criterion)
+        ),
         "axis": drawing.axis_over([row["difference"] for row in rows], bounds=(-1, 1), zero=True),
         "tied": [row["in_text"] for row in rows if not row["who"]],
         "level": f"{ranked.level:.0%}".replace("%", " %") if ranked.level else "",
@@ -201,13 +203,18 @@ def comparison_context(
     }
 
 
-def _better_sides(a: Submission, b: Submission, *, up: bool) -> tuple[str, str]:
+def _better_sides(a: Submission, b: Submission, *, higher_is_better: bool) -> tuple[str, str]:
     """Return the names of the systems that are better to the left and to the right of zero."""
-    return (b.full_name, a.full_name) if up else (a.full_name, b.full_name)
+    return (b.full_name, a.full_name) if higher_is_better else (a.full_name, b.full_name)
 
 
 def difference_row(
-    quantity: Quantity, difference: Difference, a: Submission, b: Submission, *, up: bool
+    quantity: Quantity,
+    difference: Difference,
+    a: Submission,
+    b: Submission,
+    *,
+    higher_is_better: bool,
 ) -> dict[str, Any]:
     """Return a row of the table of differences: both figures, the leading system, and whether the
     95 % interval excludes zero.
@@ -216,7 +223,9 @@ def difference_row(
     who, tone, words = "", "", "No difference shown"
     is_sure = bool(difference.low95 > 0 or difference.high95 < 0)
     if difference.excludes_zero:
-        who, tone = (a.full_name, "a") if (difference.value > 0) == up else (b.full_name, "b")
+        who, tone = (
+            (a.full_name, "a") if (difference.value > 0) == higher_is_better else (b.full_name, "b")
+        )
         words = f"is {quantity.better}" if is_sure else "is likely ahead; not at 95 %"
     low, high = sorted((abs(difference.low80), abs(difference.high80)))
     return {
@@ -261,7 +270,7 @@ def differences_table(
     stored = evaluation.details.relations
     if not {a.pk, b.pk} <= set(stored.systems):
         return None
-    measured = differences_by_relation(evaluation, a.pk, b.pk, least=LEAST_LABELS)
+    measured = differences_by_relation(evaluation, a.pk, b.pk, min_judgments=LEAST_LABELS)
     labels = a.track.corpus.relation_names()
     rows: list[dict[str, Any]] = [
         {
@@ -363,13 +372,13 @@ class Table:
 
 
 def side_by_side(
-    user: Any, a: Submission, b: Submission, criterion: str, asked: QueryDict
+    user: Any, a: Submission, b: Submission, criterion: str, parameters: QueryDict
 ) -> dict[str, Any]:
     """Return the context of the texts of two systems; empty if texts are not rated one by one or
     may not be shown.
 
-    `asked` may have `order` (a key of `ORDERS`), `q` (words in a text), `against` (the number of a
-    metric: only inputs where the metric and people prefer different texts), and `page`.
+    `parameters` may have `order` (a key of `ORDERS`), `q` (words in a text), `against` (the number
+    of a metric: only inputs where the metric and people prefer different texts), and `page`.
     """
     kind = kind_of(a.track)
     if not kind.rates or kind.opposes or not (shows_judgments(a) and shows_judgments(b)):
@@ -383,10 +392,10 @@ def side_by_side(
     rated_as = kind.measures.criterion(criterion)
     sign = 1.0 if kind.measures.higher_is_better(kind.measures.mean, criterion) else -1.0
     ahead = sign * table.rating_differences
-    query, order = asked.get("q", "").strip()[:200], asked.get("order", "a")
+    query, order = parameters.get("q", "").strip()[:200], parameters.get("order", "a")
     order = order if order in ORDERS else "a"
     rows = _rows_with_words(kind, table, query)
-    against = next((one for one in table.scorers if str(one[0]) == asked.get("against")), None)
+    against = next((one for one in table.scorers if str(one[0]) == parameters.get("against")), None)
     if against is not None:
         metric = table.scores[:, :, table.scorers.index(against)]
         opposed = (
@@ -396,7 +405,7 @@ def side_by_side(
     if order != "input":
         of_order = -ahead[rows] if order == "a" else ahead[rows]
         rows = rows[np.argsort(np.where(np.isnan(of_order), np.inf, of_order), kind="stable")]
-    page = Paginator(rows.tolist(), ON_A_PAGE).get_page(asked.get("page"))
+    page = Paginator(rows.tolist(), ON_A_PAGE).get_page(parameters.get("page"))
     known = ahead[~np.isnan(ahead)]
     return {
         "n": len(table.keys),
@@ -413,8 +422,8 @@ def side_by_side(
         "against": against[0] if against else None,
         "scorers": table.scorers,
         "criterion": rated_as.label,
-        "more": urlencode([(name, value) for name, value in asked.items() if name != "page"]),
-        "kept": [(name, value) for name, value in asked.items() if name not in FIELDS],
+        "more": urlencode([(name, value) for name, value in parameters.items() if name != "page"]),
+        "kept": [(name, value) for name, value in parameters.items() if name not in FIELDS],
     }
 
 

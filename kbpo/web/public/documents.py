@@ -188,14 +188,16 @@ def _name_spans(document: Document, *, linked: bool) -> list[Span]:
     return spans
 
 
-def _relation_spans(claims: list[tuple[Judged, Any]], found: list[tuple[Any, Any]]) -> list[Span]:
+def _relation_spans(
+    claims: list[tuple[Judged, Any]], found_facts: list[tuple[Any, Any]]
+) -> list[Span]:
     """Return the spans of the mentions in predicted relations and in facts that readers found,
     sorted and without duplicates. They are marked in documents that came without names.
     """
     places: set[tuple[int, int]] = set()
     for claim, _ in claims:
         places |= set(claim.places)
-    for fact, _ in found:
+    for fact, _ in found_facts:
         places |= {tuple(place) for place in fact.record.values() if isinstance(place, list)}
     return [Span(begin, end, "other") for begin, end in sorted(places)]
 

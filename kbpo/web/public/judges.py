@@ -28,45 +28,45 @@ UNKNOWN_RATERS = "The author of {} is unknown: if many are by one person, interv
 UNCHECKED = "No expert has checked any of these judgments yet."
 
 
-def sentences_on_board(shown: Board) -> list[str]:
+def board_reliability_sentences(board: Board) -> list[str]:
     """Return the sentences below a board; none before its first scores."""
-    if not shown.rows:
+    if not board.rows:
         return []
-    judges, people = judge_statistics(shown.evaluation), reliability_for_board(shown)
-    checks = _expert_sentence(shown)
+    judges, people = judge_statistics(board.evaluation), reliability_for_board(board)
+    checks = _expert_sentence(board)
     if judges.in_interval:
         sentences = [RATINGS, *([CORRECTED_RATINGS] if checks else [])]
         sentences += [
             *_noise_sentences(judges),
-            *_difference_sentences(judges, kind_of(shown.track).words),
+            *_difference_sentences(judges, kind_of(board.track).words),
         ]
         sentences += _rater_sentences(judges)
         sentences += _reliability_sentences(people)
     else:
         sentences = [CORRECTED if checks else SAMPLING_ONLY]
-        if any(figure.is_exact for row in shown.rows for figure in row.figures.values()):
+        if any(figure.is_exact for row in board.rows for figure in row.figures.values()):
             sentences.append(f"“{ALL_JUDGED.capitalize()}” means: {MEANS}")
         sentences += [
             _agreement_sentence(judges, "about what these systems predict"),
             *_reliability_sentences(people),
         ]
-    if not kind_of(shown.track).words.unchecked:
+    if not kind_of(board.track).words.unchecked:
         sentences.append(checks or UNCHECKED)
-    if checks and not all(row.n_checked for row in shown.rows):
+    if checks and not all(row.n_checked for row in board.rows):
         sentences.append(TOO_FEW)
     return sentences
 
 
-def reliability_for_board(shown: Board) -> Reliability:
+def reliability_for_board(board: Board) -> Reliability:
     """Return the current reliability of the annotators; none for a board of the past."""
-    return NOT_KEPT if shown.past else reliability_of_track(shown.track)
+    return NOT_KEPT if board.past else reliability_of_track(board.track)
 
 
-def _expert_sentence(shown: Board) -> str:
+def _expert_sentence(board: Board) -> str:
     """Return a sentence on how far experts agree with the judgments of a track; empty without
     checks.
     """
-    checks = shown.report.expert.get(shown.criterion)
+    checks = board.report.expert.get(board.criterion)
     if checks is None or not checks.checked or checks.agree.value is None:
         return ""
     checked, agree, above = count_text(checks.checked), checks.agree, checks.above
@@ -84,7 +84,7 @@ def _expert_sentence(shown: Board) -> str:
     )
 
 
-def sentences_on_run(
+def run_reliability_sentences(
     judges: Judges,
     people: Reliability,
     printed: Figure | None,

@@ -143,7 +143,7 @@ def _prompt_worth(kind: Kind, evaluation: Evaluation | None) -> list[dict[str, A
 
 
 def _heat_map(
-    stored: Worth,
+    worth: Worth,
     names: dict[int, str],
     what: str,
     thresholds: tuple[float, float],
@@ -152,7 +152,7 @@ def _heat_map(
     """Return a table of metrics by systems, each cell as text with its shade."""
     some, strong = thresholds
     rows = []
-    for scorer in sort_scorers(stored):
+    for scorer in sort_scorers(worth):
         values, cells = getattr(scorer, what), []
         for number, name in names.items():
             size = abs(values.get(number) or 0.0)
@@ -163,11 +163,11 @@ def _heat_map(
     return rows
 
 
-def _quadrants(kind: Kind, criterion: Criterion, stored: Worth) -> dict[str, Any] | None:
+def _quadrants(kind: Kind, criterion: Criterion, worth: Worth) -> dict[str, Any] | None:
     """Return the shares of outputs that people, the best single metric, both or neither like, each
     with an example if one is public.
     """
-    single = [scorer for scorer in sort_scorers(stored) if scorer.quadrants and scorer.id]
+    single = [scorer for scorer in sort_scorers(worth) if scorer.quadrants and scorer.id]
     if not single:
         return None
     names = ("Both like it", "The metric alone", "People alone", "Neither")
@@ -202,12 +202,12 @@ def _public_example(kind: Kind, instances: Sequence[int]) -> str:
     return str(content.get("text", ""))
 
 
-def _draw_systems(shown: Board, single: Scorer, criterion: str) -> SafeString | str:
+def _draw_systems(board: Board, single: Scorer, criterion: str) -> SafeString | str:
     """Return a plot of people's scores against a metric, one point for each system; empty with
     fewer than two points.
     """
     intervals, dots = [], []
-    for row in shown.rows:
+    for row in board.rows:
         figure, pk = Interval.from_figure(row.figure(row.mean)), row.submission.pk
         if figure.estimate is not None and pk in single.alone:
             x = min(1.0, max(0.0, single.alone[pk]))
@@ -300,11 +300,11 @@ def _draw_contours(kind: Kind, evaluation: Evaluation | None, criterion: str) ->
     )
 
 
-def _metric_dots(stored: Worth, gamma: float, other: str = "") -> list[plots.Dot]:
+def _metric_dots(worth: Worth, gamma: float, other: str = "") -> list[plots.Dot]:
     """Return the points of the metrics under one criterion, in decreasing order of ρ. The three of
     most worth are named; under an `other` criterion only the highest, with the criterion's name.
     """
-    known = [(one.label, abs(one.rho)) for one in sort_scorers(stored) if one.rho]
+    known = [(one.label, abs(one.rho)) for one in sort_scorers(worth) if one.rho]
     best = {label for label, _ in known[:3]}
     known.sort(key=lambda pair: -pair[1])
     dots = []
@@ -375,17 +375,17 @@ def worth_under(evaluation: Evaluation | None, criterion: str) -> Worth:
     return evaluation.report.worth.get(criterion, Worth()) if evaluation is not None else Worth()
 
 
-def sort_scorers(stored: Worth) -> list[Scorer]:
+def sort_scorers(worth: Worth) -> list[Scorer]:
     """Return the metrics and judges: all together first, then by decreasing worth, unknown worth
     last.
     """
-    scorers = [stored.together] if stored.together is not None else []
-    return scorers + sorted(stored.scorers, key=lambda scorer: -(scorer.worth or 0.0))
+    scorers = [worth.together] if worth.together is not None else []
+    return scorers + sorted(worth.scorers, key=lambda scorer: -(scorer.worth or 0.0))
 
 
-def best_single_scorer(stored: Worth) -> Scorer | None:
+def best_single_scorer(worth: Worth) -> Scorer | None:
     """Return the metric or judge with the highest worth by itself."""
-    known = [scorer for scorer in stored.scorers if scorer.worth is not None]
+    known = [scorer for scorer in worth.scorers if scorer.worth is not None]
     return max(known, key=lambda scorer: scorer.worth or 0.0, default=None)
 
 
@@ -440,9 +440,9 @@ class Card:
         return "a" if (self.interval.low80 or 0.0) > 1 else "quiet"
 
 
-def scorer_cards(shown: Board, stored: Worth) -> list[Card]:
+def scorer_cards(board: Board, worth: Worth) -> list[Card]:
     """Return the metrics and judges, each with its savings on a board if they are known."""
-    return [Card(scorer, saved_share(shown, scorer.id)) for scorer in sort_scorers(stored)]
+    return [Card(scorer, saved_share(board, scorer.id)) for scorer in sort_scorers(worth)]
 
 
 def _card_record(card: Card) -> dict[str, Any]:
@@ -460,12 +460,12 @@ def _card_record(card: Card) -> dict[str, Any]:
     return record | dict(zip(QUADRANTS, scorer.quadrants or (None,) * 4, strict=True))
 
 
-def _system_rows(evaluation: Evaluation | None, stored: Worth) -> Records:
+def _system_rows(evaluation: Evaluation | None, worth: Worth) -> Records:
     """Yield the score of each metric for each system on the board, with its correlation with people
     over the outputs of the system.
     """
     for number, system in board_names(evaluation).items():
-        for scorer in sort_scorers(stored):
+        for scorer in sort_scorers(worth):
             alone, bias = scorer.alone.get(number), scorer.bias.get(number)
             if bias is not None or number in scorer.within:
                 yield {
@@ -494,7 +494,7 @@ def width_curve(kind: Kind, study: Study | None) -> Records:
         left=study.variance_of_mean_rating(noise=False) / inputs,
     )
     plans = {
-        "people_alone": plan.with_study(study, aided=False),
+        "people_alone": plan.with_study(study, with_scorers=False),
         "with_metrics": plan.with_study(study),
         "noiseless_people": noiseless,
         "perfect_metric": replace(plan.with_study(study), error=study.error(rho=1.0)),
@@ -515,9 +515,9 @@ def judgments_by_width(kind: Kind, study: Study | None) -> Records:
         return
     plan = Draft.with_equal_weights(max(1, count_inputs(kind.track, test=True)))
     plans = {
-        "people_alone": (plan.with_study(study, aided=False), 1),
+        "people_alone": (plan.with_study(study, with_scorers=False), 1),
         "with_metrics": (plan.with_study(study), 1),
-        "two_people": (plan.with_study(study, people=2, aided=False), 2),
+        "two_people": (plan.with_study(study, people=2, with_scorers=False), 2),
     }
     for width in WIDTHS:
         goal, row = variance_for_half_width(kind.track, width), dict[str, Any](half_width=width)

@@ -13,7 +13,7 @@ from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path, reverse
 
-from annotation.interfaces.registry import document_interfaces, interface_of
+from annotation.interfaces.registry import document_interfaces, interface_by_name
 from annotation.quality.hourly import track_pace
 from kbpo.accounts.models import User
 from kbpo.evaluation.leaderboard import Row, read_board
@@ -212,7 +212,7 @@ def question_kinds(track: Track) -> list[QuestionKind]:
         extra |= dict.fromkeys(document_interfaces(), Decimal("0.00"))
     asked = []
     for name, amount in extra.items():
-        interface, example = interface_of(name), first_example(name)
+        interface, example = interface_by_name(name), first_example(name)
         asked.append(
             QuestionKind(
                 interface.title,

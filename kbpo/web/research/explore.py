@@ -44,7 +44,7 @@ from kbpo.web.research.explorer import (
     explorer_for,
     filter_parameters,
     read_choice,
-    refuse_unknown,
+    refuse_unknown_filters,
     short_hash,
     unknown_value,
     verdict_labels,
@@ -89,7 +89,7 @@ def _explorer_page(request: HttpRequest, pk: int) -> HttpResponse:
         row.prediction.url = choice.query_string(after=after, p=row.prediction.pk)
     latest, group = Latest.read_latest(submission), request.GET.get("by", "")
     address = reverse("submission-explore", args=[pk])
-    slices = slice_table(latest, group, own=own, address=address)
+    slices = slice_table(latest, group, is_own_team=own, address=address)
     is_sure = bool((explorer.judged.confidence >= 0).any())
     context: dict[str, Any] = {
         "submission": submission,
@@ -315,18 +315,22 @@ def _explorer_file(request: HttpRequest, pk: int) -> HttpResponseBase:
     return table_file(request, f"predictions-{pk}", header, lines)
 
 
-def prediction_record(row: Judged) -> dict[str, Any]:
+def prediction_record(prediction: Judged) -> dict[str, Any]:
     """Return a prediction as JSON, with its dispute and number of other systems."""
-    dispute = row.dispute
-    return row.as_json() | {
+    dispute = prediction.dispute
+    return prediction.as_json() | {
         "dispute": dispute
         and {
             "status": dispute.status,
             "agrees": dispute.agrees,
             "remark": "" if dispute.status == "open" else dispute.remark,
         },
-        "other_systems": row.prediction.others,
-        **({"scores": row.prediction.scores} if hasattr(row.prediction, "scores") else {}),
+        "other_systems": prediction.prediction.others,
+        **(
+            {"scores": prediction.prediction.scores}
+            if hasattr(prediction.prediction, "scores")
+            else {}
+        ),
     }
 
 
@@ -405,7 +409,7 @@ def _read_choice_of_missed_facts(
     names = [*kind.found_facets, *word_filters(explorer.kind)]
     sent = {name: value for name, value in address.items() if value or strict}
     elsewhere = {*COMMON_FILTERS, *TEXT_FILTERS, *(facet.name for facet in kind.facets)}
-    refuse_unknown(
+    refuse_unknown_filters(
         "What is missed", [*own, *names], sent if strict else elsewhere & set(sent), "is"
     )
     shared = {name: value for name, value in sent.items() if name in names}

@@ -141,7 +141,7 @@ def read_choice(
     """
     sent = {name: value for name, value in address.items() if value or strict}
     kind = kind_of(submission.track)
-    refuse_unknown(
+    refuse_unknown_filters(
         f"{kind.words.items.capitalize()} of this track",
         [*COMMON_FILTERS, *(facet.name for facet in kind.facets), *word_filters(kind)],
         [name for name in sent if name not in PREDICTION_NUMBERS]
@@ -181,12 +181,14 @@ def read_choice(
     return Choice(chosen, facets)
 
 
-def refuse_unknown(items: str, here: Sequence[str], sent: Iterable[str], are: str = "are") -> None:
+def refuse_unknown_filters(
+    items: str, filters: Sequence[str], sent_names: Iterable[str], are: str = "are"
+) -> None:
     """Raise Unreadable for a filter that these items do not have."""
-    for name in sent:
-        if name not in here:
+    for name in sent_names:
+        if name not in filters:
             raise Unreadable(
-                name, f"{items} {are} not chosen by {name[:40]!r}, but by {', '.join(here)}."
+                name, f"{items} {are} not chosen by {name[:40]!r}, but by {', '.join(filters)}."
             )
 
 
@@ -501,12 +503,14 @@ def _active_filters(choice: Choice, groups: Mapping[str, Options]) -> dict[str, 
     }
 
 
-def _matching_rows(groups: Mapping[str, Options], chosen: Mapping[str, Any], but: str = "") -> Mask:
-    """Return a mask of the rows that match all selected filters except `but`."""
+def _matching_rows(
+    groups: Mapping[str, Options], chosen: Mapping[str, Any], ignored_filter: str = ""
+) -> Mask:
+    """Return a mask of the rows that match all selected filters except `ignored_filter`."""
     size = groups["verdict"]["judged"].size
     kept = np.ones(size, dtype=np.bool_)
     for name, value in chosen.items():
-        if name != but:
+        if name != ignored_filter:
             kept &= groups[name].get(value, np.zeros(size, dtype=np.bool_))
     return kept
 

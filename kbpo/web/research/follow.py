@@ -101,9 +101,9 @@ def _duration_note(began: datetime | None, ended: datetime | None) -> str:
     return f"in {duration_text(ended - began)}" if began and ended and ended >= began else ""
 
 
-def _time_note(when: datetime | None) -> str:
+def _time_note(moment: datetime | None) -> str:
     """Return a time, with its date unless it is near."""
-    return time_text(when, date=abs(clock.now() - when) > WITHOUT_DATE) if when else ""
+    return time_text(moment, date=abs(clock.now() - moment) > WITHOUT_DATE) if moment else ""
 
 
 def _stage_notes(submission: Submission, sample: Extent) -> list[str]:

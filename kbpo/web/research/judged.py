@@ -96,8 +96,8 @@ def dispute(user: User, submission: Submission, prediction: int, note: str) -> E
 
 def add_disputes(
     submission: Submission,
-    rows: list[Judged],
-    own: bool,
+    predictions: list[Judged],
+    is_own_team: bool,
     disputes: Mapping[int, ExpertCheck],
 ) -> list[Judged]:
     """Return the rows with their disputes (by target) and, for the run's own team, whether each row
@@ -108,10 +108,12 @@ def add_disputes(
         replace(
             row,
             dispute=disputes.get(row.prediction.instance.target_id),
-            disputable=own
+            disputable=is_own_team
             and not unchecked
             and row.source in (Label.Source.CROWD, Label.Source.DOCUMENT),
-            undisputed=(NOT_DISPUTED.get(row.source) or (row.source and unchecked)) if own else "",
+            undisputed=(NOT_DISPUTED.get(row.source) or (row.source and unchecked))
+            if is_own_team
+            else "",
         )
-        for row in rows
+        for row in predictions
     ]

@@ -21,7 +21,7 @@ from kbpo.accounts.models import User
 from kbpo.evaluation.latest import Extent
 from kbpo.money.models import Budget
 from kbpo.money.spend import SCOPE_NAMES, OverBudget, remaining_allowance
-from kbpo.sampling.confirm import CannotOrder, can_order, filter_offer, order_judgments
+from kbpo.sampling.confirm import CannotOrder, can_order, order_judgments, valid_order_offer
 from kbpo.sampling.models import Further
 from kbpo.sampling.plan import current_offer, max_new_judgments, was_computed_before
 from kbpo.submissions.models import Submission
@@ -76,10 +76,12 @@ class Quote:
         return self.left is None or self.at_most <= self.left
 
 
-def chosen_width(submission: Submission, asked: str | None) -> str:
+def chosen_width(submission: Submission, requested_width: str | None) -> str:
     """Return the requested half-width if the plan has it, else the plan's default."""
-    is_planned = asked is not None and asked in submission.plan.get("options", {})
-    return str(asked if is_planned else submission.plan.get("chosen", ""))
+    is_planned = requested_width is not None and requested_width in submission.plan.get(
+        "options", {}
+    )
+    return str(requested_width if is_planned else submission.plan.get("chosen", ""))
 
 
 def plan_with_expected_cost(submission: Submission) -> dict[str, Any]:
@@ -133,9 +135,9 @@ def list_quotes(submission: Submission, options: dict[str, Any] | None = None) -
     return told
 
 
-def find_quote(submission: Submission, asked: str | None) -> Quote | None:
+def find_quote(submission: Submission, requested_width: str | None) -> Quote | None:
     """Return the requested option, or the plan's default; None without a plan."""
-    width = chosen_width(submission, asked)
+    width = chosen_width(submission, requested_width)
     return next((option for option in list_quotes(submission) if option.width == width), None)
 
 
@@ -166,7 +168,7 @@ def order_context(
         "ordered": submission.target_half_width if judging else None,
         "exact": not judging and extent.half_width == 0,
     }
-    offer = filter_offer(submission, further)
+    offer = valid_order_offer(submission, further)
     if offer is None:
         reckoning = further.status == "wanted" or further.order <= submission.orders
         reckoning |= was_computed_before(submission, further)

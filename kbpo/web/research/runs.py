@@ -214,13 +214,13 @@ def _waiting_uploads(team: Team) -> list[dict[str, Any]]:
     return waiting
 
 
-def run_lines(rows: Page[Submission] | QuerySet[Submission]) -> list[Run]:
+def run_lines(submissions: Page[Submission] | QuerySet[Submission]) -> list[Run]:
     """Return the rows of these submissions, in their order."""
     of_track: dict[Track, list[Submission]] = {}
-    for row in rows:
+    for row in submissions:
         of_track.setdefault(row.track, []).append(row)
-    money = balances([row.purpose for row in rows])
-    under_way = [row for row in rows if row.status in UNDER_WAY]
+    money = balances([row.purpose for row in submissions])
+    under_way = [row for row in submissions if row.status in UNDER_WAY]
     intervals = InterimInterval.objects.filter(
         submission__in=under_way, order=F("submission__orders")
     ).excluding_some_values()
@@ -246,27 +246,27 @@ def run_lines(rows: Page[Submission] | QuerySet[Submission]) -> list[Run]:
                 judged,
                 time_left(row, judged) if judged else None,
             )
-    return [run_of[row.pk] for row in rows]
+    return [run_of[row.pk] for row in submissions]
 
 
 def _shown_score(
-    row: Submission, headline: tuple[Any, Any] | None, shown: InterimInterval | None
+    submission: Submission, headline: tuple[Any, Any] | None, interim: InterimInterval | None
 ) -> tuple[drawing.Interval, str, int, drawing.Kind]:
     """Return the score to show for a run: the interim interval during the first judging, later the
     score of its rank.
     """
-    if row.has_score and headline is not None:
+    if submission.has_score and headline is not None:
         quantity, figure = headline
         drawn = drawing.Interval.from_figure(figure)
-        kind: drawing.Kind = "moment" if row.status in UNDER_WAY else "final"
+        kind: drawing.Kind = "moment" if submission.status in UNDER_WAY else "final"
         return drawn, quantity.label, figure.n_labels, "few" if figure.has_few_judgments else kind
-    if row.status in UNDER_WAY and shown is not None:
-        measures = kind_of(row.track).measures
-        quantity = measures.printed(measures.mean, row.track.criterion)
+    if submission.status in UNDER_WAY and interim is not None:
+        measures = kind_of(submission.track).measures
+        quantity = measures.printed(measures.mean, submission.track.criterion)
         return (
-            drawing.Interval.from_figure(shown),
+            drawing.Interval.from_figure(interim),
             f"{quantity.label}, provisional",
-            shown.n,
+            interim.n,
             "live",
         )
     return NO_INTERVAL, "", 0, "final"
@@ -338,7 +338,7 @@ def show_ledger(request: HttpRequest) -> HttpResponseBase:
     if team is None:  # an admin who belongs to no team
         return render(request, "upload_not_yet.html", {"researcher": True}, status=403)
     number = request.GET.get("run", "")
-    run = run_of_team(team, number) if number else None
+    run = find_run_of_team(team, number) if number else None
     table = team_ledger(team, run, request)
     if "format" in request.GET:
         return table.file(request)
@@ -352,7 +352,7 @@ def show_ledger(request: HttpRequest) -> HttpResponseBase:
     return render(request, "ledger.html", context)
 
 
-def run_of_team(team: Team, number: str) -> Submission:
+def find_run_of_team(team: Team, number: str) -> Submission:
     """Return the team's run of this number. Raises Http404."""
     row = None
     if number.isascii() and number.isdecimal() and len(number) < 10:

@@ -191,7 +191,7 @@ class History:
     """The figure on the run's page, from its evaluation, even if it is provisional"""
 
     @property
-    def moments(self) -> list[tuple[Any, Interval]]:
+    def points_over_time(self) -> list[tuple[Any, Interval]]:
         """Return the points of the plot."""
         return [
             (evaluation.made_at, Interval.from_figure(figure))

@@ -13,14 +13,14 @@ from kbpo.web.components.plots import Moment
 from scoring.report import FEW, Figure, Key
 
 
-def visible_slices(latest: Latest, *, own: bool) -> dict[Key, Figure]:
+def visible_slices(latest: Latest, *, is_own_team: bool) -> dict[Key, Figure]:
     """Return the scores by slice that a visitor may see: all for the run's team and admins.
 
     For others, slices with few judgments are hidden while the track is open: they would reveal
     single judgments.
     """
     found = latest.slices
-    if own:
+    if is_own_team:
         return found
     track = latest.submission.track
     mean = kind_of(track).measures.mean
@@ -41,14 +41,14 @@ def visible_slices(latest: Latest, *, own: bool) -> dict[Key, Figure]:
     return shown
 
 
-def slice_table(latest: Latest, chosen: str, *, own: bool, address: str) -> dict[str, Any]:
+def slice_table(latest: Latest, chosen: str, *, is_own_team: bool, address: str) -> dict[str, Any]:
     """Return the table of one group of slices, and the switch between groups, for the page at
     `address`.
     """
     submission, track = latest.submission, latest.submission.track
     kind = kind_of(track)
     scores_of: dict[str, dict[str, Figure]] = {}
-    for key, figure in visible_slices(latest, own=own).items():
+    for key, figure in visible_slices(latest, is_own_team=is_own_team).items():
         # Recall and the mean by their quantity, the mean under another criterion by this.
         is_beside = key.quantity == kind.measures.mean and key.criterion != track.criterion
         name = key.criterion if is_beside else key.quantity

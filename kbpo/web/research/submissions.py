@@ -45,7 +45,7 @@ from kbpo.tracks.registry import kind_of
 from kbpo.web.components.figures import plural, range_text
 from kbpo.web.http import form_reason, has_typed_word, in_snapshot, run_action
 from kbpo.web.kept import cached_part, row_values
-from kbpo.web.public.judges import sentences_on_run
+from kbpo.web.public.judges import run_reliability_sentences
 from kbpo.web.research.follow import journey_stages, stage_reached
 from kbpo.web.research.judged import is_of_team, sees_only_public, shows_judgments
 from kbpo.web.research.quote import order_context, order_more, refresh_offer
@@ -124,7 +124,7 @@ def _find_with_fingerprint_values(pk: int) -> tuple[Submission, list[Any]] | Non
 Asking = HttpRequest | Request
 
 
-def find_run(request: Asking, pk: int, *, own: bool = False) -> Submission:
+def find_run(request: Asking, pk: int, *, own_team_only: bool = False) -> Submission:
     """Return the submission, if the visitor may see it: its team and admins always, others once it
     is on the board.
 
@@ -134,17 +134,19 @@ def find_run(request: Asking, pk: int, *, own: bool = False) -> Submission:
     row = submissions.filter(pk=pk, deleted_at=None).first()
     if row is None:
         raise Http404(NO_SUCH_RUN.format(pk))
-    return _check_visible(request, row, own=own)
+    return _check_visible(request, row, own_team_only=own_team_only)
 
 
-def _check_visible(request: Asking, row: Submission, *, own: bool = False) -> Submission:
+def _check_visible(
+    request: Asking, submission: Submission, *, own_team_only: bool = False
+) -> Submission:
     """Return the submission if the visitor may see it. Raises Http404."""
-    if is_of_team(request.user, row) or (row.is_on_board and not own):
-        return row
-    if own or not row.was_public_before_withdrawal:
-        raise Http404(NO_SUCH_RUN.format(row.pk))
-    on = f" on {date_format(row.withdrawn_at, 'j F Y')}" if row.withdrawn_at else ""
-    raise Http404(f"{row.full_name} was withdrawn{on}.")
+    if is_of_team(request.user, submission) or (submission.is_on_board and not own_team_only):
+        return submission
+    if own_team_only or not submission.was_public_before_withdrawal:
+        raise Http404(NO_SUCH_RUN.format(submission.pk))
+    on = f" on {date_format(submission.withdrawn_at, 'j F Y')}" if submission.withdrawn_at else ""
+    raise Http404(f"{submission.full_name} was withdrawn{on}.")
 
 
 def show_run(request: HttpRequest, pk: int) -> HttpResponseBase:
@@ -161,7 +163,7 @@ def show_run(request: HttpRequest, pk: int) -> HttpResponseBase:
 @login_required
 def _change_run(request: HttpRequest, pk: int) -> HttpResponse:
     actions = {"withdraw": withdraw_run, "retry": retry_run, "order": order_more}
-    return run_action(request, actions, find_run(request, pk, own=True))
+    return run_action(request, actions, find_run(request, pk, own_team_only=True))
 
 
 def _history_file(request: HttpRequest, pk: int) -> HttpResponseBase:
@@ -265,7 +267,7 @@ class _Page:
 
         def stable_part_context() -> dict[str, Any]:
             address = reverse("submission", args=[self.submission.pk])
-            slices = slice_table(self.latest_scores, by, own=self.own, address=address)
+            slices = slice_table(self.latest_scores, by, is_own_team=self.own, address=address)
             own = {"submission": self.submission, "own": self.own, "slices": slices, "is_cut": by}
             return own | history_context(self.request, self.latest_scores)
 
@@ -354,15 +356,15 @@ def _rank_text(latest: Latest) -> str:
     return f"Rank {range_text(*rank)} of {len(places)}" if rank else ""
 
 
-def display_name(submission: Submission, own: bool) -> str:
+def display_name(submission: Submission, is_own_team: bool) -> str:
     """Return the names of team and run; for its own team and admins without anonymity."""
-    return submission.own_name if own else submission.full_name
+    return submission.own_name if is_own_team else submission.full_name
 
 
 def _judge_sentences(latest: Latest) -> list[str]:
     """Return sentences on the error of the judges."""
     corrected, words = latest.guaranteed("expert"), kind_of(latest.submission.track).words
-    return sentences_on_run(
+    return run_reliability_sentences(
         judge_statistics(latest.evaluation, latest.submission),
         reliability_of_track(latest.submission.track),
         latest.guaranteed(),
@@ -434,7 +436,7 @@ def problem_table(submission: Submission) -> Table:
 
 def list_problems(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Return the problems of an upload, filtered by severity; with `?format=` as a file."""
-    submission = find_run(request, pk, own=True)
+    submission = find_run(request, pk, own_team_only=True)
     table = problem_table(submission)
     if "format" in request.GET:
         return table.file(request)
@@ -453,18 +455,18 @@ def list_problems(request: HttpRequest, pk: int) -> HttpResponseBase:
 
 
 def severity_switch(
-    submission: Submission, counts: Mapping[str, int], shown: str = ""
+    submission: Submission, counts: Mapping[str, int], severity: str = ""
 ) -> list[dict[str, Any]]:
     """Return the switch between severities, each with its count."""
     address = reverse("submission-problems", args=[submission.pk])
     every, counted = sum(counts.values()), [name for name in SEVERITIES if counts.get(name)]
     return [
-        {"url": address, "text": f"All {every:,}", "current": shown not in counts},
+        {"url": address, "text": f"All {every:,}", "current": severity not in counts},
         *(
             {
                 "url": f"{address}?severity={name}",
                 "text": plural(counts[name], SEVERITIES[name]),
-                "current": shown == name,
+                "current": severity == name,
             }
             for name in counted
         ),
@@ -537,7 +539,7 @@ class RunForm(forms.Form):
 @login_required
 def edit_run(request: HttpRequest, pk: int) -> HttpResponse:
     """Return the description of a run. A POST stores it."""
-    submission = find_run(request, pk, own=True)
+    submission = find_run(request, pk, own_team_only=True)
     form = RunForm(request.POST or None, submission=submission, who=request.user)
     if request.method != "POST":
         status = 200

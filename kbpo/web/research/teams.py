@@ -128,9 +128,9 @@ def create_invitation(
 
 
 @transaction.atomic
-def revoke_invitations(rows: QuerySet[Invitation], who: User, why: str) -> None:
+def revoke_invitations(invitations: QuerySet[Invitation], who: User, why: str) -> None:
     """Make invitations unusable."""
-    for row in rows.filter(uses_left__gt=0).select_for_update(of=("self",)):
+    for row in invitations.filter(uses_left__gt=0).select_for_update(of=("self",)):
         write_audit_entry(
             "withdraw invitation",
             f"invitation:{row.pk}",
@@ -143,7 +143,9 @@ def revoke_invitations(rows: QuerySet[Invitation], who: User, why: str) -> None:
         row.save(update_fields=["uses_left"])
 
 
-def invitation_links(request: HttpRequest, rows: QuerySet[Invitation]) -> list[dict[str, Any]]:
+def invitation_links(
+    request: HttpRequest, invitations: QuerySet[Invitation]
+) -> list[dict[str, Any]]:
     """Return invitations with their full addresses."""
     return [
         {
@@ -151,7 +153,7 @@ def invitation_links(request: HttpRequest, rows: QuerySet[Invitation]) -> list[d
             "url": request.build_absolute_uri(reverse("join", args=[row.code])),
             "asked": getattr(row, "accountrequest", None),
         }
-        for row in rows.select_related("team", "made_by", "accountrequest").order_by("-pk")
+        for row in invitations.select_related("team", "made_by", "accountrequest").order_by("-pk")
     ]
 
 

@@ -140,7 +140,7 @@ def _receive_upload(
             team,
             user,
             file,
-            name=name_of_file(file.name),
+            name=default_run_name(file.name),
             file_name=file.name,
             idempotency_key=_upload_key(request, file),
         )
@@ -162,7 +162,7 @@ def _upload_key(request: HttpRequest, file: UploadedFile[Any]) -> str | None:
     return f"page:{form}:{digest.hexdigest()[:32]}"
 
 
-def name_of_file(file_name: str) -> str:
+def default_run_name(file_name: str) -> str:
     """Return the file name without its extensions, the default name of a run."""
     name = file_name.replace("\\", "/").rsplit("/", 1)[-1]
     while ending := next(
@@ -232,8 +232,10 @@ def check_page(request: HttpRequest, pk: int) -> HttpResponse:
     polled. A POST discards the draft.
     """
     if request.method == "POST":
-        return run_action(request, {"discard": discard_draft}, find_run(request, pk, own=True))
-    submission = find_run(request, pk, own=True)
+        return run_action(
+            request, {"discard": discard_draft}, find_run(request, pk, own_team_only=True)
+        )
+    submission = find_run(request, pk, own_team_only=True)
     if request.GET.get("part") == "live":
         return render(request, "upload_check_live.html", _check_context(request, submission))
     if submission.status not in (*DRAFT_STATUSES, "refused", "expired"):
@@ -333,7 +335,7 @@ def identical_upload(submission: Submission) -> Submission | None:
 @for_researchers
 def describe_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Return step 3: name and description of the run."""
-    submission = find_run(request, pk, own=True)
+    submission = find_run(request, pk, own_team_only=True)
     if submission.status != "planned" or submission.track.refusal:
         return redirect("upload-check", pk=pk)
     if request.GET.get("lines") == "mend":
@@ -342,22 +344,22 @@ def describe_page(request: HttpRequest, pk: int) -> HttpResponse:
         query = {"track": submission.track.slug, "team": submission.team.slug}
         return redirect(f"{reverse('submit')}?{urlencode(query)}")
     name = submission.name
-    if name == name_of_file(submission.file_name):  # the default: the file may name a run id
+    if name == default_run_name(submission.file_name):  # the default: the file may name a run id
         name = submission.run_id or name
     form = RunForm(request.POST or None, submission=submission, who=request.user, name=name)
     if request.method == "POST" and form.is_valid() and form.save():
-        return redirect(reverse("upload-confirm", args=[pk]) + _query_of_choices(request))
+        return redirect(reverse("upload-confirm", args=[pk]) + _choices_query_string(request))
     context = {"submission": submission, "at": 3, "fields": form}
     context |= {
         "quote": find_quote(submission, request.GET.get("target")),
-        "choices": _query_of_choices(request),
+        "choices": _choices_query_string(request),
         "refused": refusal_to_confirm(submission),
     }
     status = 422 if request.method == "POST" else 200
     return render(request, "upload_describe.html", context, status=status)
 
 
-def _query_of_choices(request: HttpRequest) -> str:
+def _choices_query_string(request: HttpRequest) -> str:
     """Return the query string with the choices of step 2."""
     kept = {key: request.GET[key] for key in ("target", "lines") if key in request.GET}
     return f"?{urlencode(kept)}" if kept else ""
@@ -366,7 +368,7 @@ def _query_of_choices(request: HttpRequest) -> str:
 @for_researchers
 def confirm_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Return step 4. A POST confirms the plan, which spends money; a repeat changes nothing."""
-    submission = find_run(request, pk, own=True)
+    submission = find_run(request, pk, own_team_only=True)
     if submission.confirmed_at:
         return redirect("submission", pk=pk)
     if submission.status != "planned" or submission.track.refusal:
@@ -388,7 +390,7 @@ def confirm_page(request: HttpRequest, pk: int) -> HttpResponse:
         "refusal": refusal,
         "refused": refusal_to_confirm(submission),
         "good_lines": request.GET.get("lines") == "good",
-        "choices": _query_of_choices(request),
+        "choices": _choices_query_string(request),
         "faults": _error_text(submission),
         "wider": [],
     }
@@ -465,7 +467,7 @@ def download_example(request: HttpRequest, slug: str) -> HttpResponse:
 @for_researchers
 def download_upload(request: HttpRequest, pk: int) -> FileResponse:
     """Return the uploaded file, for the run's own team."""
-    submission = find_run(request, pk, own=True)
+    submission = find_run(request, pk, own_team_only=True)
     return FileResponse(
         submission.file.open("rb"), as_attachment=True, filename=submission.file_name
     )

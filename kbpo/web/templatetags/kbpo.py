@@ -11,7 +11,7 @@ from django.urls import NoReverseMatch, reverse
 from django.utils.html import escape, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-from annotation.platforms.registry import marketplace_names, platform_of
+from annotation.platforms.registry import marketplace_names, platform_by_name
 from annotation.questions.limits import people_asked_text
 from annotation.workers.intake import volunteer_policy
 from annotation.workers.models import Intake
@@ -220,7 +220,7 @@ def nav(context: template.Context, current: str = "", menu: str = "public") -> d
 @register.inclusion_tag("components/real_money.html")
 def real_money() -> dict[str, Any]:
     """Return the accounts of the marketplaces, for the note on whether they pay real money."""
-    accounts = [platform_of(name).account() for name in marketplace_names()]
+    accounts = [platform_by_name(name).account() for name in marketplace_names()]
     return {"accounts": [account for account in accounts if account is not None]}
 
 

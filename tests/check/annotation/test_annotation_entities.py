@@ -10,7 +10,7 @@ import pytest
 
 from annotation.interfaces.base import BadAnswer
 from annotation.interfaces.entities.interface import Entities, _mention_label, majority_mentions
-from annotation.interfaces.registry import interface_of
+from annotation.interfaces.registry import interface_by_name
 from annotation.interfaces.shared.reading import CheckedMention, Reading
 
 TEXT = "Mara Lindt founded Nordwerk in March 1990. Lindt lives in Oslo. 😀 Oslo grew."
@@ -62,7 +62,7 @@ OSLO_MARK = mark(OSLO, "GPE")
 
 def parse(*mentions: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
     question = SimpleNamespace(payload=PAYLOAD, target_id=7)
-    found, links = interface_of("entities").parse(
+    found, links = interface_by_name("entities").parse(
         question, {"mentions": [json.dumps(list(mentions))], **more}
     )  # type: ignore[arg-type]
     assert found.target_id == 7 and found.criterion == "mentions"

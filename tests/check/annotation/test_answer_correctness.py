@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from annotation.interfaces.base import BadAnswer
-from annotation.interfaces.registry import interface_of
+from annotation.interfaces.registry import interface_by_name
 from annotation.interfaces.shared.statements import side_by_side
 from annotation.models import Question
 from annotation.workers import teach
 
-PAGE = interface_of("answer_correctness")
+PAGE = interface_by_name("answer_correctness")
 PASSAGES = ["Ida Marsk built it in 1884.", "Tom built it. 🚢 He was rich.", "It is tall."]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from annotation.budget.accrue import extra_pay
 from annotation.interfaces.base import BadAnswer, ParsedResponse
-from annotation.interfaces.registry import interface_of
+from annotation.interfaces.registry import interface_by_name
 from annotation.models import Question
 from annotation.workers import teach
 from kbpo.money.models import Price
@@ -19,7 +19,7 @@ from kbpo.tracks.texts.shipped import GenerationTrack
 
 TEXT = "The team have win three matches."
 MENDED = "The team has won three matches."
-PAGE = interface_of("language_quality")
+PAGE = interface_by_name("language_quality")
 
 
 def question(text: str = TEXT) -> Question:

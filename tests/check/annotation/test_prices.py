@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from annotation.interfaces.registry import interface_of
+from annotation.interfaces.registry import interface_by_name
 from kbpo.tracks.base import Asking
 from kbpo.tracks.registry import KINDS, track_class
 
@@ -15,7 +15,7 @@ ASKED = [asking for kind in KINDS for asking in track_class(kind).asking]
 
 @pytest.mark.parametrize("asking", ASKED, ids=lambda asking: asking.interface)
 def test_a_tutorial_tells_the_price_that_a_track_pays(asking: Asking) -> None:
-    interface = interface_of(asking.interface)
+    interface = interface_by_name(asking.interface)
     assert interface.terms.reward == asking.reward
     assert interface.terms.seconds == asking.seconds
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kbpo.tracks.kbp.judge import Clusters, JudgedRow, nameness_rank, verdicts_of_rows
+from kbpo.tracks.kbp.judge import Clusters, JudgedRow, mention_specificity, verdicts_of_rows
 
 #       0123456789012345678901234567890123456789
 TEXT = "Mara Lindt met Ola Berg. Lindt and Berg; Mara Lindt."
@@ -124,7 +124,7 @@ def test_where_nothing_is_named_a_nominal_is_as_good_as_another_but_no_pronoun()
     ],
 )
 def test_a_name_stands_over_a_nominal_over_a_pronoun(gloss: str, expected: int) -> None:
-    assert nameness_rank(gloss) == expected
+    assert mention_specificity(gloss) == expected
 
 
 def test_labels_of_labels_lead_to_one_cluster_and_circles_end() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from django.utils import timezone
 
-from annotation.interfaces.registry import interface_of
+from annotation.interfaces.registry import interface_by_name
 from annotation.models import Question, Response
 from annotation.questions import ask
 from formats.schema import load_schema
@@ -313,7 +313,7 @@ def test_a_claim_that_no_type_allows_counts_as_wrong_and_is_not_on_the_page(toy:
 def answered(draft: QuestionDraft, **sides: str) -> list[tuple[int, dict[str, Any]]]:
     """What three people who agree make of a question: what each side's mention refers to."""
     question = Question(pk=1, target_id=draft.target_id, payload=draft.payload, shown=draft.shown)
-    relation, responses = interface_of("relation"), []
+    relation, responses = interface_by_name("relation"), []
     for at in range(3):
         raw = {"holds": [draft.payload["predicates"][0]["part"]]} | sides
         responses += [

@@ -37,7 +37,9 @@ class Corkboard(Platform):
         self.notes[hit.token] = hit
         return f"note-{hit.pk}"
 
-    def offer(self, hit: HIT, until: datetime, *, more: int = 0, key: str = "") -> None:
+    def offer(
+        self, hit: HIT, until: datetime, *, additional_assignments: int = 0, key: str = ""
+    ) -> None:
         """Do nothing: a note hangs until it is taken down."""
 
     def take_down(self, hit: HIT, *, delete: bool = False) -> None:
