@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command."""
+    """Run a management command of Django."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbpo.settings")
     try:
         from django.core.management import execute_from_command_line

@@ -100,7 +100,7 @@ def measure_coverage(pool, n, share, guessed, repeats):
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the table of coverages."""
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     if not redocred.available():
         return

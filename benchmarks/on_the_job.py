@@ -321,7 +321,9 @@ TABLES = {
 
 
 def print_table(title: str, results: dict, n_seeds: int) -> None:
-    """Print the figures of all policies, mean ± s.e. over seeds, and differences of utility."""
+    """Print the figures of all policies, each as mean and standard error over seeds, and
+    differences of utility.
+    """
     names = TABLES[title]
     if (names[0], 0, "LENSE") not in results:
         return
@@ -453,7 +455,7 @@ def draw_trace(path: Path, trace: dict, labels: tuple[str, ...]) -> None:
 
 
 def draw_figures(results: dict, folder: Path) -> None:
-    """Draw Figures A to C from seed 0."""
+    """Draw the three figures of the study (A to C) from seed 0."""
     folder.mkdir(exist_ok=True)
     f1, queries = {}, {}
     for method in ("LENSE", "online", "1-vote"):

@@ -136,7 +136,7 @@ def width_deviations(judged, repeats=4000):
 
 
 def main() -> None:
-    """Print the tables."""
+    """Print the tables of coverages and widths."""
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     if not judged_texts.has_data():
         return

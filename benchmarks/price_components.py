@@ -48,7 +48,9 @@ def read_judgments(file, field):
 
 
 def variance_components_of(values, item):
-    """Return σ_a², σ_f² as published, and σ_f² corrected."""
+    """Return the variance between annotators (σ_a²) and between outputs (σ_f²) by the published
+    formulas, and the latter corrected.
+    """
     found = variance_components(values, item)
     codes = np.unique(item, return_inverse=True)[1]
     means = np.bincount(codes, values) / np.bincount(codes)

@@ -72,8 +72,8 @@ def draws_needed(
     share: float,
     scale: float,
 ) -> int:
-    """Return the smallest number of draws of run i with Σ_{j<i} (w_j²/n_j) V_j + share (w_i²/n_i) Σ
-    p (p/q)² ≤ target.
+    """Return the smallest number of draws of run i that meets the target variance: Σ_{j<i}
+    (w_j²/n_j) V_j + share (w_i²/n_i) Σ p (p/q)² ≤ target.
     """
     own = np.flatnonzero(world.member[:, i])
     pull = overlap * counts

@@ -100,7 +100,7 @@ def print_row(what: str, measured: str, goal: str) -> None:
 
 
 class Site(processes.Service):
-    """The deployed service."""
+    """The deployed service that is measured."""
 
     def _commands(self) -> dict[str, list[str]]:
         commands = super()._commands()
@@ -344,7 +344,7 @@ def make_annotators(names: list[str]) -> list[Person]:
 
 
 def worker_numbered(pk: int) -> Worker:
-    """Return a worker."""
+    """Return the worker with this primary key."""
     from annotation.models import Worker
 
     return Worker.objects.get(pk=pk)
@@ -629,7 +629,7 @@ def make_database() -> None:
 
 
 def measure_all(site: Site, folder: Path, rows: list[str], hits: int, seconds: float) -> None:
-    """Print the rows."""
+    """Measure everything and print the rows."""
     settings.MEDIA_ROOT, settings.ARRAYS_ROOT = folder / "media", folder / "arrays"
     with site.speaking():
         settings.ALLOWED_HOSTS = ["*"]

@@ -61,8 +61,8 @@ def check_labels(name: str, values: ArrayLike) -> FloatArray:
 
 
 def scale_to_avoid_overflow(values: FloatArray) -> FloatArray:
-    """Return columns (n, k). Columns whose squares would overflow are divided by a power of two,
-    which does not change standardised values. NaN is missing.
+    """Return columns (n, k) whose squares do not overflow: if needed, a column is divided by a
+    power of two, which does not change standardised values. NaN is missing.
     """
     largest = np.fmax.reduce(np.abs(values), axis=0, initial=0.0)
     shift = np.where(largest > LARGE, np.frexp(largest)[1], 0)

@@ -54,7 +54,7 @@ FLAT = 1e-12  # a variance below this share of the mean square is rounding error
 def control_variate_mean(
     y: ArrayLike, g: ArrayLike, g_population: ArrayLike, *, power_tune: bool = True
 ) -> Estimate:
-    """Return the mean rating with one metric as control variate.
+    """Return the mean rating of all outputs, estimated with one metric as control variate.
 
     As published (algorithm 1): with g standardised over the population, ``α̂ = mean((y − ȳ) g)`` and
     ``μ̂ = mean(y − α̂ g)``; its bias is ``−(n − 1)/n² · E[(Y − μ) g²]``, its variance about
@@ -131,7 +131,9 @@ def _leave_one_out_guesses(rating: FloatArray, z: FloatArray) -> FloatArray:
 
 
 def _power_tuning_factor(rating: FloatArray, guess: FloatArray) -> float:
-    """Return the λ in [0, 1] that minimises the variance of rating − λ guess."""
+    """Return the multiplier λ in [0, 1] of the guess that minimises the variance of rating − λ
+    guess.
+    """
     centred = guess - guess.mean()
     spread = float(centred @ centred)
     if spread <= FLAT * float(guess @ guess) or spread == 0:
@@ -262,8 +264,8 @@ def _read_folds(n: int, k: int, fold: ArrayLike | None) -> IntArray:
 def _ridge_slopes(
     rating: FloatArray, z: FloatArray, ridge: float | None, power_tune: bool
 ) -> FloatArray:
-    """Return λ β of the ridge regression with an intercept; penalty and λ are chosen by
-    leave-one-out.
+    """Return the slopes β of the ridge regression with an intercept, times λ. The penalty and λ are
+    chosen by leave-one-out.
     """
     deviation, centred = rating - rating.mean(), z - z.mean(axis=0)
     left, sizes, right = np.linalg.svd(centred, full_matrices=False)

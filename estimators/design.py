@@ -157,7 +157,8 @@ def _centred_sums(sums: FloatArray, share: FloatArray) -> FloatArray:
 
 
 def rescale_to_design(influence: ArrayLike, pi_own: ArrayLike, pi: ArrayLike) -> FloatArray:
-    """Return an influence that was computed with other probabilities, scaled to a common design.
+    """Return an influence (each row's term in an estimate) that was computed with other
+    probabilities, scaled to a common design.
 
     Scaled by ``√((1 − π_own)/(1 − π))`` its variance ``Σ (1 − π) z²`` under the common design is
     that under its own; covariances take the geometric mean of both factors.

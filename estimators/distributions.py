@@ -24,7 +24,8 @@ SUM_TOLERANCE = 1e-9
 def prediction_probabilities(
     kind: str, *, subject: ArrayLike, predicate: ArrayLike, object: ArrayLike
 ) -> FloatArray:
-    """Return p_i(x) of every prediction x of one system: positive numbers that sum to 1.
+    """Return the sampling probability p_i(x) of every prediction x of one system: positive numbers
+    that sum to 1.
 
     ==================  ======================================  ================================
     kind                p_i(x) ∝                                what it weighs alike
@@ -127,7 +128,7 @@ def normalise(weight: ArrayLike) -> FloatArray:
 
 
 def pairwise_overlap(P: ArrayLike | sparse.sparray | sparse.spmatrix) -> FloatArray:
-    """Return Σ_x p_i(x) p_j(x) of every pair of systems, shape (m, m).
+    """Return the overlap of every pair of systems, Σ_x p_i(x) p_j(x), shape (m, m).
 
     Parameters
     ----------

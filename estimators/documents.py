@@ -23,7 +23,7 @@ def estimate_unseen_facts(
     features: ArrayLike | None = None,
     feature_totals: ArrayLike | None = None,
 ) -> Estimate:
-    """Return M, the number of true facts in all documents that no submission predicts.
+    """Return the estimated number M of true facts in all documents that no submission predicts.
 
     ``M = (D/n_d) Σ_d M_d``, or ``Σ_d M_d/π_d`` with unequal probabilities; with features, plus the
     prediction of a weighted regression of M_d on them for the documents not drawn (the generalised

@@ -17,7 +17,8 @@ METHODS = ("wald", "wilson", "t")
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """An estimate, or one for each system, with its variance, number of labels and influence.
+    """An estimate, or one for each system, with its variance, number of labels and influence (the
+    terms that it sums).
 
     Attributes
     ----------

@@ -318,7 +318,7 @@ def _estimate_from_terms(
 
 
 def _single_owner_probabilities(system: ArrayLike, n: int, m: int) -> FloatArray:
-    """Return a P in which every draw is predicted only by its own system."""
+    """Return a probability matrix P in which every draw is predicted only by its own system."""
     if isinstance(m, bool) or int(m) != m or m < 1:
         raise ValueError(f"m must be a whole number of 1 or more; got {m!r}")
     codes = checks.check_codes("system", system, n)

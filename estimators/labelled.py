@@ -114,8 +114,8 @@ def estimate_from_terms(
     *,
     anticipated: ArrayLike = 0.0,
 ) -> Estimate:
-    """Return the estimate with the terms z (n, m) as its influence; as plain numbers if there is
-    one system.
+    """Return the estimate whose terms are z (n, m), which are also its influence; as plain numbers
+    if there is one system.
     """
     influence = sum_by_target(rows, z)
     variance = np.where(np.isnan(value), np.nan, rows.design.variance(influence))

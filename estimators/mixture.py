@@ -22,7 +22,8 @@ ENTRIES_AT_A_TIME = 1_000_000
 
 
 def mixture_weights(overlap: ArrayLike, n: ArrayLike, *, method: str = "heuristic") -> FloatArray:
-    """Return the weight w_ij of system j's draws in the score of system i, shape (m, m).
+    """Return the mixture weights w_ij: the share of system j's draws in the score of system i,
+    shape (m, m).
 
     `heuristic` (the published one): w_ij ∝ n_j Σ_x p_i(x) p_j(x); `balance`: w_ij = n_j / Σ_j n_j;
     `uniform`: the same for every system that has labelled draws.
@@ -82,7 +83,8 @@ def _mixture_shares(overlap: FloatArray, counts: FloatArray, method: str) -> Flo
 
 
 def proposal_probabilities(P: ArrayLike, W: ArrayLike) -> FloatArray:
-    """Return q_i(x) = Σ_j w_ij p_j(x) of every instance x and system i, shape (n, m).
+    """Return the proposal probability q_i(x) = Σ_j w_ij p_j(x) of every instance x and system i,
+    shape (n, m).
 
     Parameters
     ----------

@@ -211,12 +211,12 @@ def expert_design(
     n_targets: int | None = None,
     design: Design | None = None,
 ) -> Design:
-    """Return the design of the influence of :func:`ppi_estimate`: π for the t targets, then e for
-    their checks.
+    """Return the sampling design for the terms of :func:`ppi_estimate`: inclusion probabilities π
+    of the t targets, then check probabilities e of the same targets.
 
     With ``z = Σ a (c − g) + Σ (a/e)(f* − c)`` and ``y = √π Σ (a/e)(f* − c)`` the variance of
-    :func:`ppi_estimate` is
-    ``Σ (1 − π) z² + Σ (1 − e) y²``, so one quadratic form serves both phases.
+    :func:`ppi_estimate` is ``Σ (1 − π) z² + Σ (1 − e) y²``, so one quadratic form serves both
+    phases.
 
     Parameters
     ----------

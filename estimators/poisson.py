@@ -166,7 +166,7 @@ def water_fill_multiplier(
 def planned_variance(
     p: ArrayLike, pi: ArrayLike, v: ArrayLike, *, target: ArrayLike | None = None
 ) -> float:
-    """Return ``Σ_τ s_τ² (1/π − 1)``, the planned variance under thresholds π; infinite if a target
+    """Return the planned variance under thresholds π, ``Σ_τ s_τ² (1/π − 1)``; infinite if a target
     with weight has π = 0.
 
     Parameters
@@ -298,7 +298,7 @@ def joint_multipliers(
 
 
 def _planned_target_variance(size: FloatArray, pi: FloatArray) -> float:
-    """Return ``Σ s² (1/π − 1)`` over the targets with s > 0."""
+    """Return the planned variance ``Σ s² (1/π − 1)`` over the targets with s > 0."""
     matters = size > 0
     with np.errstate(divide="ignore", over="ignore"):
         return float(np.sum(size[matters] ** 2 * (1 / pi[matters] - 1)))
@@ -334,7 +334,9 @@ def _raised_thresholds(old: FloatArray, size: FloatArray, multiplier: float) -> 
 
 
 def _solve_multiplier(old: FloatArray, size: FloatArray, target_variance: float) -> float:
-    """Return the least λ that meets the target variance; the planned variance falls in λ."""
+    """Return the least multiplier λ that meets the target variance; the planned variance falls as λ
+    grows.
+    """
     matters = size > 0
     old, size = old[matters], size[matters]
     low, high = 0.0, float(size.sum() / (target_variance + np.sum(size**2)))
@@ -350,7 +352,7 @@ def _solve_multiplier(old: FloatArray, size: FloatArray, target_variance: float)
 
 
 def is_selected(u: ArrayLike, pi: ArrayLike) -> BoolArray:
-    """Return which targets are selected: those with u < π.
+    """Return which targets are selected: those whose random number u is below the threshold π.
 
     Parameters
     ----------
@@ -376,7 +378,7 @@ def is_selected(u: ArrayLike, pi: ArrayLike) -> BoolArray:
 
 
 def asking_order(u: ArrayLike, pi: ArrayLike) -> IntArray:
-    """Return the rows to ask about, in the order of u/π.
+    """Return the rows to ask about in their order: by random number over threshold, u/π.
 
     Stopping after any of them leaves a sample too, with probability π × the share released: the
     share is the last u/π that was asked. First come, first asked would bias scores while questions

@@ -29,7 +29,8 @@ def pool_recall(
     n_annotated: int | None = None,
     n_documents: int | None = None,
 ) -> Estimate:
-    """Return θ̂, the share of all true instances that at least one system predicts.
+    """Return the pool's recall θ̂: the share of all true instances that at least one system
+    predicts.
 
     θ̂ = Σ_{x ∈ Ŷ_0} p_0(x) g(x) / Σ_{x ∈ Ŷ_0} p_0(x), g(x) = 1 if anybody predicts x, Ŷ_0 the true
     instances found by exhaustive annotation. With documents as clusters, r_d the sum of p_0 (g −
@@ -208,7 +209,8 @@ def joint_recall(
     n_annotated: int | None = None,
     n_documents: int | None = None,
 ) -> Estimate:
-    """Return r̂_i = θ̂ ν̂_i, each system's recall among all true instances.
+    """Return each system's recall among all true instances, r̂_i = θ̂ ν̂_i: the pool's recall times
+    the system's share of the pool.
 
     Var r̂_i = θ̂² Var ν̂_i + ν̂_i² Var θ̂ + Var θ̂ Var ν̂_i, the draws and the documents being
     independent samples.

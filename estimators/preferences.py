@@ -300,7 +300,7 @@ def bradley_terry(
 
 
 def _sandwich_covariance(hessian: FloatArray, meat: FloatArray) -> FloatArray:
-    """Return H⁻¹ M H⁻¹, with H⁻¹ as a lower bound."""
+    """Return the sandwich covariance H⁻¹ M H⁻¹, with the inverse Hessian H⁻¹ as a lower bound."""
     if np.isnan(meat).any():
         return meat
     root = np.linalg.inv(np.linalg.cholesky(hessian))  # root.T @ root is H⁻¹

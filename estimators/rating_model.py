@@ -261,7 +261,7 @@ class _Outputs(NamedTuple):
         return total
 
     def similarity(self, groups: IntArray) -> FloatArray:
-        """Return (b, s, s) similarities of the texts in b groups of s rows."""
+        """Return the similarities (b, s, s) of the texts within b groups of s rows each."""
         b, s = groups.shape
         if self.text is None:
             return np.zeros((b, s, s))
@@ -527,8 +527,8 @@ def _fit_model(
 
 
 def _guess_multipliers(y: FloatArray, guess: FloatArray, system: IntArray, m: int) -> FloatArray:
-    """Return λ for each system: the multiplier in [0, 1] with the least variance, shrunk to that of
-    all systems, and towards 0.
+    """Return the multiplier λ in [0, 1] of each system's guess that gives the least variance,
+    shrunk to that of all systems, and towards 0.
 
     With few ratings the guess seems to help, or to harm, by chance. So all λ are multiplied by
     ``max(0, 1 − (2 s.e./slope)²)``, the positive-part shrinkage of the slope of all systems: below

@@ -41,8 +41,8 @@ def rating_design(
     n_targets: int | None = None,
     design: Design | None = None,
 ) -> Design:
-    """Return the design of the influence of :func:`estimate_with_rating_noise`: t targets, then
-    their noise.
+    """Return the sampling design for the terms of :func:`estimate_with_rating_noise`: t targets,
+    then the rating noise of each.
 
     Parameters
     ----------
@@ -95,8 +95,8 @@ def estimate_with_rating_noise(
     target: ArrayLike | None = None,
     design: Design | None = None,
 ) -> Estimate:
-    """Return an estimate from mean ratings with the annotator term ``Σ_S p² σ_a²/(c π)`` in its
-    variance.
+    """Return an estimate from mean ratings whose variance includes the disagreement of annotators,
+    ``Σ_S p² σ_a²/(c π)``.
 
     With the variance of single outputs' judgments (or an unbiased estimate of it) the sum is
     exactly unbiased for ``Σ p² σ_a²/c`` over all outputs: the noise that remains where π → 1, and
@@ -203,8 +203,8 @@ def estimate_with_rating_noise(
 
 
 def judgment_variance(rating: ArrayLike, item: ArrayLike) -> float:
-    """Return σ_a², the variance of single ratings of one output, from second ratings of randomly
-    drawn outputs.
+    """Return the variance of single ratings of one output (σ_a²), estimated from second ratings of
+    randomly drawn outputs.
 
     Pooled within outputs, ``W = Σ_i Σ_k (y_ik − ȳ_i)²`` with ``d = Σ_i (c_i − 1)`` degrees of
     freedom. Ratings of 0 and 1 give ``(W + ¼)/(d + ½)``: of k pairs of which x differ (x + ½)/(2 (k
@@ -560,7 +560,7 @@ def judge_effect(residual: ArrayLike, judge: ArrayLike, item: ArrayLike) -> Judg
 
 
 def _sums_by_code(r: FloatArray, code: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return Σ r and n for each code."""
+    """Return the sum and the number of the values r with each code."""
     n_codes = int(code.max(initial=-1)) + 1
     return sum_by_code(r, code, n_codes), np.bincount(code, minlength=n_codes).astype(np.float64)
 

@@ -354,8 +354,8 @@ def _check_plan(
 
 
 def _largest_variance(h: FloatArray, mass: FloatArray) -> FloatArray:
-    """Return the largest E[h² f] − (E[h f])² over all probabilities f of being right, for each row
-    of h (k, r).
+    """Return the largest variance E[h² f] − (E[h f])² that any probabilities f of being right
+    allow, for each row of h (k, r).
 
     Each row of h is descending, and its entries have the probabilities `mass`. The worst f is 1
     above some h, 0 below it, and a fraction at it: adding more increases the variance while h > 2

@@ -111,7 +111,9 @@ class Support:
 
     @classmethod
     def from_rows(cls, row: IntArray, target: IntArray) -> Support:
-        """Return the support of some rows, given the target codes (N,) of all rows."""
+        """Return the rows of one system (its support) with their target codes, given the codes (N,)
+        of all rows.
+        """
         code = target[row]
         several = np.flatnonzero(np.bincount(code)[code] > 1) if row.size else np.zeros(0, np.int64)
         several = several[np.argsort(code[several], kind="stable")]
@@ -124,8 +126,8 @@ class Support:
         return self.row.size - self.several.size + self.begins.size
 
     def sum_cross_products(self, term: FloatArray, weight: FloatArray | None = None) -> float:
-        """Return ``Σ_τ w [(Σ_{x∈τ} v)² − Σ_{x∈τ} v²]`` of terms v (n,): the products of the terms
-        of every two different rows with the same target, summed over ordered pairs.
+        """Return the products of the terms v (n,) of every two different rows with the same target,
+        summed over ordered pairs: ``Σ_τ w [(Σ_{x∈τ} v)² − Σ_{x∈τ} v²]``.
 
         ``weight`` has one value for each row of ``several``, equal within a target; 1 if left out.
         """

@@ -11,7 +11,9 @@ from formats.splitting import Span
 
 @dataclass(slots=True)
 class DocumentView:
-    """A document as readers see it; the offsets are sorted."""
+    """A document as the readers of files use it: text, tokens, sentences and mentions; the offsets
+    are sorted.
+    """
 
     id: str
     text: str

@@ -16,7 +16,7 @@ EXPECTED = "is one output an input, with input_id and output"
 
 @dataclass(frozen=True, slots=True)
 class OutputRecord:
-    """One output, cleaned."""
+    """One output of a system for one input, cleaned."""
 
     input_id: str
     output: str

@@ -497,14 +497,14 @@ def _string_mapping(data: Mapping[str, Any], key: str) -> dict[str, str]:
 
 
 def _check_name(value: Any) -> str:
-    """Return a name. Raises TypeError if the value is not a string."""
+    """Return a value that must be a name. Raises TypeError if it is not a string."""
     if value is None or isinstance(value, list | tuple | Mapping):
         raise TypeError
     return str(value)
 
 
 def _check_names(value: Any) -> list[str]:
-    """Return a list of names. Raises TypeError if the value is not such a list."""
+    """Return a value that must be a list of names. Raises TypeError if it is not."""
     if not isinstance(value, list | tuple):
         raise TypeError
     return [_check_name(name) for name in value]

@@ -268,7 +268,7 @@ def _parse_flag(raw: str) -> bool:
 
 
 def _parse_integer(raw: str) -> int:
-    """Return the whole number."""
+    """Parse a whole number."""
     if not re.fullmatch(r"[+-]?[0-9]+", raw):
         raise ValueError("a whole number")
     return int(raw)
@@ -286,7 +286,7 @@ def _parse_finite_decimal(raw: str) -> Decimal:
 
 
 def _check_bounds(number: Any, minimum: Any, maximum: Any) -> Any:
-    """Return the number. Raises ValueError if it lies outside the bounds."""
+    """Return the number unchanged. Raises ValueError if it lies outside the bounds."""
     if (minimum is not None and number < minimum) or (maximum is not None and number > maximum):
         low = "any number" if minimum is None else minimum
         high = "any number" if maximum is None else maximum

@@ -52,7 +52,7 @@ def start_idle_queues(threads: Executor, running_rounds: dict[str, Future[int]])
 
 
 def _run_queue_round(queue: str) -> int:
-    """Run a round of a queue's steps, after closing connections that are old or broken."""
+    """Run the steps of a queue once, after closing connections that are old or broken."""
     close_old_connections()
     moved: int = run_queue_round(queue)
     return moved

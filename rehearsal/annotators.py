@@ -193,7 +193,7 @@ class Crowd:
 
 @dataclass
 class Worker:
-    """One simulated worker."""
+    """One simulated worker, who judges through the pages of the service."""
 
     crowd: Crowd
     browser: Browser

@@ -93,7 +93,7 @@ class DemoFailed(Exception):
 
 @dataclass(frozen=True)
 class Study:
-    """A corpus with its gold standard, and the systems to submit."""
+    """A study for the demo: a corpus with its gold standard, and the systems to submit."""
 
     corpus: Path
     mentions: Path

@@ -35,7 +35,7 @@ BLOCK = 2**16
 
 @dataclass(frozen=True)
 class Order:
-    """The quantities by which systems are ranked."""
+    """The quantities by which a kind of track ranks systems, the preferred one first."""
 
     quantities: Sequence[str]
     """Quantities that depend on the distribution; the first available one is used"""
@@ -114,8 +114,8 @@ def is_rank_decided(
 
 
 def covariance_of(estimate: Estimate, design: Design, columns: Ids) -> Floats:
-    """Return the joint covariance of systems, scaled up from V to the anticipated variance A where
-    A is larger, as for printed intervals.
+    """Return the joint covariance of systems. Where the anticipated variance A is larger than the
+    estimated variance V, it is scaled up from V to A, as for printed intervals.
 
     Scaling keeps correlations, so that the difference of a copy stays 0. If all labels agree, V is
     0 up to rounding, and nothing is scaled.

@@ -106,8 +106,9 @@ class _Maker:
                     yield from self._rows_with_correction(both, "f1", criterion, kind, checked)
 
     def _recall_and_correction(self, criterion: str) -> tuple[Recall, Recall, Repaired] | None:
-        """Return recall from the crowd's judgments, the corrected recall, and the parts of the
-        correction, whose `reach` is that of recall; None if recall cannot be corrected.
+        """Return recall from the crowd's judgments, the corrected recall, and the correction's
+        parts; their `reach` is how much one contradicting check would add to the standard error of
+        recall. None if recall cannot be corrected.
         """
         if criterion not in self.recalls:
             return None

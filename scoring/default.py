@@ -76,8 +76,9 @@ class Centred:
 
     @cached_property
     def answered(self) -> Floats:
-        """Return (t,) the response rate in the stratum of each target of the pool. A mark is not an
-        answer, and targets that only readers marked were not asked about.
+        """Return (t,) the response rate in the stratum of each target of the pool: the share of its
+        questions that got an answer. A mark by a reader of the whole document is not an answer, and
+        targets that only readers marked were not asked about.
         """
         mark = self._row_mark
         asked = ~((mark >= 0) & (mark < NEVER))
@@ -112,7 +113,7 @@ class Centred:
 
     @cached_property
     def _is_uncounted_mark(self) -> NDArray[np.bool_]:
-        """Return (n,) whether the row is a mark that is not used."""
+        """Return (n,) whether the row's verdict comes from a mark by readers that is not used."""
         return np.asarray(self._row_mark >= self.answered[self._row_target])
 
     @cached_property

@@ -87,7 +87,7 @@ def probability_of_check(pi: Floats, e: Floats, inclusion: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Repaired:
-    """A corrected estimate of every system (m), over t targets in use."""
+    """An estimate of every system (m) that was corrected by expert checks of t targets."""
 
     estimate: Estimate
     """The estimate; NaN if it cannot be corrected. Influences have a row for each target, then one
@@ -109,7 +109,9 @@ class Corrected:
 
     @classmethod
     def from_data(cls, data: Data, checks: Checks | None) -> Corrected | None:
-        """Return the data with experts' answers; None if no answer is used."""
+        """Return the data for correcting estimates by experts' answers; None if no answer
+        is used.
+        """
         if checks is None or not data.judged.size:
             return None
         corrected_numbers = cls(Centred(data), checks)
@@ -141,7 +143,7 @@ class Corrected:
 
     @cached_property
     def could_be_drawn(self) -> Bools:
-        """Return (t,) whether a round in use could have drawn the target."""
+        """Return (t,) whether a used round of expert checks could have drawn the target."""
         return np.asarray(self.checks.e[:, self._check_positions].max(axis=0) > 0)
 
     @cached_property
@@ -249,7 +251,8 @@ class Corrected:
         self, criterion: str, crowd_estimate: Estimate, weight: Floats
     ) -> tuple[Estimate, Floats]:
         """Return the number of true relations of the pool, corrected by the experts' answers, on
-        the design of a criterion; and its reach (t,).
+        the design of a criterion; and (t,) how much a contradicting check of each target would add
+        to its standard error.
         """
         e, base = self.chance[self.arranged.targets[1]], self.arranged.data.base
         used = e > 0
@@ -301,7 +304,8 @@ class Corrected:
         return replace(repaired, influence=np.concatenate([repaired.influence[:n], checks])), reach
 
     def covers_pool(self) -> bool:
-        """Return whether every round in use could draw all predictions of all systems in scope.
+        """Return whether every used round of expert checks could draw all predictions of all
+        systems in the scope of recall.
 
         Predictions of a system whose sample was judged after the last round could not be drawn.
         Predictions of withdrawn systems only could be drawn if these participated at that time, or

@@ -247,8 +247,8 @@ def _least_difference_terms(member: Matrix, n: np.ndarray) -> Floats:
 
 
 def variance_once_all_judged(p: Floats, g: Floats, error: Floats) -> float:
-    """Return the expected variance of one system's mean for inputs like these when all is judged,
-    from its weights, the guesses and their squared errors: Σ p² ((g − ḡ)² + v).
+    """Return the expected variance of one system's mean for inputs like these when all is judged: Σ
+    p² ((g − ḡ)² + v), from its weights p, the guesses g and their squared errors v.
     """
     return float(p**2 @ ((g - p @ g / max(p.sum(), SAME)) ** 2 + error))
 

@@ -31,7 +31,7 @@ def add_rating_noise(
     centred: Centred, kind: str, criterion: str, estimate: Estimate
 ) -> tuple[Estimate, Design]:
     """Return the weighted mean of every system under a distribution, with annotator noise in its
-    variance, and the design of its influence; both unchanged under a criterion whose judgments
+    variance, and the design of its terms. Both are unchanged under a criterion whose judgments
     count as true.
     """
     under = centred.for_criterion(criterion)

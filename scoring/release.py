@@ -323,7 +323,7 @@ def add_slices(instances: Iterable[Row], cuts: Sequence[Cut]) -> Iterator[Row]:
 
 @dataclass(frozen=True)
 class Release:
-    """A release on disk: a directory, or the downloaded ZIP file."""
+    """A release on disk, as a directory or as the downloaded ZIP file, whose tables can be read."""
 
     path: Path
 

@@ -161,7 +161,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Share:
-    """A number with its 80 % interval."""
+    """A share or mean with its 80 % interval."""
 
     value: float | None = None
     low80: float | None = None
@@ -257,7 +257,9 @@ class LateScorer:
 
 @dataclass(frozen=True)
 class Strength:
-    """A system's strength among systems that are judged in pairs (Bradley and Terry)."""
+    """A system's strength when systems are judged in pairs (Bradley and Terry), with its interval
+    and ranks.
+    """
 
     system: int
     strength: float | None

@@ -129,7 +129,9 @@ def count_unjudged(
 
 
 def _is_unjudged(data: Data, key: Key) -> np.ndarray:
-    """Return (u, m) whether each instance is in a system's sample frame and has no verdict."""
+    """Return (u, m) whether each system could draw each instance and the instance has no verdict
+    yet.
+    """
     _, criterion, distribution = key
     missing: np.ndarray = (data.pool.p[distribution] > 0).toarray()
     missing[data.judged] &= np.isnan(data.f[criterion])

@@ -94,7 +94,7 @@ def default_estimates(
     data: Data, criteria: tuple[str, ...], recall_criteria: tuple[str, ...]
 ) -> dict[Key, tuple[Estimate, Design]]:
     """Return the default estimates: centred differences for precision, totals for recall, and F1
-    from their joint covariance, each with the design of its influence.
+    from their joint covariance, each with the design of its terms.
     """
     arranged = Centred(data)
     floors = Floors(arranged)
@@ -151,8 +151,8 @@ def published_scores(
     recall_criteria: tuple[str, ...],
     methods: tuple[str, ...] = PUBLISHED,
 ) -> Iterator[Score]:
-    """Yield the simple and joint estimates from draws with replacement; none under thresholds, or
-    without own judgments.
+    """Yield the simple and joint estimates from draws with replacement. Yield none on tracks that
+    draw by thresholds, or for systems without judgments.
     """
     if not data.draws:
         return

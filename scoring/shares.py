@@ -80,7 +80,7 @@ class Shares:
         return shares
 
     def total(self, values: Floats) -> Floats:
-        """Return (m,) the sum of some values (u,) over the facts of each submission."""
+        """Return (m,) the sum of values (u,) over the facts that each submission predicts."""
         columns = range(len(self.predictions.systems))
         supports = (self.predictions.support(column).row for column in columns)
         return np.array(

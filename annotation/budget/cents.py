@@ -76,8 +76,8 @@ class Cents:
 
 
 def money_by_state(track: int | None = None) -> list[Cents]:
-    """Return all money that was ever reserved, on one track or on all. The amounts of a purpose add
-    up to its reservation.
+    """Return all money that was ever reserved, on one track or on all, split by state. The amounts
+    of a purpose add up to its reservation.
     """
     return [
         Cents(number, name, Purpose(kind, payer_number), *parts)

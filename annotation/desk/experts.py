@@ -117,8 +117,8 @@ def _check_fields(track: Track, target: int) -> dict[str, Any]:
 
 
 def question_about_target(target: int) -> Question | None:
-    """Return the latest settled question about a target alone; None if people marked the target
-    only while reading a whole document, or never judged it.
+    """Return the latest question that asked about a target alone and has a label; None if people
+    marked the target only while reading a whole document, or never judged it.
     """
     questions = Question.objects.filter(target=target, status="settled", gold=None)
     return questions.exclude(interface__in=document_interfaces()).order_by("-pk").first()

@@ -187,8 +187,8 @@ def _add_hits(places_of: Mapping[Question, int]) -> None:
 
 
 def lower_answers_wanted(questions: Collection[Question], hit: HIT) -> None:
-    """Reduce the number of wanted answers of those locked questions that were asked again and whose
-    answer in an old, closed HIT was rejected.
+    """Reduce the number of wanted answers of locked questions that were asked again, if an answer
+    in their old, closed HIT was rejected.
     """
     if HIT.objects.filter(pk=hit.pk, status__in=["intent", "open"]).exists():
         return

@@ -23,7 +23,9 @@ Unit = tuple[str, str]
 
 @dataclass(frozen=True)
 class Statement:
-    """A part of an answer in words. Two answers agree if their statements have the same keys."""
+    """One part of an answer as a sentence. Two answers agree if their statements have the same
+    keys.
+    """
 
     key: tuple[str, ...]
     words: str
@@ -147,13 +149,13 @@ class Interface(ABC):
     never false, since readers overlook things"""
 
     def instructions(self, payload: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the template context of the instructions, from a payload alone."""
+        """Return the template context of the instructions, computed from a payload only."""
         return {"guide": payload.get("guide", [])}
 
     @abstractmethod
     def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return the template context, from the question's payload alone; never which system
-        claimed what, never gold.
+        """Return the template context, computed only from the question's payload. It never tells
+        which system claimed what, or whether the answer is known (gold).
 
         `answer` is a raw answer (a draft, or one that was refused) that is shown as it was left.
         """

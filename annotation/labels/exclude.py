@@ -37,7 +37,7 @@ LEAST_LEFT = 4  # active workers: signals alone never leave fewer, or a batch wo
 
 @dataclass(frozen=True)
 class ExclusionResult:
-    """The effect of an exclusion or a reinstatement on judgments and settled questions."""
+    """How many judgments and labelled questions an exclusion or a reinstatement affected."""
 
     judgments: int
     settled: RecountResult

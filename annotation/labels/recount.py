@@ -79,7 +79,7 @@ parts differ"""
 
 @dataclass(frozen=True)
 class RecountResult:
-    """The effect of changed answers on settled questions."""
+    """How many labelled questions were affected by changed answers."""
 
     changed: int = 0
     """Changed labels"""
@@ -497,7 +497,9 @@ def _labels_before(questions: Iterable[Question]) -> dict[int, list[Label]]:
 
 
 def labelled_question_ids(questions: Iterable[Question]) -> list[int]:
-    """Return the ids of the questions that have a label; labels for missing answers are ignored."""
+    """Return the ids of the questions that have a label; labels that only record a missing answer
+    are ignored.
+    """
     targets = {question.pk: question.target_id for question in questions}
     labels = Label.objects.filter(
         target__in=targets.values(), question__in=targets, again=None

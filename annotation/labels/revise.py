@@ -74,8 +74,8 @@ class TargetVotes:
 
 
 def read_votes(track: Track, interface: str) -> list[TargetVotes]:
-    """Return the counted answers to all settled questions of a track, target by target. Questions
-    that nobody answered, or that most flagged, are left out.
+    """Return the counted answers to all questions of a track that have labels, target by target.
+    Questions that nobody answered, or that most flagged, are left out.
     """
     questions = Question.objects.filter(
         track=track, interface=interface, status="settled", gold=None

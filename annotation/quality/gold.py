@@ -214,9 +214,9 @@ def gold_money_left(track: Track | int) -> Decimal:
 
 
 def gold_candidates(track: Track, limit: int = 30) -> list[Question]:
-    """Return settled questions with a reliable answer, in random order: given by an expert or an
-    import, or unanimous among two or more people. All settled questions about whole documents are
-    included, since an admin corrects their answers.
+    """Return questions whose answer is reliably known, in random order: given by an expert or an
+    import, or unanimous among two or more people. All questions about whole documents that have
+    labels are included, since an admin corrects their answers.
     """
     sure = Q(target__labels__source__in=["expert", "import"]) | Q(
         target__labels__source="crowd", target__labels__disagreement=0, target__labels__n__gte=2

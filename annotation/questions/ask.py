@@ -163,9 +163,9 @@ def new_questions(
     *,
     agreed: Mapping[tuple[Purpose, str], Price] | None = None,
 ) -> Iterator[Question]:
-    """Yield an unsaved question for each draft with a part that was not asked before. `payers` has
-    the payer and place of each target. The price is the one agreed with the payer, else the track's
-    price.
+    """Yield an unsaved question for each draft that has a part (directed relation) that was not
+    asked before. `payers` has the payer and place of each target. The price is the one agreed with
+    the payer, else the track's price.
     """
     drafts = list(drafts)
     rounds = _next_rounds(drafts)
@@ -222,8 +222,8 @@ def _targets_for_second_opinion(track: Track, drafts: Sequence[QuestionDraft]) -
 
 
 def _next_rounds(drafts: Sequence[QuestionDraft]) -> dict[tuple[int, str], tuple[int, set[str]]]:
-    """Return (target, interface) -> number of the next round, and all parts that were asked before,
-    on any track.
+    """Return (target, interface) -> number of the next question about the target, and all parts
+    (directed relations) that were asked before, on any track.
     """
     number: dict[tuple[int, str], int] = defaultdict(lambda: 1)
     shown: dict[tuple[int, str], set[str]] = defaultdict(set)

@@ -68,7 +68,9 @@ def tick() -> int:
 
 
 def due_samples(order: DocumentOrder) -> QuerySet[DocumentSample]:
-    """Return the documents of an order that have no open question and are not settled."""
+    """Return the documents of an order that have no open question and whose reading is not
+    finished.
+    """
     asked = Question.objects.filter(
         track=order.track_id,
         target__document=OuterRef("document"),
@@ -122,7 +124,7 @@ def latest_reading_question(sample: DocumentSample, reads: str) -> Question | No
 
 
 def is_read_in_full(question: Question) -> bool:
-    """Return whether a question is settled and most of its readers did not flag it."""
+    """Return whether a question has labels and most of its readers did not flag it."""
     labels = Label.objects.filter(
         target=question.target_id, question=question.pk, again=None
     ).exclude(value={})

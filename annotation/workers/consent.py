@@ -66,7 +66,7 @@ def consent_sections(worker: Worker | None, text: Text) -> list[tuple[str, list[
 
 
 def current_terms() -> Text:
-    """Return the current terms."""
+    """Return the current version of the terms."""
     latest = Terms.objects.order_by("-version").first()
     return Text(latest.version, latest.text) if latest else _shipped_terms(SHIPPED[-1])
 

@@ -60,7 +60,7 @@ def has_asked_to_leave(worker: Worker) -> bool:
 
 def ask_to_leave(worker: Worker, *, waives: bool) -> bool:
     """Store a worker's request to be erased, and return whether they are erased now. Otherwise they
-    are erased as soon as nothing is owed.
+    are erased as soon as nothing is owed to them. With `waives`, open payments are waived.
     """
     with transaction.atomic():
         Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)

@@ -250,7 +250,7 @@ def _random_receipt_number() -> str:
 
 class Payout(models.Model):
     """A payment to an annotator outside of this service, with a receipt. A mistaken payment is
-    undone by a row of the opposite amount: rows are never changed.
+    undone by a second row with the opposite amount: rows are never changed.
     """
 
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="payouts")

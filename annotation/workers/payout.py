@@ -273,7 +273,9 @@ class CannotSet(Exception):
 
 @dataclass(frozen=True)
 class Schedule:
-    """The rules of payouts."""
+    """The rules of payouts: the smallest sum, the day of the month, and the ways in which money is
+    sent.
+    """
 
     minimum: Decimal
     day: int
@@ -303,7 +305,7 @@ def _day_in_month(year: int, month: int, day: int) -> date:
 
 
 def payout_schedule() -> Schedule:
-    """Return the current rules."""
+    """Return the current rules of payouts."""
     rules = intake_rules()
     return Schedule(rules.payout_minimum, rules.payout_day, rules.payout_ways)
 

@@ -106,7 +106,7 @@ class Client:
         self._http.close()
 
     def tracks(self) -> Table:
-        """Return all tracks."""
+        """Return all tracks as a table."""
         return self._as_table(self._get_json("tracks/")["tracks"])
 
     def track(self, slug: str) -> Json:

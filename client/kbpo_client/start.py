@@ -6,7 +6,7 @@ import sys
 
 
 def run_command_line() -> None:
-    """Run the command line."""
+    """Run the command line of the client."""
     try:
         from kbpo_client.commands import main
 

@@ -40,7 +40,9 @@ class Delays:
         return sum(self.draw((k + 0.5) / 16, elapsed) for k in range(16)) / 16
 
     def expected_max(self, n: int) -> float:
-        """Return the expectation of the largest of n delays: ``∫ Q(u^{1/n}) du``."""
+        """Return the expected value of the largest of n delays: ``∫ Q(u^{1/n}) du`` with the
+        quantile function Q.
+        """
         if n not in self._largest:
             middles = (np.arange(400) + 0.5) / 400
             self._largest[n] = float(self.quantile(middles ** (1 / n)).mean())
@@ -120,7 +122,9 @@ class ShiftedLogNormal(Delays):
 
     @classmethod
     def from_quantiles(cls, median: float, p90: float) -> ShiftedLogNormal:
-        """Return the distribution without shift that has this median and 90th percentile."""
+        """Return the log-normal distribution without shift that has this median and 90th
+        percentile.
+        """
         if not 0 < median < p90:
             raise ValueError(f"median and p90 must rise from 0; got {median}, {p90}")
         return cls(0.0, math.log(median), math.log(p90 / median) / float(ndtri(0.9)))

@@ -38,7 +38,9 @@ class Rounds:
         raise NotImplementedError
 
     def next(self, state: State) -> int:
-        """Return the next action."""
+        """Return the next action of the current round; plan a new round when all answers have
+        arrived.
+        """
         if any(sent < state.now for _, sent in state.in_flight):
             return WAIT
         planned = self._planned_for

@@ -15,7 +15,7 @@ Flight = tuple[tuple[int, float], ...]
 
 
 class _Node:
-    """A state in which the system decides.
+    """A node of the search tree in which the system chooses its next action.
 
     ``returned`` is the utility of returning now. ``value`` is that of the best action known; it
     starts at the better one of returning now and returning when all answers in flight are there.
@@ -61,7 +61,9 @@ class _Draw:
 
 
 class _Crowd:
-    """A state in which the system waits; ``value`` is the mean of its draws."""
+    """A node of the search tree in which the system waits for an answer; ``value`` is the mean of
+    its draws.
+    """
 
     __slots__ = ("draws", "value", "visits")
 

@@ -104,8 +104,8 @@ class Belief:
         return self._posteriors[key]
 
     def next_response_probabilities(self, position: int, evidence: Evidence = ()) -> list[float]:
-        """Return p(r | position, answers) = Σ_y p_i(y) p(r | y) of the next answer of an average
-        annotator.
+        """Return the probabilities of each response of an average annotator to the next query:
+        p(r | position, answers) = Σ_y p_i(y) p(r | y).
         """
         key = (tuple(sorted(evidence)), position)
         if key not in self._responses:

@@ -362,7 +362,7 @@ class Postgres(Server):
         return f"postgres://{ROLE}:{self._password()}@/{DATABASE}?host={quote(str(self.sockets))}&port=5432"
 
     def connect(self, database: str = DATABASE) -> "psycopg2.extensions.connection":
-        """Return a new connection."""
+        """Return a new connection to a database of this server."""
         return psycopg2.connect(
             host=str(self.sockets),
             port=5432,

@@ -22,7 +22,9 @@ from scoring.score import DEFAULT
 
 @dataclass(frozen=True)
 class Difference:
-    """A number of two systems, and the first system's value minus the second's."""
+    """The values of one number for two systems, and the first minus the second with its
+    intervals.
+    """
 
     quantity: str
     first: Figure

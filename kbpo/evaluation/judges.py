@@ -154,7 +154,9 @@ def count_answers_and_dissent(ids: Ids) -> tuple[Floats, Floats]:
 
 
 class _Kept(NamedTuple):
-    """A label that no later label replaced, with what is counted from it."""
+    """A label that no later label replaced, with the number of people behind it and their
+    disagreement.
+    """
 
     said: Statement
     n: int

@@ -76,7 +76,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Board:
-    """A track's board under one distribution and criterion."""
+    """The leaderboard of a track under one sampling distribution and criterion."""
 
     track: Track
     evaluation: Evaluation | None
@@ -453,7 +453,9 @@ class _Order:
 
 @dataclass(frozen=True)
 class Saved:
-    """Number of additional judgments that people alone would need for equally narrow intervals."""
+    """The number of additional judgments that people without metrics would need for equally narrow
+    intervals.
+    """
 
     judgments: int
     share: float

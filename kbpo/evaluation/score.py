@@ -167,8 +167,8 @@ def _public_report(
 
 
 def _is_guaranteed(track: Track, key: Named) -> bool:
-    """Return whether a number is public while the test part is hidden: precision, recall and F1 of
-    the guaranteed pair, or the means of the criteria of texts.
+    """Return whether a number is public while the test part is hidden: precision, recall and F1
+    under the guaranteed distribution and criterion, or the means of the criteria of texts.
     """
     kind = kind_of(track)
     quantity, criterion, distribution = key[:3]

@@ -253,8 +253,8 @@ def _weighted_ranks(weights: Floats, values: Floats) -> Floats:
 
 
 def _disattenuated_correlation(measured: MetricWorth) -> dict[str, Any]:
-    """Return the disattenuated correlation ρ with its 80 % interval, clipped to [-1, 1]. ρ is
-    unknown if annotator noise makes it exceed 1.
+    """Return the correlation ρ with error-free ratings (disattenuated), with its 80 % interval,
+    clipped to [-1, 1]. ρ is unknown if annotator noise makes it exceed 1.
     """
     figures: dict[str, Any] = {
         "rho": measured.rho if abs(measured.rho) <= 1 else None,

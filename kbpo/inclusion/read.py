@@ -44,12 +44,12 @@ class Thresholds:
 
     @property
     def settled(self) -> Floats:
-        """Return (t,) the highest threshold of settled batches."""
+        """Return (t,) the highest threshold of batches whose questions are all finished."""
         return np.asarray(self._stored_thresholds["settled"])
 
     @cached_property
     def _stored_thresholds(self) -> Arrays:
-        """Return the thresholds of all batches, of settled and of open ones. They do not depend on
+        """Return the thresholds of all batches, of finished and of open ones. They do not depend on
         labels.
         """
         of_track = SampleBatch.objects.filter(submission__track=self.track).order_by("pk")

@@ -224,8 +224,8 @@ def _merge_statements(statements: Sequence[Statement], rule: Rule) -> Value:
 
 
 def parts_that_hold(value: Value) -> dict[str, bool]:
-    """Return part -> whether it holds, for the parts that a value settles; empty for values without
-    parts.
+    """Return part (a directed relation) -> whether it holds, for the parts that a value decides;
+    empty for values without parts.
     """
     holds = set(value.get("holds", ()))
     return {part: part in holds for part in value.get("shown", ())}
@@ -256,7 +256,9 @@ def count_dissenters(statements: Sequence[Statement]) -> int | None:
 
 
 def _raw_votes(part: str, label: Statement) -> int:
-    """Return how many annotators of one question affirmed a part, before any annotator model."""
+    """Return how many annotators of one question affirmed a part (a directed relation), before any
+    annotator model.
+    """
     if "votes" in label.value:
         return int(label.value["votes"].get(part, 0))
     return max(1, label.n) if part in label.value["holds"] else 0

@@ -199,7 +199,9 @@ class Ledger(models.Model):
 
 
 class BooksCheck(models.Model):
-    """A check of the books: finished, or queued if it has no end time."""
+    """One comparison of the money records with each other: finished, or queued if it has no end
+    time.
+    """
 
     who = models.ForeignKey(
         User, null=True, on_delete=models.SET_NULL, related_name="+", help_text="None: the clock"

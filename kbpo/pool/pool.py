@@ -201,7 +201,7 @@ def entity_codes(document: Ids, subject: Ids, object_: Ids) -> tuple[Ids, Ids]:
 
 
 def pairwise_overlaps(kind: str, systems: list[int]) -> Floats:
-    """Return Σ_x p_i p_j of every pair, shape (m, m)."""
+    """Return the overlap Σ_x p_i p_j of every pair of systems, shape (m, m)."""
     column = {system: j for j, system in enumerate(systems)}
     table = np.zeros((len(systems), len(systems)))
     stored = SamplingDistribution.objects.filter(kind=kind, submission__in=systems)

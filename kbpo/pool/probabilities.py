@@ -17,7 +17,9 @@ from scoring.arrays import Floats, Ids
 
 
 def submission_support(submission: Submission, kind: str) -> tuple[Ids, Ids, Floats]:
-    """Return instance ids (ascending), their target ids and p_i(x), over the test part of X_i."""
+    """Return the ids of a submission's instances (ascending) in the test part, the ids of their
+    targets, and their probabilities p_i(x).
+    """
     weight = kind_of(submission.track).measures.distributions[kind].weight
     predictions = fetch_arrays(
         {"x": "p.instance_id", "target": "i.target_id", "weight": weight},
@@ -36,8 +38,8 @@ def submission_support(submission: Submission, kind: str) -> tuple[Ids, Ids, Flo
 def instance_probabilities(
     track: Track, kind: str, instances: Ids, submissions: Sequence[int]
 ) -> Floats:
-    """Return P (n, m): the probability of each instance under each submission's distribution; 0 if
-    it is not predicted.
+    """Return the matrix P (n, m) of the probability of each instance under each submission's
+    distribution; 0 if it is not predicted.
 
     Only existing rows are read; `instances` may repeat.
     """
@@ -54,8 +56,8 @@ def instance_probabilities(
 def target_probabilities(
     track: Track, kind: str, targets: Ids, submissions: Sequence[int]
 ) -> Floats:
-    """Return Σ_{x∈τ} p_i(x): the probability that one draw of each submission hits each target,
-    shape (t, m).
+    """Return (t, m) the probability that one draw of each submission hits each target: Σ_{x∈τ}
+    p_i(x).
     """
     table = np.zeros((targets.size, len(submissions)))
     order = np.argsort(targets)

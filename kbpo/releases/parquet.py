@@ -46,7 +46,9 @@ def write_parquet(directory: Path) -> list[str]:
 
 
 def _as_column(values: list[Any]) -> Any:
-    """Return a column. Values of several types, or objects, are stored as JSON text."""
+    """Return values as a column of Parquet. Values of several types, or objects, are stored as JSON
+    text.
+    """
     import pyarrow
 
     kinds = {type(value) for value in values if value is not None}

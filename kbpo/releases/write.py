@@ -86,7 +86,7 @@ class LeftOut:
 
     @classmethod
     def from_data(cls, data: Data) -> LeftOut:
-        """Return the parts for the data of a release."""
+        """Return which parts of withdrawn runs to keep, given the data of a release."""
         pool, with_replacement = data.pool, bool(data.draws)
         judged, told = (np.zeros(pool.target_id.size, dtype=np.bool_) for _ in range(2))
         judged[pool.target[data.judged]] = True

@@ -137,7 +137,7 @@ class Draft:
 
     @classmethod
     def from_submission(cls, submission: Submission, kind: str) -> Draft:
-        """Return the predictions of a draft."""
+        """Return a draft's predictions as the arrays of this class."""
         _, target, p = submission_support(submission, kind)
         target_id, row = np.unique(target, return_inverse=True)
         draft, track = cls(p, row.astype(np.int64), target_id.size), submission.track

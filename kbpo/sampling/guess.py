@@ -224,9 +224,9 @@ def _error_of_constant_guess(label: Floats, member: sparse.csr_array) -> Floats:
 def mean_verdict_over_systems(
     kind: type[Kind], verdicts: Floats, member: sparse.csr_array
 ) -> Floats:
-    """Return (u,) the mean of f_i(x) over the systems that predict x; NaN if it is missing for one
-    of them. In a comparison of two texts, one system wins if the other loses, so the verdicts are
-    counted as wins of each.
+    """Return (u,) the mean verdict f_i(x) on each instance over the systems that predict it; NaN if
+    one of these verdicts is missing. In a comparison of two texts, one system wins if the other
+    loses, so the verdicts are counted as wins of each.
     """
     predicted = member.toarray() > 0
     if kind.opposes:

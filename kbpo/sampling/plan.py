@@ -84,8 +84,8 @@ def recompute_distributions(submissions: Sequence[int]) -> None:
 
 
 def store_overlaps(submission: Submission) -> None:
-    """Store Σ_x p_i(x) p_j(x) of this submission with itself and every other one of its track, for
-    each distribution. Only tracks that draw with replacement need this.
+    """Store the overlap Σ_x p_i(x) p_j(x) of this submission with itself and every other one of its
+    track, for each distribution. Only tracks that draw with replacement need this.
 
     The overlap is one join over the instances that both predict, computed once when the newer of
     the two arrives.

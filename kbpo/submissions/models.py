@@ -109,7 +109,7 @@ class SubmissionQuerySet(MovingQuerySet["Submission"]):
 
 
 class Submission(Moving):
-    """One run of a system, X_i, from upload to board."""
+    """One run of a system (X_i in formulas), from upload to board."""
 
     class Status(models.TextChoices):
         RECEIVED = "received", "Received"  # waits to be read
@@ -437,9 +437,9 @@ class Submission(Moving):
 
 
 class Prediction(models.Model):
-    """x ∈ X_i, with the confidence, links and counts that the system gave. The three counts make
-    p_i(x) a function of this row alone. Columns that only relations have are empty in other kinds,
-    or 1 if they are counts.
+    """One prediction of a submission (x ∈ X_i), with the confidence, links and counts that the
+    system gave. The three counts make p_i(x) a function of this row alone. Columns that only
+    relations have are empty in other kinds, or 1 if they are counts.
 
     There are no foreign-key constraints: a lookup and a lock for each row took longer than storing
     it. The statement that stores predictions joins instances of the same transaction, and Django

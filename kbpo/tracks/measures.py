@@ -87,7 +87,8 @@ class Distribution:
 
 @dataclass(frozen=True)
 class Column:
-    """A figure in a board's row: its name in files and in the API, its kind, its place.
+    """A number in the row of a system on the board: its name in files and in the API, the quantity
+    and method, and its place.
 
     `place`: *first* and *second* are drawn as bars, wide and narrow; *beneath* is small text below
     the column `under`; *published* is in the cell of figures for comparison; *file* is only in CSV

@@ -113,7 +113,9 @@ class TrackWithRecall(Track):
 
     @abstractmethod
     def in_scope(self, target_ids: Sequence[int]) -> set[int]:
-        """Return the targets that are in the scope of recall."""
+        """Return the targets whose mentions are close enough for recall (the scope of the
+        track).
+        """
 
     @abstractmethod
     def read_marks(self, gold: Path, mentions: Path, documents: Collection[int]) -> Marks:

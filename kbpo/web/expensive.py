@@ -101,7 +101,7 @@ def limit_exports(view: View[P]) -> View[P]:
 
 
 def _compute_in_slots(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the parts, each computed in a slot."""
+    """Yield the parts of a file, each computed while a slot is held."""
     rest = iter(parts)
     while True:
         with SLOTS:

@@ -29,7 +29,7 @@ OFFERED = 20
 
 
 def page_html(title: str, body: str) -> str:
-    """Return a whole page."""
+    """Return a whole HTML page with this title and body."""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'

@@ -92,8 +92,8 @@ def new_id() -> str:
 
 
 class Store:
-    """The endpoint's data. Every change happens in `begin()`: committed completely, or not
-    at all.
+    """The data of the simulated platform, in a file. Every change happens in `begin()`: committed
+    completely, or not at all.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -107,7 +107,7 @@ class Store:
         self._db.execute("INSERT OR IGNORE INTO fact VALUES ('deposit', ?)", [DEPOSIT_CENTS])
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file with the data."""
         with self._lock:
             self._db.close()
 
@@ -155,7 +155,7 @@ class Books:
         return self._db.execute(sql, values).rowcount
 
     def insert(self, table: str, **fields: Any) -> None:
-        """Insert a row."""
+        """Insert a row into a table."""
         marks = ", ".join("?" * len(fields))
         self._db.execute(
             f"INSERT INTO {table} ({', '.join(fields)}) VALUES ({marks})", list(fields.values())

@@ -17,7 +17,7 @@ OWNERS = {ANSWERS: "Harbor"}
 
 @dataclass(frozen=True)
 class TextStudy:
-    """A study of texts and its files."""
+    """A study of texts for the demo, and its files."""
 
     name: str
     kind: str

@@ -211,7 +211,9 @@ def _predicate_options(predicates: Sequence[PredicatePayload]) -> list[dict[str,
 
 
 def _parse_holds(data: Mapping[str, Any], raw: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return target -> parts that hold. Raises BadAnswer if a pair is missing."""
+    """Return target -> parts (directed relations) that hold. Raises BadAnswer if a pair is
+    missing.
+    """
     held_of_pair = json_field(raw, "pairs", dict)
     holds = {}
     for number, pair in enumerate(data["pairs"]):

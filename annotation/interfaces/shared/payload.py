@@ -192,7 +192,9 @@ class Pair:
 
     @classmethod
     def from_payload(cls, payload: Mapping[str, Any]) -> Pair:
-        """Wrap a payload. Raises KeyError if a part is missing."""
+        """Return the pair that a payload describes. Raises KeyError if a part of the payload is
+        missing.
+        """
         return cls(payload)  # type: ignore[arg-type]
 
     @cached_property

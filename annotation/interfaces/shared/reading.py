@@ -40,8 +40,8 @@ class TypePayload(TypedDict):
 
 @dataclass(frozen=True)
 class CheckedMention:
-    """A checked mention of one reader. `value` is set for dates, `link` is the Wikipedia title of
-    an entity.
+    """A mention that one reader marked, after validation. `value` is set for dates, `link` is the
+    Wikipedia title of an entity.
     """
 
     span: Span
@@ -62,7 +62,7 @@ class CheckedMention:
     def from_json(
         cls, data: Mapping[str, Any], links: Mapping[str, str] | None = None
     ) -> CheckedMention:
-        """Return a stored mention with its title."""
+        """Return the mention that was stored as JSON, with its title from `links`."""
         (begin, end), (first_of_canonical, last_of_canonical) = data["span"], data["canonical"]
         link = (links or {}).get(f"{begin}-{end}", "")
         return cls(

@@ -26,7 +26,7 @@ json_option = click.option(
 
 
 class _Number(click.IntRange):
-    """A run's number, from 1."""
+    """Type of the command-line argument for a run's number, which is at least 1."""
 
     name = "number"
 

@@ -42,8 +42,8 @@ class Realised:
 
     @classmethod
     def from_batch(cls, batch: SampleBatch | None) -> Realised | None:
-        """Return the result that the latest evaluation stored in a batch; None if the batch is open
-        or nothing was judged.
+        """Return the precision that the latest evaluation stored in a batch; None if the batch is
+        open or nothing was judged.
         """
         remembered = batch.settings.get("now") if batch is not None else None
         return (
@@ -71,7 +71,9 @@ class Realised:
 
 
 class Design(ABC):
-    """A method to draw a sample with known probabilities. Stateless."""
+    """A method to draw a sample with known probabilities, as independent draws or by thresholds.
+    Stateless.
+    """
 
     @abstractmethod
     def draft(

@@ -44,8 +44,9 @@ from p_i.
 
 
 class Iid(Design):
-    """Independent draws. The seed of every batch is fixed in advance and secret. The plan of a
-    draft shows the expected number of targets, and its price covers distinct targets only.
+    """Independent draws with replacement (design iid). The seed of every batch is fixed in advance
+    and secret. The plan of a draft shows the expected number of targets, and its price covers
+    distinct targets only.
     """
 
     def draft(
@@ -173,8 +174,8 @@ def _limit_to_plan(planned_draws: dict[str, int], wanted_draws: dict[str, int]) 
 
 
 def existing_draws(submission: Submission, owners: Collection[int]) -> dict[str, Any]:
-    """Return the existing labelled draws from the guaranteed distributions of other runs, with P
-    and the overlap; this submission is last.
+    """Return the existing labelled draws from the guaranteed distributions of other runs, with the
+    probabilities P and the overlaps of systems; this submission is last.
     """
     track, kind = submission.track, submission.track.distribution
     labelled_draws = list(

@@ -86,7 +86,7 @@ class State:
         return max(goal - self.noise, LEAST_LEFT * goal)
 
     def reachable_variance(self, goal: float) -> float:
-        """Return the variance that thresholds raised for a goal plan for, at least the variance
+        """Return the planned variance if thresholds are raised for a goal: at least the variance
         that remains when all targets are judged.
         """
         return self.noise + self.variance_to_control(goal) if self.noise else goal

@@ -235,11 +235,11 @@ def read_facts(
 
 def _instance_fact_arrays(systems: list[int], reach: int, has_entered: Bools) -> Arrays:
     """Return the parts of `Facts` that depend only on predictions and on which submissions have
-    entered. There is a row per instance, with the links of its subject and its object that most
-    submissions predict, and a code of the resulting fact; `begin` and `column` list the systems
-    that predict it. `entered` is whether a system that has entered predicts it, `counted` whether
-    it is also in scope, `size` the number of counted instances of its fact, and `predicting` (u, m)
-    which systems predict the fact.
+    entered recall, so that their facts are counted. There is a row per instance, with the links of
+    its subject and its object that most submissions predict, and a code of the resulting fact;
+    `begin` and `column` list the systems that predict it. `entered` is whether a system that has
+    entered predicts it, `counted` whether it is also in scope, `size` the number of counted
+    instances of its fact, and `predicting` (u, m) which systems predict the fact.
     """
     predicted = _Predicted.read_predictions(systems)
     instance, first, row = np.unique(predicted.instance, return_index=True, return_inverse=True)
@@ -344,7 +344,9 @@ def _majority_titles(
 
 
 def targets_in_scope(track: Track, targets: Sequence[int]) -> set[int]:
-    """Return the pairs of mentions that lie within the scope of a track."""
+    """Return the pairs of mentions that are close enough for the track's recall (its scope:
+    sentence, neighbours or document).
+    """
     rows = Target.objects.filter(pk__in=targets, kind=Target.Kind.PAIR)
     places = list(rows.values_list("pk", "document_id", "a_begin", "a_end", "b_begin", "b_end"))
     sentences = _Sentences({document for _, document, *_ in places}, REACH[track.scope])
@@ -358,8 +360,8 @@ def targets_in_scope(track: Track, targets: Sequence[int]) -> set[int]:
 def _count_missed_facts(
     marks: set[Mark], inside: _Mentioned, number: dict[str, int], place: Ids, n: int
 ) -> Ids:
-    """Return how many marks of each annotated document no row predicts at exactly the same
-    mentions.
+    """Return, for each annotated document, how many relations that readers marked are predicted by
+    no row at exactly the same mentions.
     """
     columns = (inside.document, inside.predicate, inside.subject, inside.object)
     predicted = set(zip(*(column.tolist() for column in columns), strict=True))
@@ -373,7 +375,7 @@ def _count_missed_facts(
 
 
 class _Sentences:
-    """Tests whether pairs of mentions lie within the scope."""
+    """Tests whether pairs of mentions are close enough for recall (the track's scope)."""
 
     def __init__(self, documents: Collection[int], reach: int) -> None:
         self.reach = reach
@@ -386,8 +388,8 @@ class _Sentences:
         return bool(abs(int(first) - int(second)) <= self.reach)
 
     def are_rows_within_scope(self, predicted: _Mentioned) -> NDArray[np.bool_]:
-        """Return (n,) whether the mentions of each row lie within the scope. Uses one ascending
-        list of the sentences of all documents.
+        """Return (n,) whether the mentions of each row are close enough for recall. Uses one
+        ascending list of the sentences of all documents.
         """
         documents = np.array(sorted(self.begins), dtype=np.int64)
         sizes = [self.begins[document].size for document in documents.tolist()]
@@ -444,8 +446,8 @@ class _Names:
         return self._settled_root(document, claimed) or claimed
 
     def _settled_root(self, document: int, span: Span) -> Span | None:
-        """Return the root of the span's settled cluster, or of the cluster of the mention that it
-        overlaps; None if there is neither.
+        """Return the canonical mention of the labelled cluster that contains the span, or that
+        contains the mention that it overlaps; None if there is neither.
         """
         clusters = self.clusters.get(document)
         if clusters is None:
@@ -472,7 +474,7 @@ def _most_predicted_canonical(mention: Ids, claims: Ids) -> Ids:
 
 
 class _Overlapping:
-    """Finds settled mentions of one document by overlap."""
+    """Finds the labelled mentions of one document that overlap with a span."""
 
     def __init__(self, clusters: Clusters) -> None:
         self.spans = sorted(clusters.canonical.keys() | clusters.cluster.keys())
@@ -480,7 +482,7 @@ class _Overlapping:
         self.longest = max((end - begin for begin, end in self.spans), default=0)
 
     def closest_mention(self, span: Span) -> Span | None:
-        """Return the settled mention that shares most characters with the span, the shortest in a
+        """Return the labelled mention that shares most characters with the span, the shortest in a
         tie; None if none overlaps.
         """
         first = bisect_left(self.begins, span[0] - self.longest)
@@ -495,8 +497,8 @@ class _Overlapping:
 def _true_marks(
     annotated: list[int], sentences: _Sentences, *, public: bool = False
 ) -> Iterator[Mark]:
-    """Yield the relations in scope that (public) annotations of whole documents mark, unless a
-    stronger judgment contradicts them.
+    """Yield the relations that (public) annotations of whole documents mark and that are in the
+    scope of recall, unless a stronger judgment contradicts them.
     """
     rows = fetch_rows(
         "SELECT t.id, t.document_id, t.a_begin, t.a_end, t.b_begin, t.b_end, l.value -> 'holds'"

@@ -169,7 +169,7 @@ def mention_specificity(gloss: str) -> int:
 
 @dataclass(frozen=True)
 class JudgedRow:
-    """A prediction on a target that has a label.
+    """A prediction on a target that has a label, with what is needed to judge it.
 
     `value` is the merged value of its pair target ({} if there is none); `forward` is whether the
     subject is the target's first mention; `clusters` are the settled clusters of its document;

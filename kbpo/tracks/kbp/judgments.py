@@ -198,7 +198,9 @@ class _World:
 
 
 def settled_clusters(documents: set[int], *, public: bool = False) -> dict[int, Clusters]:
-    """Return the settled clusters of documents, from the (public) labels of their mentions."""
+    """Return the clusters of coreferent mentions in documents, from the (public) labels of their
+    mentions.
+    """
     return _World(set(), documents, public=public).clusters
 
 

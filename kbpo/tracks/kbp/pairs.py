@@ -28,7 +28,9 @@ class Claim:
 
 @dataclass
 class Pair:
-    """A pair target with the claims about it and its labels."""
+    """A pair of mentions that people are asked about, with the claims of systems about it and its
+    labels.
+    """
 
     target: int
     document: int

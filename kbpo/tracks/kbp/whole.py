@@ -80,8 +80,8 @@ def types_to_mark(schema: Schema) -> dict[str, Any]:
 def draft_relations_question(
     track: Track, document: Document, question: int
 ) -> QuestionDraft | None:
-    """Return the question for the relations between the mentions that a question settled; None if
-    no two of them may be related.
+    """Return the question for the relations between the mentions that a question found; None if no
+    two of them may be related.
     """
     schema = load_schema(track.corpus.schema)
     payload = relations_payload(
@@ -104,8 +104,8 @@ def draft_relations_question(
 def relations_payload(
     document: Document, values: Settled, schema: Schema, scope: str
 ) -> dict[str, Any]:
-    """Return the payload of the page for the relations of a document's settled mentions; its pairs
-    have no targets yet.
+    """Return the payload of the page for the relations between the mentions that readers of a
+    document found; its pairs have no targets yet.
     """
     spans = sorted(values)
     clusters = Clusters(document.text, values)
@@ -225,8 +225,8 @@ def draft_tiebreak_questions(
 
 
 def store_facts(corpus: Corpus, question: int) -> int:
-    """Store the relations of a document's annotation as instances, whether or not a system claims
-    them, and return their number.
+    """Store the relations that readers found in a whole document as instances, whether or not a
+    system claims them, and return their number.
     """
     labels = Label.objects.filter(question=question, target__kind=Target.Kind.PAIR).select_related(
         "target"

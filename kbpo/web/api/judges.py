@@ -78,8 +78,8 @@ class ScoresForm(JudgeForm):
 
 
 class FileOfScores(JudgeForm):
-    """A file of scores: CSV or JSON Lines. The other fields replace columns that the file does not
-    have.
+    """A file of scores to upload: CSV or JSON Lines. The other fields replace columns that the file
+    does not have.
     """
 
     file = serializers.FileField(allow_empty_file=True)

@@ -275,8 +275,8 @@ def draw_axis(axis: Axis, *, signed: bool = False, coefficient: bool = False) ->
 def pack_ties(
     groups: Sequence[Iterable[int]], rows: int
 ) -> tuple[int, list[list[tuple[int, Part]]]]:
-    """Return the number of lanes, and for each row the (lane, part) of every tie line that crosses
-    the row.
+    """Return the number of parallel tie lines (lanes), and for each row the (lane, part) of every
+    tie line that crosses the row.
 
     A group has the indices of rows that do not differ significantly; groups of one row need no
     line. The number of lanes is minimal: groups are placed from the top, each into the first free

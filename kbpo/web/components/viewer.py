@@ -34,8 +34,8 @@ class Span:
 
     @property
     def order(self) -> tuple[int, int, bool]:
-        """Return the sort key that puts outer marks first: by start, then longer, then
-        provenance.
+        """Return the sort key that puts outer marks first: by start, then longer marks, then marks
+        of provenance.
         """
         return self.start, -self.end, self.role != "provenance"
 

@@ -264,7 +264,7 @@ def track_prices(track: Track) -> list[Price]:
 
 @for_admins
 def edit_track(request: HttpRequest, slug: str) -> HttpResponse:
-    """Return the forms. A POST saves all of them or none."""
+    """Return the forms for the settings of a track. A POST saves all of them or none."""
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
     sent = request.POST or None
     forms_ = [

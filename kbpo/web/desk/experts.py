@@ -125,7 +125,9 @@ def show_track_checks(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _end_round(track: Track, request: HttpRequest) -> str:
-    """End the open round, and return why not, as a sentence; empty if it was ended."""
+    """End the open round of expert checks, and return why not, as a sentence; empty if it was
+    ended.
+    """
     why = form_reason(request)
     if not why:
         return "Nothing was ended: give a reason for the log."

@@ -408,7 +408,7 @@ def _change_batch(request: HttpRequest, batch_shown: batch.Batch) -> str:
 
 
 class PurposeConverter(StringConverter):
-    """A purpose in an address."""
+    """Converts between a purpose of money and its text in an address."""
 
     def to_python(self, value: str) -> Purpose:  # type: ignore[override]
         return Purpose.parse(value)

@@ -186,7 +186,7 @@ def _draw_documents(track: Track, request: HttpRequest) -> str:
 
 
 def _order_reading(track: Track, form: OrderForm, request: HttpRequest) -> None:
-    """Order documents. Raises CannotOrder or OverBudget."""
+    """Order the reading of documents. Raises CannotOrder or OverBudget."""
     shown = parse_amount(request.POST.get("at_most", ""), 10**9)
     if shown is None:
         raise CannotOrder("Look at the price first, then order.")

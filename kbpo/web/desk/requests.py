@@ -126,7 +126,7 @@ def send_message(request: HttpRequest) -> HttpResponse:
 
 
 def decide_appeal(request: HttpRequest) -> HttpResponse:
-    """Answer an appeal."""
+    """Answer an appeal with the decision of an admin."""
     decision = request.POST.get("decision", "")
     if decision not in ("reinstate", "keep"):
         messages.error(request, "Choose: reinstate or keep the decision.")
@@ -370,7 +370,7 @@ def _undo_payout(request: HttpRequest) -> str:
 
 @for_admins
 def show_payout_receipt(request: HttpRequest, number: str) -> HttpResponse:
-    """Return a receipt."""
+    """Return the receipt of a payout."""
     return show_receipt(request, get_object_or_404(Payout, number=number, undoes=None))
 
 

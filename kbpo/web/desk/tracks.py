@@ -388,7 +388,7 @@ OPEN = "Open"
 
 @dataclass(frozen=True)
 class Step:
-    """A step: its name, state in words, and cost."""
+    """A step of setting up a track: its name, its state in words, and its cost."""
 
     name: str
     done: bool

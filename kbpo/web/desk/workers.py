@@ -296,7 +296,7 @@ def _make_invitation(request: HttpRequest) -> str:
 
 
 def revoke_invitation(request: HttpRequest) -> HttpResponse:
-    """Revoke an invitation."""
+    """Revoke an invitation link."""
     why = form_reason(request, "Revoked from the desk.")
     revoke_invitations(Invitation.objects.filter(pk=form_pk(request)), current_admin(request), why)
     messages.success(request, "The link is revoked.")

@@ -129,8 +129,8 @@ def _ratio_axis(start: float, intervals: Sequence[Interval]) -> Axis:
 
 
 def _prompt_worth(kind: Kind, evaluation: Evaluation | None) -> list[dict[str, Any]]:
-    """Return γ of each criterion with its interval and the highest possible worth of a metric, in
-    increasing order of γ.
+    """Return each criterion with the ratio γ of the variance between annotators to that between
+    outputs, its interval and the highest possible worth of a metric, in increasing order of γ.
     """
     prompts = []
     for row in prompt_rows(kind, evaluation):
@@ -266,7 +266,8 @@ def _draw_width_curve(kind: Kind, study: Study | None) -> SafeString | str:
 
 
 def _draw_contours(kind: Kind, evaluation: Evaluation | None, criterion: str) -> SafeString | str:
-    """Return a plot of each metric's ρ against γ of the question, with contours of equal worth.
+    """Return a plot of each metric's correlation ρ with people against the ratio γ of the
+    question's variances (between annotators over between outputs), with contours of equal worth.
     Other criteria of the track are in grey. Empty if γ is unknown.
     """
     stored = {name: worth_under(evaluation, name) for name in kind.measures.criterion_names()}
@@ -398,8 +399,8 @@ def board_names(evaluation: Evaluation | None) -> dict[int, str]:
 
 
 def late_judge_rows(evaluation: Evaluation | None, criterion: str) -> list[dict[str, Any]]:
-    """Return the mean of each system on the board from people alone, and with the late judges
-    without a statement, which use later judgments only.
+    """Return the mean of each system on the board from people alone, and with the judges that were
+    added late and not stated to be untuned, which use later judgments only.
     """
     if evaluation is None:
         return []

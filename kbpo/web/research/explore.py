@@ -196,7 +196,9 @@ def _opened_prediction(
 def _prediction_context(
     explorer: Explorer, predictions: list[Judged], opened: Judged, next_page: str
 ) -> dict[str, Any]:
-    """Return the context of one prediction, with the addresses of its neighbours in the list."""
+    """Return the template context of one prediction, with the addresses of its neighbours in the
+    list.
+    """
     numbers = [row.prediction.pk for row in predictions]
     place = numbers.index(opened.prediction.pk) if opened.prediction.pk in numbers else -1
     following = next_page

@@ -267,7 +267,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Page:
-    """A page of a list."""
+    """One page of the list of predictions."""
 
     ids: list[int]
     n: int | None
@@ -277,7 +277,7 @@ class Page:
 
 
 class Explorer:
-    """The predictions of one submission, limited to what one viewer may see."""
+    """The predictions of one submission, searchable, and limited to what one viewer may see."""
 
     def __init__(
         self,

@@ -207,7 +207,7 @@ def _render_page(request: HttpRequest, pk: int, further: Further | None) -> Http
 
 
 class _Page:
-    """The page of a run for one visitor: its cached parts and their cache keys."""
+    """The page of a run for one visitor, with its cached parts and their cache keys."""
 
     def __init__(self, request: HttpRequest, pk: int, further: Further | None) -> None:
         """Raise Http404 if the visitor may not see the submission."""
@@ -242,7 +242,7 @@ class _Page:
         return CACHE_SECONDS_WHILE_JUDGED if self.submission.status in JUDGED_STATUSES else None
 
     def draw_live_part(self) -> SafeString:
-        """Return the part that is polled."""
+        """Return the part of the page that is polled while the run is judged."""
 
         def live_part_context() -> dict[str, Any]:
             shown = live_context(
@@ -573,7 +573,7 @@ def withdraw_run(request: HttpRequest, submission: Submission) -> HttpResponse:
 
 
 def retry_run(request: HttpRequest, submission: Submission) -> HttpResponse:
-    """Retry a failed run."""
+    """Move a failed run back to its last stage."""
     try:
         resume_failed(submission, cast(User, request.user))
     except (CannotChange, OverBudget) as refusal:

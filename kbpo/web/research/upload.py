@@ -97,7 +97,7 @@ def receive_run(track: Track, team: Team, user: User, file: Readable, **options:
 
 @for_researchers
 def upload_page(request: HttpRequest) -> HttpResponse:
-    """Return step 1: track and file. A POST stores the file and leads to the check."""
+    """Return step 1 of an upload: track and file. A POST stores the file and leads to the check."""
     user = cast(User, request.user)
     team = requested_team(request)
     if team is None:  # an admin who belongs to no team
@@ -194,7 +194,7 @@ def _file_page(
     refusal: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    """Return step 1. A track that takes no runs is not selected."""
+    """Return step 1 of an upload: the file. A track that takes no runs is not selected."""
     track = next((choice for choice in tracks if choice == track), None)
     kind = kind_of(track) if track is not None else None
     inputs = count_inputs_by_track(tracks)
@@ -228,8 +228,8 @@ def team_drafts(team: Team) -> QuerySet[Submission]:
 
 @for_researchers
 def check_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """Return step 2: the contents of the file and the price. `?part=live` returns the part that is
-    polled. A POST discards the draft.
+    """Return step 2 of an upload: the contents of the file and the price. `?part=live` returns the
+    part that is polled. A POST discards the draft.
     """
     if request.method == "POST":
         return run_action(

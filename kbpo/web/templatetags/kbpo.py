@@ -134,7 +134,7 @@ def interval_figures(interval: Interval, n: int | None = None, level: int = 80) 
 
 @register.simple_tag
 def interval_text(low: float | None, high: float | None, n: int | None = None) -> str:
-    """Return an interval: “28.6–31.4”."""
+    """Return an interval as text: “28.6–31.4”."""
     return figures.interval_text(low, high, n=n)
 
 
