@@ -168,8 +168,8 @@ def combine_with_prior(
     sigma_a2: float,
     strength: float = 20.0,
 ) -> VarianceComponents:
-    """Return components for planning: a prior that has the weight of a number of outputs, combined
-    with the measured ones.
+    """Return variance components for planning: the measured ones, combined with a prior that has
+    the weight of a number of outputs.
 
     Each variance is the mean of prior and measurement, weighted by ``strength`` and by the degrees
     of freedom of the measurement (outputs − 1 and judgments − outputs).

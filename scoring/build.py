@@ -152,7 +152,9 @@ def make_figures(data: Data, scores: Iterable[Score], final: Collection[int]) ->
 def make_slice_figures(
     data: Data, scores: Iterable[SliceScore], final: Collection[int]
 ) -> dict[Key, Figure]:
-    """Return the figures of slices."""
+    """Return the scores of all slices as figures by key; those of systems in `final` have no
+    judgments pending.
+    """
     found: dict[Key, Figure] = {}
     for part in scores:
         for key, figure in make_figures(data, [part.score], final).items():

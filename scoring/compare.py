@@ -43,7 +43,9 @@ class Order:
     """Function that tells whether more of a quantity is better under a criterion"""
 
     def ranking_keys(self, keys: Collection[Named]) -> set[Named]:
-        """Return the keys by which systems are ranked, one for each criterion and distribution."""
+        """Return the keys of the numbers by which systems are ranked, one for each criterion and
+        distribution.
+        """
         best: dict[Named, Named] = {}
         weighed = [key for key in keys if key[0] in self.quantities]
         for key in sorted(weighed, key=lambda key: self.quantities.index(key[0])):

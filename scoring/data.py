@@ -210,7 +210,7 @@ class Data:
 
     @cached_property
     def counted(self) -> dict[str, tuple[Ids, Ids]]:
-        """Return the counts of `scoring.score.count_targets`."""
+        """Return the cache of `scoring.score.count_targets`, by criterion. It is empty at first."""
         return {}
 
     @property

@@ -329,7 +329,7 @@ class Centred:
 
 
 def cap_recall(recall: Estimate, uncounted: Bools) -> Estimate:
-    """Return recall, limited to 1 for systems whose own facts are not counted: while few of them
+    """Return recall, limited to 1 for systems whose facts are not counted yet: while few of them
     are judged, the model may expect more true ones than exist.
     """
     value = np.asarray(recall.value)

@@ -19,7 +19,7 @@ unanswered
 
 @dataclass(frozen=True, eq=False)
 class Annotated:
-    """The documents in use, by ascending number."""
+    """The annotated documents that are used for recall, by ascending number."""
 
     documents: list[int]
     first: list[int]

@@ -30,8 +30,8 @@ DECIDED = 300
 
 
 def answer_appeal(appeal_pk: int, who: User, text: str, *, reinstate: bool) -> Appeal:
-    """Store the answer to an appeal with its decision, once, and return the appeal. Raises
-    CannotSay.
+    """Store the answer to an appeal and the decision, and return the appeal. Raises CannotSay, also
+    if it was answered before.
 
     The marketplace is called first, outside of the transaction. If the call fails, or the process
     is killed, the appeal stays open; answers that were paid count as paid when the appeal is

@@ -118,7 +118,9 @@ def unfinished_batches(limit: int = 20) -> list[Batch]:
 
 
 def load_batch(payer: Purpose) -> Batch | None:
-    """Return the batch of a payer; None if nothing was ever asked for it."""
+    """Return the batch of a payer (all questions that it pays for); None if nothing was ever asked
+    for it.
+    """
     return next(iter(_read_batches(payer, 1)), None)
 
 

@@ -45,8 +45,8 @@ class Admission:
 
 
 def answer_requests(platform: Platform) -> int:
-    """Answer all requests on a platform, and return their number. The platform does not list an
-    answered request again.
+    """Grant or refuse all open requests for our qualification on a platform, and return their
+    number. The platform does not list an answered request again.
     """
     if not platform.capabilities.admits:
         return 0

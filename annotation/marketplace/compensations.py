@@ -135,7 +135,7 @@ def _owe_bonus_again(pk: int) -> int:
 
 
 def make_halted_due(name: str) -> None:
-    """Make all payments due at once that a new halt takes down."""
+    """Make payments due at once that a new halt stops, so that their HITs are taken down."""
     waiting = Bonus.objects.filter(
         worker__platform=name, assignment=None, status__in=["owed", "unknown"]
     )

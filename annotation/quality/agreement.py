@@ -292,7 +292,9 @@ NOT_KEPT = Reliability(None, 0, None)
 
 
 def reliability_of_track(track: Track) -> Reliability:
-    """Return the figures of a track, cached for a minute."""
+    """Return the agreement and the errors on gold questions of a track's annotators, cached for a
+    minute.
+    """
     key = f"reliability:{track.pk}"
     cached: Reliability | None = cache.get(key)
     if cached is not None:

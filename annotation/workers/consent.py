@@ -60,7 +60,9 @@ class Text:
 
 
 def consent_sections(worker: Worker | None, text: Text) -> list[tuple[str, list[str]]]:
-    """Return the sections for a worker; without one, those for annotators with an account."""
+    """Return the sections of the terms for a worker; without one, those for annotators with an
+    account.
+    """
     at_marketplace = worker is not None and worker.platform not in local_platform_names()
     return text.parts(marketplace=at_marketplace)
 

@@ -19,7 +19,9 @@ from kbpo.tracks.models import Track
 
 
 def intake_rules(track: Track | None = None) -> Intake:
-    """Return the rules of a track (None: of the service); unsaved defaults if none are stored."""
+    """Return the rules for annotators of a track (None: of the service); unsaved defaults if none
+    are stored.
+    """
     policies = list(Intake.objects.filter(track=track) if track is not None else ()) or list(
         Intake.objects.filter(track=None)
     )
@@ -51,7 +53,7 @@ class Offer:
 
 
 def offered_questions(tracks: QuerySet[Track]) -> list[Offer]:
-    """Return the kinds of questions on the open ones of some tracks."""
+    """Return the kinds of questions that the open tracks among these ask."""
     prices = Price.objects.filter(track__in=tracks, track__status=Track.Status.OPEN)
     seconds: dict[str, list[int]] = {}
     for interface, one in prices.order_by("interface").values_list("interface", "seconds"):

@@ -80,7 +80,7 @@ class Tutorial:
 
     @property
     def seconds(self) -> int:
-        """Return the approximate duration in seconds."""
+        """Return the approximate duration of the tutorial in seconds."""
         return 60 * self.minutes
 
     @property

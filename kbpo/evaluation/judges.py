@@ -32,7 +32,9 @@ MOST_OF_ONE = 0.5
 
 
 def judge_statistics(evaluation: Evaluation | None, submission: Submission | None = None) -> Judges:
-    """Return the agreement statistics of a submission's judges, or of all judges of the board."""
+    """Return the agreement statistics of the annotators behind a submission's number, or behind the
+    whole board.
+    """
     if evaluation is None:
         return Judges()
     report = evaluation.report

@@ -64,7 +64,7 @@ class Row:
 
     @property
     def note(self) -> str:
-        """Return the note on the weighted mean."""
+        """Return the note that the board prints at the weighted mean; empty if there is none."""
         figure = self.figure(self.mean)
         return figure.note if figure else ""
 
@@ -242,8 +242,8 @@ def _tie_groups_by_row(rows: list[Row], groups: list[list[int]]) -> list[list[in
 
 
 def _stale_since(track: Track, evaluation: Evaluation | None) -> datetime | None:
-    """Return the time of the oldest judgment that is not in the scores, if it is older than the
-    debounce time explains.
+    """Return the time of the oldest judgment that is not in the scores yet, if it has waited longer
+    than the normal delay of rescoring; None otherwise.
     """
     if evaluation is None:
         return None

@@ -78,7 +78,7 @@ OF_PURPOSE = Prepared("""
 
 
 def balance(purpose: Purpose | None = None, **where: object) -> Balance:
-    """Return the sums of the matching ledger rows."""
+    """Return the reserved, released and spent sums of the matching ledger rows."""
     if purpose is not None and not where:
         sums = dict(OF_PURPOSE.rows(kind=purpose.kind, number=purpose.number))
     else:

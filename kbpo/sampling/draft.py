@@ -164,7 +164,7 @@ class Draft:
         )
 
     def thresholds(self, goal: float) -> Floats:
-        """Return the inclusion probabilities (t,) of the targets that give the planned variance
+        """Return the inclusion probabilities (t,) of the targets with which the planned variance is
         `goal`.
         """
         pi, left = np.zeros(self.n_targets), max(goal - self.left, LEAST_LEFT * goal)

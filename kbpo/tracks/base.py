@@ -226,7 +226,7 @@ class Trait:
     """(n,) index in `names`"""
 
     def where(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return which instances have one of the chosen names."""
+        """Return which instances have one of the chosen values of the trait."""
         inside: NDArray[np.bool_] = chosen[self.code]
         return inside
 

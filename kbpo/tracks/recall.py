@@ -168,7 +168,7 @@ def kind_with_recall_or_none(track: TrackRow) -> TrackWithRecall | None:
 
 
 def recall_criteria(track: TrackRow) -> tuple[str, ...]:
-    """Return the criteria of a track with recall; empty if its kind has none."""
+    """Return the criteria for which a track has recall; empty if its kind has none."""
     kind = kind_with_recall_or_none(track)
     return kind.recall_criteria if kind is not None else ()
 

@@ -46,7 +46,8 @@ SOURCE = "document"
 
 
 class RelationsExhaustive(Interface):
-    """Asks for each pair of mentions within the scope which relations the text states between them.
+    """Asks which relations the text states between each pair of mentions that are close enough to
+    each other (in scope).
 
     Payload: `document`, `text`, `sentences`; `mentions` (span, gloss, type, number of the entity);
     `options`, lists of predicates; `pairs` (target, a, b: numbers of mentions; options: number of

@@ -128,7 +128,9 @@ def compare(
 
 
 def print_population(answer: dict[str, Any]) -> None:
-    """Print the population of the intervals, for tracks of texts."""
+    """Print whether the intervals are about these inputs or about inputs like these, for tracks of
+    texts.
+    """
     words = {"like": "inputs like these", "these": "these inputs alone"}
     if answer.get("population") in words:
         click.echo(f"The intervals hold for {words[answer['population']]}.")

@@ -105,8 +105,8 @@ class Design(ABC):
 
     @abstractmethod
     def variance_to_compare(self, realised: Realised) -> float:
-        """Return the variance that is compared with the ordered one: judging ends when it is not
-        larger.
+        """Return the variance by which judging is ended: as soon as it is at most the ordered
+        variance.
         """
 
     @abstractmethod

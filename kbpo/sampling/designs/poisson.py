@@ -247,7 +247,7 @@ class Plan:
 
     @property
     def has_enough_reserved(self) -> bool:
-        """Return whether the submission's open reservation suffices."""
+        """Return whether the submission's open reservation pays for the questions of the plan."""
         return len(self.pays) <= _questions_paid_for(self.submission)
 
     def store(self) -> int:

@@ -125,7 +125,9 @@ def _content_digest(*paths: Path) -> str:
 
 
 def tick() -> int:
-    """Try or load uploads; return how many."""
+    """Check uploaded annotations by a trial load, or load those that an admin confirmed; return how
+    many.
+    """
     return process_uploads(AnnotationUpload, _load_upload)
 
 

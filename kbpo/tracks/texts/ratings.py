@@ -23,7 +23,7 @@ from scoring.data import Noise, SingleRatings
 
 @dataclass(frozen=True)
 class RatedTarget:
-    """The judgments of one target."""
+    """The ratings of one target by criterion, with their annotators."""
 
     ratings: Mapping[str, Sequence[float]] = field(default_factory=dict)
     """criterion -> the rating of each person"""

@@ -257,7 +257,7 @@ def _judges_as_json(latest: Latest) -> dict[str, Any]:
 
 
 def _sort_key(submission: Submission, key: tuple[str, str, str, str]) -> tuple[Any, ...]:
-    """Return the sort key of a score: the guaranteed score first."""
+    """Return the key by which scores are sorted: the guaranteed score first."""
     _, criterion, distribution, method = key
     track = submission.track
     return criterion != track.criterion, distribution != track.distribution, method != DEFAULT, key

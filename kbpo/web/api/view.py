@@ -323,7 +323,9 @@ def handle_exception(exception: Exception, context: dict[str, Any]) -> Response 
 
 
 def _refusal_sentence(exception: Exception, response: Response) -> str:
-    """Return the sentence of a refusal, in plain words where the framework's are not."""
+    """Return a refusal as a sentence; technical messages of the framework are replaced by plain
+    words.
+    """
     if isinstance(exception, NotAuthenticated):
         return "This needs a token. Make one on your account page."
     detail = str(response.data.get("detail", ""))

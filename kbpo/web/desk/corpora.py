@@ -31,7 +31,7 @@ LISTED = 20
 
 
 class UploadForm(forms.Form):
-    """A corpus of documents with schema and mentions, or of inputs."""
+    """Form to upload a corpus: documents with schema and mentions, or inputs."""
 
     name = forms.CharField(max_length=120, label="Name of the corpus")
     what = forms.ChoiceField(
@@ -163,7 +163,9 @@ def _load_or_drop(
 
 
 class AnnotationForm(forms.Form):
-    """The files of relations and mentions, and their documents."""
+    """Form to upload annotations: the files of relations and mentions, and which documents they
+    annotate.
+    """
 
     file = forms.FileField(label="True relations (gold.tsv)", help_text="May be gzipped.")
     mentions = forms.FileField(label="Mentions with their canonical mentions (mentions.tsv)")

@@ -46,16 +46,16 @@ Change = tuple[str, str, str]
 
 
 class LinesField(forms.CharField):
-    """Text of several lines with normalized line ends."""
+    """Form field for a text of several lines, with normalized line ends."""
 
     def to_python(self, value: Any) -> Any:
-        """Return the text with line feeds."""
+        """Return the text with a line feed at each line end."""
         text = super().to_python(value)
         return text.replace("\r\n", "\n").replace("\r", "\n") if text else text
 
 
 class TrackWords(forms.ModelForm):  # type: ignore[type-arg]
-    """The texts of a track's page, and the limits of runs."""
+    """Form for the texts of a track's page, and the limits of runs."""
 
     title = "The track"
 
@@ -81,7 +81,7 @@ class TrackWords(forms.ModelForm):  # type: ignore[type-arg]
 
 
 class TrackTerms(forms.ModelForm):  # type: ignore[type-arg]
-    """The terms of samples and guarantees, which are fixed once there are samples."""
+    """Form for the terms of samples and guarantees, which are fixed once there are samples."""
 
     title = "Sampling"
 
@@ -139,7 +139,7 @@ def terms_refusal(track: Track) -> str:
 
 
 class CorpusWords(forms.ModelForm):  # type: ignore[type-arg]
-    """The description of a corpus on the page of a track."""
+    """Form for the description of a corpus on the page of a track."""
 
     title = "Its texts"
 
@@ -158,8 +158,8 @@ class CorpusWords(forms.ModelForm):  # type: ignore[type-arg]
 
 
 class SchemaWords(forms.ModelForm):  # type: ignore[type-arg]
-    """The words of the schema, which annotators read in new questions and everybody on the page of
-    the track.
+    """Form for the texts of a schema, which annotators read in new questions and everybody reads on
+    the page of the track.
     """
 
     title = "Its schema"
@@ -203,7 +203,7 @@ class SchemaWords(forms.ModelForm):  # type: ignore[type-arg]
 
 
 class PriceForm(forms.ModelForm):  # type: ignore[type-arg]
-    """The price of an answer through one interface."""
+    """Form for the price of an answer through one interface."""
 
     title = "Prices"
 

@@ -110,7 +110,7 @@ def _find_check(slug: str, pk: int) -> ExpertCheck:
 @require_POST
 @for_admins
 def store_expert_draft(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Store a draft, and hold the question."""
+    """Store the draft of an expert's answer, and keep the question reserved for them."""
     user = current_admin(request)
     outcome = queue.hold_check(
         _find_check(slug, pk), user, judged_by_filter(user), raw_fields(request.POST)

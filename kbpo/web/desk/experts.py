@@ -71,7 +71,9 @@ def show_queue(request: HttpRequest) -> HttpResponse:
 
 @for_admins
 def show_track_checks(request: HttpRequest, slug: str) -> HttpResponse:
-    """Return the page of a track. A POST orders a round, ends the open one, or drops a dispute."""
+    """Return the page of a track's expert checks and disputes. A POST orders a round, ends the open
+    one, or drops a dispute.
+    """
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
     kind = kind_of(track)
     if kind.words.unchecked:

@@ -53,7 +53,7 @@ DRAWN = (
 
 
 class OrderForm(forms.Form):
-    """The number of documents and the prices."""
+    """Form to order the reading of documents: their number, and the prices."""
 
     n = forms.IntegerField(min_value=1, max_value=100_000, initial=10, label="Documents")
     token = forms.DecimalField(
@@ -84,7 +84,7 @@ class OrderForm(forms.Form):
 
 
 class DrawForm(forms.Form):
-    """The number of documents and the design of a draw."""
+    """Form to draw documents: their number, and the design of the draw."""
 
     size = forms.IntegerField(min_value=1, max_value=10**7, label="Documents")
     design = forms.ChoiceField(choices=DocumentBatch.Design.choices, initial="uniform")

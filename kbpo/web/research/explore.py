@@ -528,7 +528,9 @@ def _missed_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _missed_filters(explorer: Explorer, missed: Missed) -> list[dict[str, Any]]:
-    """Return the filters by facet, each option with its count; the selected option links back."""
+    """Return the filters by facet, each option with its count and address; the address of the
+    selected option removes the filter.
+    """
     filters = []
     for facet in explorer.kind.facets:
         words = dict(facet.called(explorer.kind.corpus).values())

@@ -288,8 +288,8 @@ MOVEMENTS = {"reserve": "Reserved", "release": "Returned", "spend": "Spent"}
 
 
 def team_ledger(team: Team, run: Submission | None, request: HttpRequest) -> Table:
-    """Return the movements for the runs of a team, or one run: one row for each day, run and
-    direction.
+    """Return a table of the money movements for the runs of a team, or for one run: one row for
+    each day, run and direction.
     """
     moved = ledger_by_day("submission", team, run.purpose if run else None)
 
@@ -323,7 +323,9 @@ def _add_runs(rows: list[dict[str, Any]]) -> Sequence[dict[str, Any]]:
 
 
 def _movement_text(row: dict[str, Any]) -> str:
-    """Return the direction of a movement; for spending, with the number of answers."""
+    """Return the direction of a money movement in words; for spending, with the number of
+    answers.
+    """
     if row["kind"] != "spend":
         return MOVEMENTS[row["kind"]]
     return f"Spent on {plural(row['n'], 'answer')}"

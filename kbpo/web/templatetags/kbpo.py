@@ -140,7 +140,7 @@ def interval_text(low: float | None, high: float | None, n: int | None = None) -
 
 @register.simple_tag
 def all_judged() -> str:
-    """Return the text for an interval without width."""
+    """Return the words that stand in place of an interval without width: “all judged”."""
     return ALL_JUDGED
 
 
