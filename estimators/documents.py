@@ -94,9 +94,9 @@ def estimate_unseen_facts(
 
 
 def half_fact_changes(beta: ArrayLike) -> tuple[float, float]:
-    """Return the changes of M and of its variance if annotators had found half a fact more that no
-    system predicted: ``½ mean 1/π_d`` and ``½ mean (1 − π_d)/π_d²`` over the documents that were
-    drawn at random.
+    """Return by how much M, the number of facts that no system predicts, and its variance would
+    grow if annotators had found half a fact more. These are ``½ mean 1/π_d`` and ``½ mean (1 −
+    π_d)/π_d²`` over the documents that were drawn at random.
 
     A whole one gives twice that variance, whatever the number of documents; so this is the floor
     that half a label is for a mean of labels, and moves nothing where a fact was found.

@@ -203,8 +203,9 @@ quantile: 200,000 paths, rounded up"""
 
 
 def interim_width_factor(span: float, confidence_level: float = 0.8) -> float:
-    """Return the ratio of the width of an interval that is valid at every moment while the variance
-    falls from `span` times its planned value to that value, to the width of one for a single look.
+    """Return how much wider an interval is that stays valid at every moment than one that is
+    computed only once. It is valid while the variance falls from `span` times its planned value to
+    that value.
 
     Estimates from nested samples have independent increments, so that to first order estimate −
     truth is B(t)/t at information t = 1/V. Together such intervals are ever wrong about as often as

@@ -251,8 +251,8 @@ class Corrected:
         self, criterion: str, crowd_estimate: Estimate, weight: Floats
     ) -> tuple[Estimate, Floats]:
         """Return the number of true relations of the pool, corrected by the experts' answers, on
-        the design of a criterion; and (t,) how much a contradicting check of each target would add
-        to its standard error.
+        the design of a criterion. Also return (t,) how much a check of each target that contradicts
+        the crowd would add to its standard error.
         """
         e, base = self.chance[self.arranged.targets[1]], self.arranged.data.base
         used = e > 0
@@ -276,9 +276,9 @@ class Corrected:
         criterion: str,
         design: str,
     ) -> tuple[Estimate, Floats]:
-        """Return an estimate corrected by the experts' answers, on the design of a criterion; and
-        (t,) how much a check of each target that contradicted the crowd would add to its standard
-        error.
+        """Return an estimate corrected by the experts' answers, on the design of a criterion. Also
+        return (t,) how much a check of each target that contradicts the crowd would add to its
+        standard error.
         """
         p, pi, e, scale = terms
         code, n = self.arranged.targets[1], self.arranged.targets[0].size

@@ -91,9 +91,9 @@ class Floors:
     def _contributions_and_derivative(
         self, recall: totals.Recall, unit: str
     ) -> tuple[_Own, Floats]:
-        """Return the contribution of a right prediction to each system's recall r, and the
-        derivative r/(T + M) of recall with respect to the true facts T + M of the pool, also if r
-        is not printed.
+        """Return what a right prediction adds to each system's recall r, and the derivative of
+        recall with respect to the true facts of the pool. The derivative is r/(T + M) for T + M
+        true facts, also if r is not printed.
         """
         truth, values = _estimated_true_facts(recall), np.asarray(recall.totals.systems.value)
         by_share = np.full(values.size, 1 / truth)
@@ -104,8 +104,8 @@ class Floors:
         self, criterion: str, contributions: _Own, losses: Floats, unit: str
     ) -> Floats:
         """Return (m,) the continuity correction that widens each interval if nearly all of the pool
-        is judged (`half_step`): half of the change of the number by one more right verdict on an
-        unjudged row. 0 otherwise.
+        is judged (`half_step`). It is half of the change of the number by one more right verdict on
+        an unjudged row; 0 otherwise.
         """
         arranged, weight = (
             self.arranged.for_criterion(criterion),

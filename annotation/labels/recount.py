@@ -335,8 +335,8 @@ def questions_lacking_answers(
 
 
 def _restore_questions(questions: Sequence[Question], modelled: Collection[int]) -> int:
-    """Restore questions whose answers count again, and return how many of them are settled next:
-    questions that were asked again and need no more answers, and questions that ended unanswered.
+    """Restore questions that were asked again and need no more answers, and questions that ended
+    unanswered, if their answers count again. Return how many of them are settled next.
     """
     open_ones = [question for question in questions if question.status in ANSWERABLE]
     left = counted_responses_by_question(open_ones)

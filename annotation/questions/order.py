@@ -246,8 +246,8 @@ def _token_counts(documents: list[int]) -> dict[int, int]:
 
 def _pairs_per_token(track: Track) -> Decimal:
     """Return the expected number of mention pairs per token of a document: the ratio in up to 50
-    latest questions of the track, increased by a quarter (`SPARE`); `PAIRS_A_TOKEN` if the track
-    has fewer than `SURE` such questions.
+    latest questions of the track, increased by a quarter (`SPARE`). With fewer than `SURE` such
+    questions, return `PAIRS_A_TOKEN`.
     """
     payloads = Question.objects.filter(
         track=track, interface__in=document_interfaces(RELATION)

@@ -297,8 +297,8 @@ def _find_earlier_submission(
 
 
 def unread_runs_sentence(track: Track) -> str:
-    """Return a sentence that names the runs of a track whose files are still being read, for files
-    that refer to their predictions; empty if there are none.
+    """Return a sentence that names the runs of a track whose files are still being read; empty if
+    there are none. It explains why a file cannot refer to predictions of these runs yet.
     """
     names = Submission.objects.filter(track=track, status="received").values_list("name", flat=True)
     quoted = ", ".join(f"“{name}”" for name in names)

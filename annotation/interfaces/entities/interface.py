@@ -120,10 +120,12 @@ def _majority_type(
 
 @dataclass
 class SettledMention:
-    """A mention that most readers found. `votes`: canonical mention -> readers who named it; `n`:
-    number of readers who found the mention; `cluster`: the representative of its coreferent
-    mentions, which is the canonical mention unless that is `undecided`; `titled`: title -> readers
-    who gave it to the entity, “” for no page in Wikipedia.
+    """A mention that most readers of a document found, with its referent as far as they agree.
+
+    `votes`: canonical mention -> readers who named it. `n`: number of readers who found the
+    mention. `cluster`: the representative of its coreferent mentions, which is the canonical
+    mention unless that is `undecided`. `titled`: title -> readers who gave it to the entity, “” for
+    no page in Wikipedia.
     """
 
     span: Span

@@ -26,9 +26,9 @@ NOT_IN_TITLES = re.compile(r"[\[\]{}|<>#\x00-\x1f]")
 
 
 class TypePayload(TypedDict):
-    """A type of mention: its name in the schema, what it covers, the kind of value of its mentions
-    (None for entities), an example with the mention in [square brackets], and lowercase words with
-    which such mentions begin.
+    """A type of mention, as the page shows it to readers. `value` is the kind of value of its
+    mentions (None for entities). In `example` the mention is in [square brackets]. `cues` are
+    lowercase words with which such mentions begin.
     """
 
     name: str

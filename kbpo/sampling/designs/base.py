@@ -79,18 +79,19 @@ class Design(ABC):
     def draft(
         self, submission: Submission, half_widths: Sequence[str]
     ) -> dict[str, dict[str, Any]]:
-        """Return, per half-width, the maximal cost of a draft before it is confirmed: targets,
-        judged already (as far as the team may know), new, at_most (dollars), work_seconds, and the
-        inputs that the design needs to draw the sample later. Depends only on public data and on
-        what the team was shown (`draft.Draft`), not on other judgments.
+        """Return, for each half-width, the maximal cost of a draft before it is confirmed. An
+        option has the targets, judged already (as far as the team may know), new, at_most
+        (dollars), work_seconds, and the inputs that the design needs to draw the sample later.
+        Depends only on public data and on what the team was shown (`draft.Draft`), not on other
+        judgments.
         """
 
     @abstractmethod
     def options(
         self, submission: Submission, half_widths: Sequence[str]
     ) -> dict[str, dict[str, Any]]:
-        """Return, per half-width, the maximal cost of judging a scored submission further, given
-        all data.
+        """Return, for each half-width, the maximal cost of judging a scored submission further,
+        given all data.
         """
 
     @abstractmethod

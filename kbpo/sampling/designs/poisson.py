@@ -362,8 +362,8 @@ def _is_imported(submission: Submission, targets: list[int]) -> bool:
 def _affordable_thresholds(
     submission: Submission, state: State, goal: float
 ) -> tuple[Floats, float, str]:
-    """Return thresholds for the goal, or the highest that the open reservation pays for; the
-    variance that they plan for; and which of the two it is.
+    """Return thresholds, the variance that they plan for, and the reason for them. They meet the
+    goal ("target"), or are the highest that the open reservation pays for ("budget").
     """
     can = _questions_paid_for(submission)
 

@@ -446,8 +446,9 @@ class _Names:
         return self._settled_root(document, claimed) or claimed
 
     def _settled_root(self, document: int, span: Span) -> Span | None:
-        """Return the canonical mention of the labelled cluster that contains the span, or that
-        contains the mention that it overlaps; None if there is neither.
+        """Return the canonical mention of the labelled cluster of a span. If the span itself has no
+        label, the cluster of the labelled mention that it overlaps is used; None if there is
+        neither.
         """
         clusters = self.clusters.get(document)
         if clusters is None:

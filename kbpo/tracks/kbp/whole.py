@@ -54,9 +54,9 @@ def mentions_payload(document: Document, schema: Schema) -> dict[str, Any]:
 
 
 def types_to_mark(schema: Schema) -> dict[str, Any]:
-    """Return the entity types for the reader of a document: under `types` those whose mentions are
-    to be marked, because some predicate takes them; under `not_asked` the descriptions of the other
-    linkable types, which are not to be marked.
+    """Return the entity types that the page shows to the reader of a document. Under `types` are
+    those to be marked, because some predicate takes them; under `not_asked` are the descriptions of
+    the other linkable types, which are not to be marked.
     """
     counted = schema.types_in_predicates
     others = [
