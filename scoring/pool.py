@@ -167,7 +167,9 @@ class Pool:
 
     @cached_property
     def _column_order(self) -> sparse.csc_array:
-        """Return the position of each entry of the first table, system by system."""
+        """Return, system by system, the position of each entry in the row-wise arrays of the first
+        table.
+        """
         table = next(iter(self.p.values()))
         places = np.arange(table.data.size, dtype=np.int32)
         return sparse.csc_array(

@@ -466,7 +466,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Relations:
-    """Standard errors of the differences of all pairs of systems, by stratum."""
+    """Standard errors of the differences between all pairs of systems, for each stratum."""
 
     systems: list[int] = field(default_factory=list)
     errors: dict[str, list[float | None]] = field(default_factory=dict)

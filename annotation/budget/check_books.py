@@ -162,7 +162,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class LastCheck:
-    """The last result (None before the first check), and whether a check is queued."""
+    """The result of the last check of the money records (None before the first), and whether a
+    check is queued.
+    """
 
     row: BooksCheck | None
     queued: bool

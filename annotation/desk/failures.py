@@ -144,7 +144,7 @@ def retry_log_text(why: str, reason: str) -> str:
 
 
 def _republish_refused_hit(hit: HIT) -> None:
-    """Publish the questions of a HIT again that its platform refused. Raises CannotRetry if they
+    """Publish again the questions of a HIT that its platform refused. Raises CannotRetry if they
     were published in another HIT.
     """
     asked = hit.questions.exclude(payer_kind="gold")

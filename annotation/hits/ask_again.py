@@ -227,8 +227,8 @@ def close_surplus_places(questions: Collection[Question]) -> int:
 
 
 def make_given_up_questions_due(questions: Collection[Question]) -> int:
-    """Make those locked questions due that ended unanswered and now have answers that count. Return
-    their number.
+    """Make due, among these locked questions, those that ended unanswered and now have answers that
+    count. Return their number.
     """
     answered = Question.objects.filter(
         pk__in=[question.pk for question in questions], responses__counts=True

@@ -25,7 +25,7 @@ SUBJECT = "There is work for you"
 
 
 def tick() -> int:
-    """Return how many annotators were mailed."""
+    """Mail annotators for whom there is work, and return how many were mailed."""
     now = clock.now()
     workers = Worker.objects.filter(
         wants_mail=True, excluded_at=None, user__is_active=True, user__is_annotator=True

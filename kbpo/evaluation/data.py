@@ -28,7 +28,7 @@ from scoring.pool import Pool
 
 
 def load_data(track: Track) -> Data:
-    """Return the current data of a track."""
+    """Return all data from which a track's scores are computed, as of now."""
     sampled = Submission.objects.filter(track=track, sampled_at__isnull=False).order_by("pk")
     systems = list(sampled.values_list("pk", flat=True))
     taking_part = set(

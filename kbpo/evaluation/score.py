@@ -214,7 +214,9 @@ def pairwise_strengths(kind: Kind, systems: Sequence[int]) -> dict[str, Strength
 
 
 def _fit_strengths(duels: Duels, systems: Sequence[int]) -> Strengths:
-    """Return strengths with intervals and ranks, the strongest first; without any, the reason."""
+    """Return the strengths of systems that were compared in pairs, with intervals and ranks, the
+    strongest first. If they cannot be fitted, return only the reason.
+    """
     judgments = int(duels.outcome.size)
     judged = np.unique(np.concatenate([duels.left, duels.right]))
     if judged.size < 2 or np.unique(duels.cluster).size < FEWEST:

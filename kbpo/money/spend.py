@@ -104,7 +104,7 @@ def ledger_by_day(kind: str, team: Team, purpose: Purpose | None = None) -> Quer
 
 
 def balances(purposes: Collection[Purpose]) -> dict[Purpose, Balance]:
-    """Return purpose -> sums, for purposes with movements."""
+    """Return purpose -> its reserved, released and spent sums, for purposes with movements."""
     kinds, numbers = ({purpose[place] for purpose in purposes} for place in (0, 1))
     movements = Ledger.objects.filter(purpose_kind__in=kinds, purpose_number__in=numbers)
     sums: dict[Purpose, dict[str, Decimal]] = {}

@@ -121,7 +121,7 @@ def store_overlaps(submission: Submission) -> None:
 
 
 def _replace_alias(weight: str, alias: str) -> str:
-    """Return the weight's SQL with another alias instead of `p`."""
+    """Return the SQL of a prediction's weight with another alias instead of `p`."""
     return weight.replace("p.", f"{alias}.")
 
 

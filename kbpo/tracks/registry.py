@@ -58,5 +58,7 @@ def count_inputs(track: TrackRow, *, test: bool = False) -> int:
 
 
 def kind_of(track: TrackRow) -> Track:
-    """Return the behaviour of a track's kind. Raises KeyError for an unknown kind."""
+    """Return the object that implements a track's kind, for this track. Raises KeyError for an
+    unknown kind.
+    """
     return track_class(track.kind)(track)

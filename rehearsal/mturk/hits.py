@@ -37,7 +37,7 @@ ROWS = """
 
 
 def hit_status(row: sqlite3.Row, now: float) -> str:
-    """Return the status: Assignable, Unassignable, Reviewable, Reviewing or Disposed."""
+    """Return the status of a HIT: Assignable, Unassignable, Reviewable, Reviewing or Disposed."""
     if row["disposed"]:
         return "Disposed"
     free = row["most"] - row["pending"] - row["submitted"] - row["decided"]
@@ -236,7 +236,9 @@ def page_of_results(name: str, results: list[Answer], limit: int, after: int) ->
 
 
 def create_additional_assignments(books: Books, request: Request) -> Answer:
-    """Add places to a HIT; refused from fewer than ten to ten or more."""
+    """Add places to a HIT. Refused if the HIT has fewer than ten places and would get ten
+    or more.
+    """
     token, more = request.get("UniqueRequestToken", ""), request["NumberOfAdditionalAssignments"]
     row = find_hit(books, request["HITId"])
     if result_of_used_token(books, token, "CreateAdditionalAssignmentsForHIT"):

@@ -27,7 +27,7 @@ UNHEARD_OF = 0.5
 
 
 class SimulatedJudge:
-    """The judge's scores, by request."""
+    """A judge that answers each request with the stored score of a relation."""
 
     def __init__(self, directory: Path) -> None:
         self._texts = {

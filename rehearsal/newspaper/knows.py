@@ -45,7 +45,7 @@ class GoldMention:
 
 
 class Knowledge:
-    """All gold mentions and relations of a corpus."""
+    """All mentions and relations of a corpus's gold standard."""
 
     def __init__(self, mentions: Path, gold: Path) -> None:
         self.mentions: dict[tuple[str, Span], GoldMention] = {}

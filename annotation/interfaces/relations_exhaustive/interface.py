@@ -154,7 +154,7 @@ class RelationsExhaustive(Interface):
         return asked
 
     def statements(self, question: Question, answer: Sequence[Judgment]) -> list[Statement]:
-        """Return a statement for each sentence that holds of a pair."""
+        """Return a statement for each relation that holds between a pair, as a sentence."""
         statements = [flag_statement(flag) for flag in answer if flag.criterion == "flag"]
         for judgment in answer:
             if judgment.criterion == self.criterion:

@@ -11,5 +11,5 @@ DESIGNS: dict[str, Design] = {"iid": Iid(), "poisson": Poisson()}
 
 
 def design_of(track: Track) -> Design:
-    """Return the design of a track."""
+    """Return the sampling design of a track."""
     return DESIGNS[track.design]

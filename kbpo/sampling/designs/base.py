@@ -160,8 +160,8 @@ def _normal_quantile(track: Track) -> float:
 
 
 def option_price(submission: Submission, targets: int, new: int) -> dict[str, Any]:
-    """Return the part of an option that is the same for every design: counts, dollars, seconds of
-    work.
+    """Return the part of an option (one half-width of a plan, with its cost) that is the same for
+    every design: counts, dollars, seconds of work.
     """
     seconded = kind_of(submission.track).count_second_opinions(new)
     answers = submission.track.workers_per_question + (Decimal(seconded) / new if new else 0)
@@ -219,7 +219,7 @@ def _current_price(track: Track) -> Price:
 
 
 def reprice_option(submission: Submission, option: dict[str, Any]) -> dict[str, Any]:
-    """Return an option at today's price."""
+    """Return an option (one half-width of a plan, with its cost) at today's price."""
     price = option_price(submission, option["targets"], option["new"])
     most = option.get("new_at_most", option["new"])
     return option | price | {"at_most": str(Decimal(price["each"]) * most)}

@@ -230,8 +230,8 @@ def has_two_stages(track: Track) -> bool:
 
 @transaction.atomic
 def settle_documents(track: Track, documents: Sequence[int], *, seed: int | None = None) -> int:
-    """Mark documents as read in full, and return how many documents of the track are. A repeat
-    changes nothing.
+    """Mark documents as read in full, and return how many documents of the track are read in full
+    now. A repeat changes nothing.
 
     Drawn documents keep their probabilities. Others are treated as a uniform sample: each then has
     n/D, with n the number of all uniform ones. Raises CannotDraw for others if documents are drawn

@@ -214,7 +214,9 @@ def _mention_votes(labels: Sequence[Statement]) -> Value:
 
 
 def _saw_more_names(label: Statement, other: Statement) -> bool:
-    """Return whether people saw all names of another question in this one, and more."""
+    """Return whether the people who were asked this question saw all names of another question, and
+    more.
+    """
     seen, less = ({tuple(span) for span in each.value.get(OFFERED, ())} for each in (label, other))
     return seen > less
 

@@ -145,7 +145,7 @@ def _load_or_drop(
     request: HttpRequest, model: type[Upload], upload_kind: str, track: Track | None = None
 ) -> None:
     """Order the load of an upload, or drop it, as the form says. Raises SuspiciousOperation for any
-    other verb.
+    other action.
     """
     verb, pk = request.POST.get("verb", ""), form_pk(request)
     if verb not in ("load", "drop"):

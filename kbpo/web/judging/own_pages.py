@@ -294,7 +294,7 @@ def list_receipts(request: HttpRequest, worker: Worker) -> HttpResponse:
 @require_GET
 @for_annotators
 def show_own_receipt(request: HttpRequest, worker: Worker, number: str) -> HttpResponse:
-    """Return a receipt for its own worker."""
+    """Return a receipt, if it belongs to this worker."""
     paid = get_object_or_404(Payout, number=number, worker=worker, undoes=None)
     return show_receipt(request, paid)
 

@@ -34,7 +34,7 @@ TOO_MANY = "Many requests came from your network in the last hour. Try again lat
 
 
 class AskForm(forms.Form):
-    """Fields of a request for an account or a team."""
+    """Form for a request for an account or a team."""
 
     name = forms.CharField(max_length=120, label="Your name")
     email = forms.EmailField()
@@ -91,8 +91,8 @@ def _form_page(request: HttpRequest, form: AskForm, status: int, refusal: str = 
 
 
 class LinkForm(PasswordResetForm):
-    """The address to which a reset link is mailed. The mail is queued and retried like
-    any other.
+    """Form for the address to which a reset link is mailed. The mail is queued and retried like any
+    other.
     """
 
     def send_mail(

@@ -181,7 +181,7 @@ def prediction_rows(explorer: Explorer, ids: list[int]) -> list[Judged]:
 def _opened_prediction(
     explorer: Explorer, choice: Choice, predictions: list[Judged]
 ) -> Judged | None:
-    """Return the prediction to show in its text: the selected one, else the first."""
+    """Return the prediction that the page shows in its text: the selected one, else the first."""
     wanted = choice.number("p")
     if not wanted:
         return predictions[0] if predictions else None

@@ -474,7 +474,9 @@ def severity_switch(
 
 
 class RunForm(forms.Form):
-    """The description of a run, and who may see it; admins also set its role on the board."""
+    """Form for the description of a run and for who may see it; admins also set its role on the
+    board.
+    """
 
     name = forms.CharField(
         max_length=80,
