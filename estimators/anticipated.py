@@ -45,7 +45,7 @@ class Belief:
     target : (N,) integer array
         Target codes.
     correlation : float
-        ρ, from :func:`estimators.model.correlation`.
+        ρ, from :func:`estimators.model.error_correlation`.
     overconfidence : float
         c, at least 1: realised over predicted squared error of the model at the labels.
 

@@ -38,7 +38,7 @@ class Estimate:
         What the model alone says, Σ p g (method "wilson").
     half_step : float or (m,) array
         What intervals are widened by at each end where nearly all is judged (method "wilson"):
-        :func:`estimators.intervals.half_step`.
+        :func:`estimators.intervals.half_label_step`.
     agreed : float or (m,) array
         1 where all labels say so, 0 where all say that, NaN elsewhere: what no label speaks against
         is inside the interval (method "wilson").

@@ -296,11 +296,11 @@ def anticipated_variance(
     target : (N,) integer array, optional
         Target codes.
     document_term : float or (m,) array
-        :meth:`Design.document_term` of the estimate's influence, where labels came in with
-        documents; not below 0.
+        :func:`estimators.anticipated.variance_beyond_targets` of the estimate's influence, where
+        labels came in with documents; not below 0.
     correlation : float
         ρ in [0, 1], of the errors of predictions that share a target:
-        :func:`estimators.model.correlation`.
+        :func:`estimators.model.error_correlation`.
 
     Returns
     -------

@@ -127,7 +127,7 @@ def score_interval(
     degrees_of_freedom : float or (m,) array
         Where finite (few documents), the normal quantile becomes Student's: V is scaled by (t/z)².
     half_step : float or (m,) array
-        :func:`half_step`, where nearly all is judged.
+        :func:`half_label_step`, where nearly all is judged.
     agreed : float or (m,) array
         0 or 1 where all labels say the same, else NaN.
 
@@ -243,7 +243,8 @@ def interim_width_factor(span: float, confidence_level: float = 0.8) -> float:
 
 
 def are_few_unjudged(p: ArrayLike, judged_weights: ArrayLike) -> bool:
-    """Return whether all but a few predictions may be judged; otherwise :func:`half_step` is 0.
+    """Return whether all but a few predictions may be judged; otherwise :func:`half_label_step`
+    is 0.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ def check_labelled_rows(
     design: Design | None,
 ) -> Rows:
     """Return the checked rows; the arguments are those of
-    :func:`estimators.horvitz_thompson.difference`.
+    :func:`estimators.horvitz_thompson.difference_estimate`.
     """
     weight, chance = (
         checks.check_non_negative("p", p),

@@ -31,7 +31,7 @@ def mixture_weights(overlap: ArrayLike, n: ArrayLike, *, method: str = "heuristi
     Parameters
     ----------
     overlap : array_like of float, shape (m, m)
-        Σ_x p_i(x) p_j(x), symmetric; see :func:`estimators.distributions.overlap`.
+        Σ_x p_i(x) p_j(x), symmetric; see :func:`estimators.distributions.pairwise_overlap`.
     n : array_like, shape (m,)
         Number of *labelled* draws of each system, 0 or more.
     method : {"heuristic", "balance", "uniform"}

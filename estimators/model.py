@@ -6,8 +6,8 @@ is used to predict itself: rows of a fold are predicted by a model that saw only
 other folds (Chernozhukov et al. 2018), and a fold holds whole targets. A fit can start from an
 earlier one, also one with fewer systems, and is then quick.
 
-:func:`correlation` and :func:`expected_error` say how far g may be trusted, for planning and for
-anticipated variances.
+:func:`error_correlation` and :func:`expected_error` say how far g may be trusted, for planning and
+for anticipated variances.
 """
 
 from __future__ import annotations
@@ -277,7 +277,7 @@ def expected_error(
     p, g, target : (n,) array
         Weight, prediction and target code of each prediction of one system.
     correlation : float
-        ρ, from :func:`correlation`.
+        ρ, from :func:`error_correlation`.
     floor : float
         Least expected squared error: no model is surer than that before it has been shown.
 

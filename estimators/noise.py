@@ -67,7 +67,7 @@ def ppi_estimate(
     total_g : float or (m,) array
         Σ p g over all predictions.
     target, n_targets
-        As for :func:`estimators.horvitz_thompson.difference`.
+        As for :func:`estimators.horvitz_thompson.difference_estimate`.
 
     Returns
     -------
@@ -131,7 +131,7 @@ def correct_by_expert_checks(
         As for :func:`ppi_estimate`; crowd and expert may be (n, m), for criteria that depend on the
         system.
     scale : float or (t,) array
-        What the influence was multiplied with, for :func:`estimators.design.on_common_design`;
+        What the influence was multiplied with, for :func:`estimators.design.rescale_to_design`;
         ``pi`` is then the system's own.
 
     Returns

@@ -222,7 +222,7 @@ def win_rates(
 
 
 def _cluster_products(terms: FloatArray, judgments: _Judgments) -> FloatArray:
-    """Return Σ_c t_c t_cᵀ over the sums of clusters, with the factor c/(c − 1)."""
+    """Return the covariance of sums over clusters, Σ_c t_c t_cᵀ times n/(n − 1) for n clusters."""
     k = judgments.n_clusters
     if k < 2:
         return np.full((terms.shape[1], terms.shape[1]), np.nan)

@@ -98,7 +98,7 @@ def fit_ratings(
     rating : (n,) array
         Mean rating of an output, NaN where nobody judged it.
     fold : (n,) integer array
-        Fold of each row's target, from 0: :func:`estimators.crossfit.folds`.
+        Fold of each row's target, from 0: :func:`estimators.crossfit.keyed_folds`.
     system, input : (n,) integer array
         Whose output it is, and what it was made for.
     text : (n, v) array or scipy.sparse, optional

@@ -105,7 +105,7 @@ def estimate_with_rating_noise(
     Parameters
     ----------
     estimate : Estimate
-        From mean ratings, by ``difference``, ``centred`` or ``hajek``;
+        From mean ratings, by an estimator of :mod:`estimators.horvitz_thompson`;
         one row of influence a target.
     p : (n,) or (n, m) array
         Weight of each rated output under each system, as for that estimate.

@@ -210,9 +210,9 @@ def estimate_recall(
     ----------
     membership, pi, label, g, total_g, pool_total_g, target, n_targets, pool_label, pool_g,
     pool_weight
-        As for :func:`totals`.
+        As for :func:`estimate_totals`.
     counts, n_documents, inclusion, features, feature_totals
-        As for :func:`unseen`.
+        As for :func:`estimate_unseen_facts`.
 
     Returns
     -------
@@ -222,7 +222,7 @@ def estimate_recall(
     Raises
     ------
     ValueError
-        As :func:`totals` and :func:`unseen`.
+        As :func:`estimate_totals` and :func:`estimate_unseen_facts`.
 
     Examples
     --------
@@ -279,7 +279,7 @@ def recall_from_totals(counted: Totals, missed: Estimate, design: Design) -> Rec
     counted : Totals
         T_i and T; their influences share their rows.
     missed : Estimate
-        M, see :func:`unseen`.
+        M, see :func:`estimate_unseen_facts`.
     design : Design
         Of the rows of the totals' influences, and after them of the annotated documents.
 
@@ -329,8 +329,8 @@ def add_anticipated_variance(
     pool_weight: ArrayLike | None = None,
     correlation: float = 1.0,
 ) -> Recall:
-    """Return recall (``recall``) with the variance that the model expects, a lower bound for its
-    "wilson" intervals.
+    """Return ``recall`` with the variance that the model expects, a lower bound for its "wilson"
+    intervals.
 
     ``A_i = c Σ_pool (1{x ∈ X_i} − r_i)² (1/π − 1) g (1 − g)/(T + M)²``, summed per target, plus
     what comes from the documents: the variance of their own terms, −r_i M_d/(π_d (T + M)), and of
@@ -346,7 +346,7 @@ def add_anticipated_variance(
     pi_all, g_all, label, g, target, correlation
         As for :func:`estimators.horvitz_thompson.anticipated_variance`.
     pool_g, pool_weight : (N,) array, optional
-        As for :func:`totals`, over the whole pool.
+        As for :func:`estimate_totals`, over the whole pool.
 
     Returns
     -------

@@ -43,8 +43,8 @@ def main() -> None:
 
 
 def start_idle_queues(threads: Executor, running_rounds: dict[str, Future[int]]) -> None:
-    """Start a round of the steps of each queue whose last round has ended, so that a long round,
-    for a large file, takes no thread from the others.
+    """Start running the steps of each queue that is idle. A long run, for a large file, takes no
+    thread from the other queues.
     """
     for queue in QUEUES:
         if queue not in running_rounds or running_rounds[queue].done():

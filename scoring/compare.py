@@ -237,7 +237,9 @@ def _shared_prediction_counts(member: Matrix) -> Ids:
 
 
 def _overlap_parts(centred: Centred, inside: np.ndarray, sizes: Ids, label: Floats) -> list[Part]:
-    """Return the part of each column of `inside` (used rows × systems)."""
+    """Return, for each column of `inside` (used rows × systems), the number of predictions and the
+    estimated share of right ones.
+    """
     estimate = hajek_estimate(
         inside / np.maximum(sizes, 1),
         centred.row_pi,

@@ -2,8 +2,9 @@
 according to its degrees of freedom, so that unanimous labels do not give narrow intervals by
 chance.
 
-Precision has its own lower bound in `centred`. The expectation uses the same rows and probabilities
-as the estimate; for the contribution of annotated documents the realised variance is used.
+Precision has its own lower bound in `scoring.default.Centred`. The expectation uses the same rows
+and probabilities as the estimate; for the contribution of annotated documents the realised variance
+is used.
 """
 
 from __future__ import annotations
@@ -142,9 +143,9 @@ class Floors:
         recall: totals.Recall,
         unit: str = "fact",
     ) -> Estimate:
-        """Return an estimate with the variance and the degrees of freedom of its intervals, given
-        the contribution `contributions` of a right prediction to each system's number, and the loss
-        `losses` (m,) by a true fact of the pool.
+        """Return an estimate with the variance and the degrees of freedom that its intervals use.
+        `contributions` tells what a right prediction adds to each system's number, and `losses`
+        (m,) what a true fact of the pool takes away from it.
         """
         believed = self._cached_belief(criterion, unit)
         expected = believed.variances_of_systems(

@@ -244,8 +244,8 @@ def f1_with_floors(both: Estimate, precision: Estimate, recall: Estimate) -> Est
 
 
 def align_influence(data: Data, precision: Estimate, draws: Draws, recall: Estimate) -> Estimate:
-    """Return the precision with its influence in the rows of recall's influence: 0 for draws of
-    other distributions.
+    """Return the precision with its influence (each draw's term) in the rows of recall's influence:
+    0 for draws of other distributions.
     """
     kinds = list(data.draws)
     before = sum(data.draws[kind].row.size for kind in kinds[: kinds.index(draws.kind)])

@@ -64,8 +64,7 @@ def iterate_scores(
     published: tuple[str, ...] = PUBLISHED,
 ) -> Iterator[Score]:
     """Yield every score of every sampled system: the default estimates, those for inputs like these
-    (`about_inputs_like`), with annotators as a second cluster; and the published estimators of the
-    kind.
+    (`like`), with annotators as a second cluster; and the published estimators of the kind.
     """
     if data.judged.size:
         yield from scores_of_populations(data, estimates, like, DEFAULT)

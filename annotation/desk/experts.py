@@ -63,7 +63,7 @@ class CannotAsk(ValueError):
 def store_dispute(submission: Submission, target: int, who: User, note: str) -> ExpertCheck:
     """Store that a researcher disputes a judgment, and return the entry. Each run may have one open
     dispute about a judgment. Disputes of other teams are not shown; one answer closes all of them
-    (`store`). Raises CannotAsk.
+    (`store_expert_answer`). Raises CannotAsk.
     """
     note = note.replace("\x00", "").strip()
     if len(note) < LEAST_NOTE:

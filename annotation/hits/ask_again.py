@@ -132,8 +132,8 @@ def initial_places(questions: Collection[Question]) -> dict[int, int]:
 def _count_missing_answers(
     question: Question, n_remaining: int, n_answers: int, *, minimum: int = 0
 ) -> int:
-    """Return how many answers a question lacks; 0 for whole documents, on closed tracks and beyond
-    the limits.
+    """Return how many answers a question lacks; 0 for whole documents, on closed tracks, and if the
+    greatest number of answers was reached.
     """
     if (
         question.target.kind == "document"

@@ -65,8 +65,8 @@ def exclude_flagged() -> int:
     """Exclude workers whose signals passed a limit, the worst first, and return their number. A
     worker is excluded only after a warning and further answers, only while enough others are
     active, and only if the money suffices to replace their answers; at most a share of the active
-    workers is excluded in a day. The others are left to an admin (`undecided`). Only workers with
-    new signals are examined; those beyond a limit are examined again next time.
+    workers is excluded in a day. The others are left to an admin (`undecided_workers`). Only
+    workers with new signals are examined; those beyond a limit are examined again next time.
     """
     done: set[int] = set()
     seen = signals_to_review()

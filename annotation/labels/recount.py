@@ -255,9 +255,10 @@ def settle_given_up_question(question: Question) -> None:
     """Settle a question that ended unanswered with the answers that it has, once nobody holds a
     lease of it; without any, record a label for nonresponse.
 
-    Later answers are used too (`accept` makes the question due again): they are paid, and whether
-    somebody held a lease does not depend on the true answer. The label for nonresponse stays; the
-    later one counts, and the response rate of the stratum is recomputed with every estimate.
+    Later answers are used too (`parse_accepted_answers` makes the question due again): they are
+    paid, and whether somebody held a lease does not depend on the true answer. The label for
+    nonresponse stays; the later one counts, and the response rate of the stratum is recomputed with
+    every estimate.
     """
     _close_hits([question], "expired")
     if (until := _next_attempt_time(question)) is not None:

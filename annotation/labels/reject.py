@@ -151,7 +151,7 @@ def _set_answer_counting(
 
 
 def _report_decision(assignment: Assignment, words: str, *, approve: bool) -> None:
-    """Report a decision to the platform of an answer. Both calls can be repeated."""
+    """Report an approval or a rejection to the platform of an answer. The call can be repeated."""
     platform = platform_by_name(assignment.hit.platform)
     if platform.name in local_platform_names():
         return

@@ -1,9 +1,9 @@
 """Steps 8 and 9: raw answers become responses, responses become labels, and every worker is paid,
 each exactly once.
 
-Rows are handled many at a time, in one transaction that holds their locks (`work_together` in
-`kbpo.queue`). A killed process has done all or nothing, and the rows are then handled again, each
-by itself.
+Rows are handled many at a time, in one transaction that holds their locks (`handle_rows_in_batch`
+in `kbpo.queue`). A killed process has done all or nothing, and the rows are then handled again,
+each by itself.
 """
 
 from __future__ import annotations

@@ -158,7 +158,7 @@ class Platform:
     def offer(
         self, hit: HIT, until: datetime, *, additional_assignments: int = 0, key: str = ""
     ) -> None:
-        """Offer a HIT again, or extend its time; add so many `additional_assignments`, once per
+        """Offer a HIT again, or extend its time; add `additional_assignments` places, once per
         `key`.
         """
         raise self._nothing_to_call()

@@ -58,7 +58,7 @@ def cached_arrays(name: str, state: object, make: Callable[[], Arrays]) -> Array
 
 
 def _temporary_path(path: Path) -> Path:
-    """Return a unique temporary name next to a path, for incomplete files."""
+    """Return a unique temporary path next to a path, for incomplete files."""
     return path.with_name(f"{uuid.uuid4().hex}.part")
 
 

@@ -32,7 +32,9 @@ def shipped_schemas() -> list[str]:
 
 
 def tick() -> int:
-    """Try or load uploaded corpora of documents; return how many."""
+    """Check uploaded corpora of documents by a trial load, or load those that an admin confirmed;
+    return how many.
+    """
     return process_uploads(
         CorpusUpload, _load_upload, filters={"what": CorpusUpload.What.DOCUMENTS}
     )
@@ -41,8 +43,8 @@ def tick() -> int:
 def process_uploads(
     model: type[Row], load: Callable[[Row], Found], *, filters: dict[str, Any] | None = None
 ) -> int:
-    """Try or load the pending uploads, and return how many. `load` loads one and returns its
-    counts; `filters` selects the uploads of the caller.
+    """Check the pending uploads by a trial load, or load the confirmed ones, and return how many.
+    `load` loads one and returns its counts; `filters` selects the uploads of the caller.
     """
 
     def validate_upload(row: Row) -> None:

@@ -51,7 +51,7 @@ class SimulatedJudge:
             self._said[relation] = float(value)
 
     def scores(self, requests: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Return the number and the score of each request."""
+        """Return the score of each requested item, with the number of the item."""
         return [
             {"id": asked_thing["id"], "value": self.score(asked_thing)} for asked_thing in requests
         ]

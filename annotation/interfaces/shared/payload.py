@@ -87,7 +87,9 @@ def directed_predicates(predicate: PredicatePayload) -> list[str]:
 
 
 def predicates_by_sentence(predicates: Sequence[PredicatePayload]) -> dict[str, list[str]]:
-    """Return first directed predicate of a sentence -> all directed predicates of the sentence."""
+    """Return first directed predicate of each sentence -> all directed predicates that the sentence
+    states.
+    """
     return {predicate["part"]: directed_predicates(predicate) for predicate in predicates}
 
 
@@ -263,5 +265,7 @@ def settles_reader_tie(payload: Mapping[str, Any]) -> bool:
 
 
 def are_people_tied(statements: Sequence[Statement]) -> bool:
-    """Return whether the answers about a mention are tied, over all questions."""
+    """Return whether the answers about a mention's referent are tied, over all questions
+    about it.
+    """
     return UNDECIDED in aggregate_statements(add_reader_votes(statements))

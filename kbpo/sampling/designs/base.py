@@ -228,8 +228,8 @@ def reprice_option(submission: Submission, option: dict[str, Any]) -> dict[str, 
 def make_option(
     submission: Submission, width: str, targets: int, new: int, max_new_questions: int
 ) -> dict[str, Any]:
-    """Return an option that is expected to need `new` questions, and at most
-    `max_new_questions`.
+    """Return an option (one half-width of a plan, with its cost) that is expected to need `new`
+    questions, and at most `max_new_questions`.
     """
     price = option_price(submission, targets, new)
     at_most = str(Decimal(price["each"]) * max_new_questions)

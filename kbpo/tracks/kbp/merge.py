@@ -228,10 +228,10 @@ def mention_value(
     offered_spans: Sequence[Sequence[int]] = (),
     of_title: int | None = None,
 ) -> Value:
-    """Return the value of a mention from n annotators who saw the names `offered_spans`, given the
-    votes by canonical mention (“begin-end”, or `OTHER`) and by title (“” for none), for which
-    `of_title` were asked (n by default). It has no canonical mention without a majority, or if most
-    found none right.
+    """Return the value of a mention from the answers of n annotators who saw the names
+    `offered_spans`. `votes` counts canonical mentions (“begin-end”, or `OTHER`), and `titles`
+    counts titles (“” for none), for which `of_title` people were asked (n by default). The value
+    has no canonical mention without a majority, or if most found none right.
     """
     value: Value = {"votes": dict(votes), "titles": dict(titles)}
     best, most = max(votes.items(), key=itemgetter(1), default=("", 0))

@@ -29,7 +29,9 @@ DEV_SHARE, MOST_DEV = 0.1, 50
 
 
 def tick() -> int:
-    """Try or load uploads of inputs; return how many."""
+    """Check uploaded inputs by a trial load, or load those that an admin confirmed; return how
+    many.
+    """
     return process_uploads(CorpusUpload, _load_upload, filters={"what": CorpusUpload.What.INPUTS})
 
 

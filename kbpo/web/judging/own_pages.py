@@ -300,7 +300,7 @@ def show_own_receipt(request: HttpRequest, worker: Worker, number: str) -> HttpR
 
 
 def show_receipt(request: HttpRequest, paid: Payout) -> HttpResponse:
-    """Return a receipt's page."""
+    """Return the page of a receipt."""
     first, last = payout.payout_period(paid)
     known = interface_names()
     context = {

@@ -163,8 +163,8 @@ def board_or_404(track: Track, view: View) -> Board:
 
 
 def with_default_helpers(request: HttpRequest, board: Board, view: View) -> View:
-    """Return the view with its default for `helped`: people alone if a metric or judge was added
-    after the judgments.
+    """Return the view with its default for `helped`: intervals from people alone if a metric or
+    judge was added after the judgments.
     """
     unsaid = PEOPLE if board.report.late_scorers else ALL
     helped = view.helped if "helped" in request.GET else unsaid
@@ -222,7 +222,9 @@ def view_switches(
 
 
 def helper_switch(board: Board, view: View, address: str) -> list[dict[str, Any]]:
-    """Return the switch between people alone and people with all metrics and judges."""
+    """Return the switch between intervals from people alone and intervals from people with all
+    metrics and judges.
+    """
     if all(row.saved is None for row in board.rows) and not board.report.late_scorers:
         return []
     words = {PEOPLE: "People alone", ALL: "All metrics and judges"}

@@ -302,8 +302,9 @@ def _draw_contours(kind: Kind, evaluation: Evaluation | None, criterion: str) ->
 
 
 def _metric_dots(worth: Worth, gamma: float, other: str = "") -> list[plots.Dot]:
-    """Return the points of the metrics under one criterion, in decreasing order of ρ. The three of
-    most worth are named; under an `other` criterion only the highest, with the criterion's name.
+    """Return the points of the metrics under one criterion, in decreasing order of their
+    correlation ρ. The three of most worth are named; under an `other` criterion only the highest,
+    with the criterion's name.
     """
     known = [(one.label, abs(one.rho)) for one in sort_scorers(worth) if one.rho]
     best = {label for label, _ in known[:3]}

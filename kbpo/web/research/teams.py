@@ -129,7 +129,7 @@ def create_invitation(
 
 @transaction.atomic
 def revoke_invitations(invitations: QuerySet[Invitation], who: User, why: str) -> None:
-    """Make invitations unusable."""
+    """Make these invitations unusable."""
     for row in invitations.filter(uses_left__gt=0).select_for_update(of=("self",)):
         write_audit_entry(
             "withdraw invitation",

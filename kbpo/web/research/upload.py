@@ -334,7 +334,7 @@ def identical_upload(submission: Submission) -> Submission | None:
 
 @for_researchers
 def describe_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """Return step 3: name and description of the run."""
+    """Return step 3 of an upload: name and description of the run."""
     submission = find_run(request, pk, own_team_only=True)
     if submission.status != "planned" or submission.track.refusal:
         return redirect("upload-check", pk=pk)
@@ -360,14 +360,16 @@ def describe_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _choices_query_string(request: HttpRequest) -> str:
-    """Return the query string with the choices of step 2."""
+    """Return the query string with the choices of step 2 of an upload."""
     kept = {key: request.GET[key] for key in ("target", "lines") if key in request.GET}
     return f"?{urlencode(kept)}" if kept else ""
 
 
 @for_researchers
 def confirm_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """Return step 4. A POST confirms the plan, which spends money; a repeat changes nothing."""
+    """Return step 4 of an upload: the confirmation. A POST confirms the plan, which spends money; a
+    repeat changes nothing.
+    """
     submission = find_run(request, pk, own_team_only=True)
     if submission.confirmed_at:
         return redirect("submission", pk=pk)
