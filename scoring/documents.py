@@ -73,7 +73,7 @@ class Facts:
 
     @cached_property
     def shares(self) -> dict[bool, Any]:
-        """Return the cache of `Shares.of_facts`: whether each fact counts once -> its `Shares`. It
-        is empty at first.
+        """Return the cache of `Shares.get_or_compute`: whether each fact counts once -> its
+        `Shares`. It is empty at first.
         """
         return {}

@@ -2,7 +2,7 @@
 
 This module has the rules of every kind of track: which labels are current, by source, and that
 single ratings accumulate, since each is an independent rating. All other merging follows the rule
-of the kind (`kbpo.tracks.base.Track.merge`), which callers pass.
+of the kind (`kbpo.tracks.base.Track.merge_statements`), which callers pass.
 """
 
 from __future__ import annotations
