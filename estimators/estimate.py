@@ -111,7 +111,7 @@ class Estimate:
 
 
 def replace_columns(estimate: Estimate, replacements: Mapping[int, Estimate]) -> Estimate:
-    """Return the estimates of several systems with those of some columns replaced.
+    """Return the estimates of several systems after replacing those of some columns.
 
     Parameters
     ----------

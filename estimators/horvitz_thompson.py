@@ -356,8 +356,8 @@ def anticipated_variances(
     document_term: ArrayLike = 0.0,
     correlation: float = 1.0,
 ) -> FloatArray:
-    """Return :func:`anticipated_variance` of systems that are given one by one, without a common
-    table of predictions.
+    """Return the anticipated variance (:func:`anticipated_variance`) of systems that are given one
+    by one, without a common table of predictions.
 
     Parameters
     ----------

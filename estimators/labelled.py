@@ -88,7 +88,7 @@ def columns(*arrays: FloatArray) -> list[FloatArray]:
 
 
 def broadcast_to_systems(values: ArrayLike, m: int) -> FloatArray:
-    """Return one total for each system, given those or one total for all."""
+    """Return one total for each system; a single total is used for all systems."""
     array = checks.check_finite("total_g", values)
     if array.shape not in ((), (m,), (1,)):
         raise ValueError(f"totals must be one number or have shape ({m},); got {array.shape}")

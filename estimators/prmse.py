@@ -34,7 +34,8 @@ OTHER_SPREAD = 1.5  # ratio of raters' variances from which on there is a warnin
 
 @dataclass(frozen=True, eq=False)
 class PRMSE:
-    """The PRMSE of one machine, and what it is made of.
+    """The PRMSE (proportional reduction in mean squared error) of one machine's scores, and the
+    variances that it is computed from.
 
     Attributes
     ----------

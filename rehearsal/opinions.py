@@ -46,8 +46,8 @@ class Opinions(Protocol):
 def rating_answer_fields(
     page: Page, form: Form, opinions: Opinions, answer_wrongly: bool, rng: random.Random
 ) -> Fields:
-    """Return the fields of a rating; a wrong one has one facet off by a step. A text below the best
-    option is corrected.
+    """Return the form fields of a rating. A wrong rating has one facet off by a step. A text below
+    the best option is corrected.
     """
     text = form.form_values()["edit"][0]
     right = opinions.rate(text)
@@ -67,7 +67,9 @@ def rating_answer_fields(
 def correctness_answer_fields(
     page: Page, form: Form, opinions: Opinions, answer_wrongly: bool, rng: random.Random
 ) -> Fields:
-    """Return the fields of a check of an answer; a wrong one reverses one passage."""
+    """Return the form fields of a check of an answer. A wrong check reverses the verdict on one
+    passage.
+    """
     shown = json.loads(page.data["document-data"])
     question, answer = shown["question"], shown["text"]
     if not opinions.is_plausible(question, answer):

@@ -88,7 +88,7 @@ def pair_answers(
     accuracy: float,
     rng: random.Random,
 ) -> str:
-    """Return a worker's answer about each pair, wrong with probability 1 - accuracy."""
+    """Return a worker's answer about each pair of mentions, wrong with probability 1 - accuracy."""
     chosen_of = {}
     for number, (a, b, options, _) in enumerate(page["pairs"]):
         first, second = (tuple(page["mentions"][place]["span"]) for place in (a, b))
@@ -104,7 +104,7 @@ def pair_answers(
 def wrong_relations(
     offered_predicates: Sequence[str], holds: Collection[str], rng: random.Random
 ) -> list[str]:
-    """Return a wrong answer about a pair: another relation, one too many or one too few."""
+    """Return a wrong answer about a pair: the true relations with one more, or one fewer."""
     part = rng.choice(offered_predicates)
     return [
         relation for relation in offered_predicates if (relation in holds) != (relation == part)
@@ -112,6 +112,8 @@ def wrong_relations(
 
 
 def wrong_referent(candidates: Sequence[str], chosen: str, rng: random.Random) -> str:
-    """Return a wrong candidate for a referent, if there is one."""
+    """Return a wrong candidate for the referent of a mention, if there is one; otherwise the chosen
+    one.
+    """
     wrong = [candidate for candidate in candidates if candidate != chosen]
     return rng.choice(wrong) if wrong else chosen

@@ -222,8 +222,8 @@ def _is_binary(under: Centred, verdict: Floats, known: Bools) -> bool:
 def _least_variance(
     under: Centred, kind: str, estimate: Estimate, judged: np.ndarray, alike: Bools, is_binary: bool
 ) -> Floats:
-    """Return (m,) a lower bound of the variance: for ratings with two values, the variance of such
-    a share; for equal ratings, that of as many inputs as were judged.
+    """Return (m,) a lower bound of each variance: for ratings with two values, the variance of a
+    share; for equal ratings, the variance of a mean over as many inputs as were judged.
     """
     p, n = under.data.pool.p[kind], np.maximum(judged, 1)
     inside = np.clip(np.nan_to_num(np.asarray(estimate.value)), 0.5 / n, 1 - 0.5 / n)

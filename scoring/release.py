@@ -137,8 +137,8 @@ def _target_rows(data: Data) -> Iterator[Row]:
 
 
 def rounded_random_numbers(data: Data) -> Floats:
-    """Return (t,) a substitute for the random number of each target that lies on the same side of
-    its threshold.
+    """Return (t,) a substitute for each target's random number, which lies on the same side of the
+    target's threshold.
 
     The real one is the same on all tracks of a corpus, and would reveal the questions of later
     tracks.

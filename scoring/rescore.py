@@ -206,7 +206,9 @@ def _compare_row(
     figure: Figure | None,
     compared: tuple[str, ...],
 ) -> Iterator[Difference]:
-    """Yield the first number of a row that differs, since the others have the same cause."""
+    """Yield the first number that differs in a row, since other differences of the row have the
+    same cause.
+    """
     for name in compared:
         was, now = row[name], None if figure is None else getattr(figure, name)
         if not agree_in_digits(was, now):

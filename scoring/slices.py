@@ -97,8 +97,8 @@ def restrict_data_to_slice(data: Data, cut: Cut, *, with_facts: bool = True) -> 
 
 
 def _facts_of_slice(facts: Facts, inside: Ids, stratum: int | None) -> Facts:
-    """Return the facts of a slice: those predicted by the instances `inside`, and of the true facts
-    found by annotation those of `stratum`. If `stratum` is None, no true facts are kept.
+    """Return the facts of a slice: those that the instances `inside` predict, and the true facts of
+    `stratum` that annotation found. If `stratum` is None, no true facts are kept.
     """
     true = (
         facts.stratum == stratum

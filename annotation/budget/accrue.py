@@ -223,8 +223,8 @@ def record_late_pay(assignment: Assignment, extra: Decimal) -> bool:
 
 
 def return_waived_money(payment: Payment) -> None:
-    """Return the money of a late answer to the track, after its worker waived the pay. The caller
-    has already undone the spending.
+    """Give the money of a late answer back to the track, after its worker waived the pay. The
+    caller has already undone the spending.
     """
     spent = Ledger.objects.filter(key=payment.token, purpose_kind="late").first()
     if spent is not None:

@@ -62,8 +62,9 @@ def _halted_subject(track: Track | None, payer: Purpose | None) -> Purpose | str
 def lift_halts(
     track: Track | None, who: User | None, why: str, *, payer: Purpose | None = None
 ) -> int:
-    """Lift stops and return their number: those of one payer's batch, or those of a track (None: of
-    all tracks together), where stops of single batches stay. Raises ValueError.
+    """Lift stops and return their number. With `payer`, these are the stops of its batch; otherwise
+    those of the track (None: of all tracks together), and stops of single batches stay. Raises
+    ValueError.
     """
     if not why.strip():
         raise ValueError("Give a reason; it is logged.")

@@ -140,7 +140,7 @@ def _cost_of_extra_people(question: Question, spare: Decimal) -> Decimal:
 
 
 def _lock_next_questions(due: QuerySet[Question]) -> list[Question]:
-    """Return the next of these questions in order, locked in primary-key order."""
+    """Return the next of these questions in publishing order, locked in primary-key order."""
     foremost = list(due.order_by("order", "pk").values_list("pk", flat=True)[:BATCH])
     locked = due.filter(pk__in=foremost).select_for_update(of=("self",)).order_by("pk")
     return sorted(locked.select_related("track", "target"), key=lambda row: (row.order, row.pk))

@@ -63,8 +63,8 @@ def _open_halted_hits() -> QuerySet[HIT]:
 
 @transaction.atomic
 def _reopen_hits(payer: Purpose) -> int:
-    """Reopen the HITs of a payer that were taken down, in order, and return their number. HITs that
-    the payer's reservation does not cover expire.
+    """Reopen the HITs of a payer that were taken down, in publishing order, and return their
+    number. HITs that the payer's reservation does not cover expire.
     """
     lock_payer(payer)
     taken_down = _open_halted_hits().filter(**payer.at("questions__payer")).order_by("order", "pk")

@@ -84,7 +84,7 @@ def offer_payment(platform: Platform, bonus: Bonus) -> bool:
 
 @transaction.atomic
 def return_bonus_money(bonus: Bonus, no: Withdrawn) -> int:
-    """Return the money of a payment that nobody received to its track; return 1 if that was not
+    """Give the money of a payment that nobody received back to its track; return 1 if that was not
     done before.
     """
     if not Bonus.objects.filter(pk=bonus.pk, status="sent").move(no.status, str(no)):
@@ -110,8 +110,8 @@ def spend_bonus_again(bonus: Bonus) -> None:
 
 
 def owe_after_lifted_halt(name: str) -> int:
-    """Mark payments as owed again whose halt was lifted, as far as the caps allow, and return their
-    number.
+    """Mark the payments whose halt was lifted as owed again, as far as the caps allow, and return
+    their number.
     """
     bonuses = Bonus.objects.filter(
         worker__platform=name, status="stopped", next_try_at__lte=clock.now()

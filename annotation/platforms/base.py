@@ -170,8 +170,8 @@ class Platform:
         raise self._nothing_to_call()
 
     def survey(self, hit: HIT | None = None) -> Iterable[Seen]:
-        """Yield every HIT that the platform has, ours or not; or only its row of one HIT, found by
-        its id or by our token, if there is one.
+        """Yield every HIT that the platform has, ours or not. With `hit`, yield only its own row,
+        found by its id or by our token, if there is one.
         """
         raise self._nothing_to_call()
 

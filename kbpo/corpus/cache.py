@@ -33,8 +33,8 @@ while a new one is written.
 
 
 def cached_arrays(name: str, state: object, make: Callable[[], Arrays]) -> Arrays:
-    """Return the arrays that `make` computes from a state alone, read-only; those of an earlier
-    call if they are stored.
+    """Return the read-only arrays that `make` computes from a state alone. They are stored, and
+    arrays that an earlier call stored are reused.
 
     `name` is a folder: arrays of other states in it are deleted, except the `NEWEST`. Without a
     state or a folder they are always computed.

@@ -49,7 +49,9 @@ def headline_rows(evaluation: Evaluation) -> Iterator[Headline]:
 
 
 def reduce_evaluations_since(track: Track, moment: datetime) -> None:
-    """Reduce the evaluations since a moment that ended no stage to what the board printed."""
+    """Reduce evaluations to what the board printed: those since a moment, except evaluations that
+    ended a stage.
+    """
     for evaluation in track.evaluations.with_full_report().filter(
         stage_end=False, made_at__gte=moment
     ):

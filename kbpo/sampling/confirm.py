@@ -187,8 +187,8 @@ def order_judgments(
     made_at: datetime | None = None,
     at_most: Decimal | None = None,
 ) -> Submission:
-    """Reserve the price of a narrower interval, and return the submission: a scored one is judged
-    further, one that is being judged is judged until the new width is reached.
+    """Reserve the price of a narrower interval, and return the submission. A scored submission is
+    judged further; one that is being judged is judged until the new half-width is reached.
 
     `number` is the number of this order, from 1: a second call with the same number changes
     nothing. `made_at` is the time of the offer that the user saw: another offer is refused, and so

@@ -220,8 +220,8 @@ def max_new_judgments(option: dict[str, Any]) -> int:
 
 
 def narrower_half_widths(submission: Submission) -> list[str]:
-    """Return the half-widths worth ordering, the widest first: narrower than the printed one, and
-    the ordered one if it was not reached.
+    """Return the half-widths that are worth ordering, the widest first: those narrower than the
+    printed one, and the ordered one if it was not reached.
     """
     realised, chosen = (
         Realised.from_batch(last_batch(submission)),

@@ -107,7 +107,7 @@ class TrackWithRecall(Track):
         annotated: list[int],
         entered: list[int] | None = None,
     ) -> Facts:
-        """Return the facts from which recall is computed; only those of submissions that have
+        """Return the facts from which recall is computed. Only facts of the submissions in
         `entered` are counted (by default all).
         """
 

@@ -45,7 +45,9 @@ def _keep_lines(path: Path, documents: int) -> None:
 
 
 def _keep_knowledge(path: Path, documents: int) -> None:
-    """Restrict the knowledge to the first documents, without entities that are in none of them."""
+    """Restrict a system's knowledge base to the first documents, without entities that are in none
+    of them.
+    """
     name, *lines = path.read_text("utf-8").splitlines(keepends=True)
     kept = [line for line in lines if _is_kept(line, documents)]
     mentioned = {line.split("\t")[0] for line in kept if line.split("\t")[1] == "mention"}

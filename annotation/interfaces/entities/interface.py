@@ -381,8 +381,8 @@ class Entities(Interface):
         ]
 
     def statements(self, question: Question, answer: Sequence[Judgment]) -> list[Statement]:
-        """Return a statement for each name with its type, referent and date, then for the
-        titles.
+        """Return a statement for each name with its type, referent and date, and then a statement
+        for each title.
         """
         reading = Reading(question.payload)
         words = {

@@ -65,8 +65,9 @@ def side_by_side(
     right: Answer | None = None,
     other_answers: Sequence[Answer] = (),
 ) -> SideBySide:
-    """Compare an answer with the right one and those of others, in text order. Statements that only
-    a minority of the others makes are left out, and optional ones are not compared.
+    """Compare an answer with the right one and with those of others, statement by statement in text
+    order. Statements that only a minority of the others makes are left out, and optional ones are
+    not compared.
     """
     yours = _statements_by_key(interface.statements(question, answer))
     ours = _statements_by_key(interface.statements(question, right or ()))

@@ -155,8 +155,8 @@ def draw_with_replacement(p: Floats, n: int, seed: int) -> tuple[Ids, Ids]:
 
 
 def draw_sizes(track: Track, guaranteed: int) -> dict[str, int]:
-    """Return the number of draws of each distribution: all for the guaranteed one, and a share of
-    it for each of the others.
+    """Return the number of draws of each distribution: the whole number for the guaranteed one, and
+    a share of it for each of the others.
     """
     other = int(np.ceil(guaranteed * float(track.other_share)))
     return {

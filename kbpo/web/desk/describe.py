@@ -250,8 +250,8 @@ def _price_note(track: Track) -> str:
 
 
 def track_prices(track: Track) -> list[Price]:
-    """Return the prices of a track, for every kind of question that it asks; defaults are those of
-    the kind.
+    """Return the price of an answer for every kind of question that a track asks; interfaces
+    without a stored price have the default of the track's kind.
     """
     asked = [asking.interface for asking in track_class(track.kind).asking]
     stored = Price.objects.filter(track=track).order_by("pk").values_list("interface", flat=True)

@@ -66,8 +66,8 @@ VERDICT_KEYS = {"right": "r", "wrong": "w", "unjudged": "u"}
 
 
 def explore_run(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """Return the page with the selected predictions and one of them in its text; with `?format=`
-    all selected predictions as a file.
+    """Return the page that lists the selected predictions and shows one of them in its text; with
+    `?format=` all selected predictions as a file.
     """
     return (_explorer_file if "format" in request.GET else _explorer_page)(request, pk)
 
