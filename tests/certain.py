@@ -79,7 +79,7 @@ def _same_chance(request: pytest.FixtureRequest) -> Iterator[None]:
     """What `secrets` and every SystemRandom of this process give depends on the name of the test
     (and on `--seed`) alone.
     """
-    name = request.config.option.seed + request.node.nodeid
+    name = request.config.option.seed + request.node.nodeid.replace("tests/test/", "tests/", 1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(random, "_urandom", random.Random(name).randbytes)
         random.seed(name)

@@ -1,10 +1,10 @@
 """Which tests run: `pytest --tier check|test|soak`. The folder of a test says its tier.
 
 `tests/check` is what every commit waits for: no page, no track that is played, no process, no
-browser, no test that commits. `tests/soak` is for a night: it begins from another seed each time,
-and says which. What lies elsewhere is `test`, which runs `check` too: what must hold before
-anything is published. Without the option every test that is named runs, and chance is the same in
-every run.
+browser, no test that commits. `tests/test` is what must hold before anything is published; the
+tier `test` runs `check`, too. `tests/soak` is for a night: it begins from another seed each time,
+and says which. Without the option every test that is named runs, and chance is the same in every
+run.
 
 The mark `soak` moves a test up, or one of its parameters: it costs much and tells little more than
 its neighbours. Of tests that drive a browser those with the mark `walk` are in `test`, the others
@@ -42,8 +42,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    if config.option.tier == "check" and config.args_source == config.ArgsSource.TESTPATHS:
-        config.args = [str(TESTS / "check")]  # other folders need not be imported
+    tiers = RUN_BY.get(config.option.tier, set()) - {"soak"}  # marks move tests into a soak
+    if tiers and config.args_source == config.ArgsSource.TESTPATHS:
+        config.args = [str(TESTS / tier) for tier in sorted(tiers)]  # others are not imported
     if config.option.tier == "soak" and not config.option.seed:
         given = getattr(config, "workerinput", {}).get("seed")
         config.option.seed = given or secrets.token_hex(4)
@@ -91,8 +92,7 @@ def tier_of(item: pytest.Item) -> str:
     marks = {mark.name for mark in item.iter_markers()}
     if "soak" in marks or ("browser" in marks and "walk" not in marks):
         return "soak"
-    folder = item.path.relative_to(TESTS).parts[0]
-    return folder if folder in TIERS else "test"
+    return item.path.relative_to(TESTS).parts[0]
 
 
 def _weight(item: pytest.Item) -> int:

@@ -25,11 +25,11 @@ def item(folder: str, *names: str) -> Any:
     ("folder", "marks", "tier"),
     [
         ("check/estimators", (), "check"),
-        ("web", (), "test"),
+        ("test/web", (), "test"),
         ("soak/web", (), "soak"),
         ("check", ("soak",), "soak"),
-        ("web", ("browser",), "soak"),
-        ("web", ("browser", "walk"), "test"),
+        ("test/web", ("browser",), "soak"),
+        ("test/web", ("browser", "walk"), "test"),
     ],
 )
 def test_the_folder_of_a_test_says_its_tier(folder: str, marks: tuple[str, ...], tier: str) -> None:
@@ -43,12 +43,16 @@ def test_the_folder_of_a_test_says_its_tier(folder: str, marks: tuple[str, ...],
 
 
 def test_some_tests_run_longer_in_a_soak() -> None:
-    assert runs_in(item("web", "longer"), "test") and runs_in(item("web", "longer"), "soak")
+    assert runs_in(item("test", "longer"), "test") and runs_in(item("test", "longer"), "soak")
 
 
 def test_the_makefile_runs_every_tier() -> None:
     makefile = (TESTS.parent / "Makefile").read_text()
     assert set(re.findall(r"--tier (\w+)", makefile)) == set(TIERS)
+
+
+def test_every_test_lies_in_the_folder_of_a_tier() -> None:
+    assert {path.relative_to(TESTS).parts[0] for path in TESTS.rglob("test_*.py")} == set(TIERS)
 
 
 def test_no_two_files_of_tests_have_one_name() -> None:

@@ -2,7 +2,8 @@
 and Redis by `kill -9`, and then two disks are full. Each journey goes on to its end: nothing is
 lost, nothing is doubled, and the books balance.
 
-What speaks to a marketplace is killed in tests/annotation/mturk/test_mturk_kills.py, call by call.
+What speaks to a marketplace is killed, call by call, in
+tests/test/annotation/mturk/test_mturk_kills.py.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from kbpo import environment
 from kbpo.celery import QUEUES
 from kbpo.embedded.postgres import Postgres, Server
 from kbpo.sampling.models import SampleBatch
-from tests.test_kills import check_columns, check_judgments
+from tests.test.test_kills import check_columns, check_judgments
 
 KILLS = int(os.environ.get("CHAOS_KILLS", "50"))
 """Of every process"""

@@ -26,7 +26,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.texts.declared import store_form
 from scoring.release import Release, read_data
 from scoring.rescore import rescore_release
-from tests.tracks.test_declared_forms import BETTER, INPUTS, corpus_of
+from tests.test.tracks.test_declared_forms import BETTER, INPUTS, corpus_of
 
 WINS = 8
 """Of Ann's system, by one judgment of each of the fourteen pairs"""

@@ -104,7 +104,7 @@ def test_where_every_text_is_rated_what_people_differ_by_is_left(
     ratings: list[list[float]],
     value: float,
 ) -> None:
-    monkeypatch.setitem(KINDS, "questions", "tests.tracks.test_toy_kind.QuestionsTrack")
+    monkeypatch.setitem(KINDS, "questions", "tests.test.tracks.test_toy_kind.QuestionsTrack")
     corpus = Corpus.objects.create(name="Nothing", slug="nothing", schema={})
     track = Track.objects.create(
         corpus=corpus, name="Questions", slug="questions", kind="questions", status="open"

@@ -13,7 +13,7 @@ from django.test import RequestFactory
 from django.urls import path
 
 from kbpo.web.templatetags.kbpo import register
-from tests.web import component_samples as samples
+from tests.test.web import component_samples as samples
 
 README = Path(__file__).resolve().parents[3] / "templates" / "components" / "README.md"
 EVIL = '"><script>alert(1)</script>'
