@@ -8,9 +8,7 @@ import json
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from kbpo.sampling.models import ExpertCheck
@@ -19,7 +17,7 @@ from kbpo.submissions.models import Prediction, Submission
 from kbpo.web.research.explorer import Explorer
 from tests.conftest import Toy
 from tests.test.evaluation.world import World
-from tests.test.web.test_explore import MOST_QUERIES, client_of, header_of, row, world
+from tests.test.web.test_explore import client_of, header_of, row, world
 from tests.test.web.test_whose_judgments import judged_of
 
 pytestmark = pytest.mark.django_db
@@ -146,15 +144,3 @@ def test_what_became_of_a_dispute_stands_in_the_record(row: Submission, toy: Toy
     close_track(freeze_track(row.track))
     public = told("")
     assert {public[pk]["dispute"] for pk in places} == {None} and told("", "disputed") == {}
-
-
-def test_no_question_to_the_database_is_asked_of_each_prediction(row: Submission, toy: Toy) -> None:
-    n = []
-    for limit in ("2", "40"):
-        asked = {"verdict": "judged", "limit": limit}
-        headers = header_of(toy, "Rosa")
-        with CaptureQueriesContext(connection) as queries:
-            told = Client().get(reverse("api-predictions", args=[row.pk]), asked, headers=headers)
-        assert len(told.json()["results"]) > int(limit) / 2
-        n.append(len(queries))
-    assert n[1] <= n[0] <= MOST_QUERIES

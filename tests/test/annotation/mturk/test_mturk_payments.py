@@ -90,20 +90,6 @@ def test_a_bonus_is_paid_once_whatever_the_platform_answers(
     bonus_is_paid_once(turk, bonus)
 
 
-@pytest.mark.soak
-@DIED
-def test_a_kill_while_a_bonus_is_sent_pays_it_once(
-    answer: Assignment, turk: Turk, before: bool
-) -> None:
-    bonus = give_bonus(answer)
-    with dying(MTurk, "pay_bonus", before=before):
-        killed(pay_out.tick)
-    bonus.refresh_from_db()
-    assert bonus.status == "sent"
-    settle_down()
-    bonus_is_paid_once(turk, bonus)
-
-
 # -- A compensation
 
 
@@ -208,21 +194,6 @@ def test_a_kill_while_a_compensation_is_made_makes_one(
     assert bonus.status == "sent"
     settle_down()
     compensation_is_paid_once(turk, bonus)
-
-
-@pytest.mark.soak
-@DIED
-def test_a_kill_while_a_compensation_is_approved_pays_it_once(
-    answer: Assignment, turk: Turk, before: bool
-) -> None:
-    bonus = compensation(answer)
-    pay_out.tick()
-    turk.do("W1", compensations(turk)[0])
-    due()
-    with dying(compensate, "call", before=before, at=2):  # the first one looks at the HIT
-        killed(pay_out.tick)
-    settle_down()
-    took_it(turk, bonus)
 
 
 # -- Further places
