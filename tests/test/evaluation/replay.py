@@ -16,7 +16,7 @@ from kept import kept
 from kbpo.corpus.models import Document
 from kbpo.evaluation.due import finished_submissions
 from kbpo.evaluation.run import score_track
-from kbpo.instances.models import Instance, Label
+from kbpo.instances.models import Instance
 from kbpo.instances.record import NewLabel, record_labels
 from kbpo.instances.targets import Place, make_targets
 from kbpo.money.spend import spend_money
@@ -241,15 +241,6 @@ class Replay:
             )
             for pk in targets
         )
-
-    def known_wrong(self) -> set[int]:
-        """Relations that a judgment says do not hold."""
-        judged = set(
-            Label.objects.filter(target__in=self.target, value__holds=[]).values_list(
-                "target_id", flat=True
-            )
-        )
-        return {at for at, pk in enumerate(self.target) if pk in judged}
 
     def truth(self, which: Iterable[int]) -> float:
         """The precision of a run that predicts these relations."""

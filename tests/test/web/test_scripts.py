@@ -12,7 +12,6 @@ from threading import Event, Thread
 import pytest
 from browsing import IN_CHROMIUM, stop_clock
 from django.template.loader import render_to_string
-from django.urls import reverse
 from playwright.sync_api import expect
 
 from tests.test.web import component_samples as samples
@@ -124,20 +123,6 @@ def site() -> Iterator[str]:
     }
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
-
-
-@pytest.fixture
-def explored(toy) -> str:
-    """The address of the explorer of a run with some judgments; the track is closed."""
-    from tests.test.evaluation.world import World
-
-    world = World(toy, n_documents=2)
-    run = world.system("one", lambda one: True)
-    run.move("scored", scored_at=run.sampled_at)
-    world.answer(world.sample(run, 0.4))
-    run.track.status = "closed"
-    run.track.save()
-    return reverse("submission-explore", args=[run.pk])
 
 
 @pytest.fixture
