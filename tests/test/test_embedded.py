@@ -203,7 +203,7 @@ def test_stop_ends_what_a_killed_demo_left_behind(
         "import os, subprocess, sys; from pathlib import Path; from kbpo import embedded;"
         f"child = subprocess.Popen([sys.executable, '-c', {sleep!r}], stdin=subprocess.PIPE,"
         " start_new_session=True);"
-        "embedded.record(Path(os.environ['KBPO_VAR']), 'web', child.pid);"
+        "embedded.record_process(Path(os.environ['KBPO_VAR']), 'web', child.pid);"
         "print(child.pid, flush=True); os.read(0, 1)"
     )
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}

@@ -87,7 +87,7 @@ def test_what_is_expensive_is_answered_where_a_slot_is_free(
         assert answer.status_code != 503, address
         if answer.streaming:
             assert b"".join(answer.streaming_content)
-    assert expensive.SLOTS._parse_value == expensive.AT_ONCE, "each slot is given back"
+    assert expensive.SLOTS._value == expensive.AT_ONCE, "each slot is given back"
 
 
 def test_a_session_has_one_export_in_flight_and_a_slow_reader_holds_no_slot(
@@ -96,7 +96,7 @@ def test_a_session_has_one_export_in_flight_and_a_slow_reader_holds_no_slot(
     address = reverse("submission-explore", args=[rows[0].pk]) + "?format=csv"
     rosa, other = as_user("Rosa"), as_user("Admin")
     sent = rosa.get(address)
-    assert sent.streaming and expensive.SLOTS._parse_value == expensive.AT_ONCE
+    assert sent.streaming and expensive.SLOTS._value == expensive.AT_ONCE
     for second in (address, reverse("api-documents", args=["toy"])):
         assert rosa.get(second).status_code == 503
     assert b"".join(other.get(address).streaming_content).count(b"\n") > 1
