@@ -162,7 +162,7 @@ def answer_drawn_targets(track: Track) -> int:
     samples = Sample.objects.filter(batch__submission__track=track)
     drawn = list(samples.values_list("target_id", flat=True).distinct())
     systems = list(track.submissions.values_list("pk", flat=True))
-    drafts = list(kind_of(track).questions(drawn, systems))
+    drafts = list(kind_of(track).draft_questions(drawn, systems))
     targets = Target.objects.in_bulk([draft.target_id for draft in drafts])
     labels = []
     for draft in drafts:

@@ -107,7 +107,7 @@ def read_gold(
         spans = _parse_spans(number, line, row, ((1, 2), (4, 5), (6, 7)), view, report)
         if spans is None:
             continue
-        found = schema.canonical(row[3], spans[0], spans[1])
+        found = schema.canonical_statement(row[3], spans[0], spans[1])
         if found is None and (row[3] in schema.ignored or row[3] == NO_RELATION):
             text = f"{quote(row[3])} is not evaluated here. The line is ignored."
             report.add("schema.ignored_predicate", number, text, line, column_position(line, 3))
@@ -188,7 +188,7 @@ def _parse_spans(
             report.add("syntax.offsets", number, text, line, culprit)
             return None
         span = int(row[first]), int(row[last])
-        if not view.holds(span):
+        if not view.contains_span(span):
             text = (
                 f"The span {span[0]}-{span[1]} is empty or lies outside the document, whose text"
                 f" has {len(view.text):,} characters. The line is dropped."

@@ -72,7 +72,7 @@ class Question:
     high: float
     answers: tuple[Answer, ...]
 
-    def share(self, value: float) -> float:
+    def scale_share(self, value: float) -> float:
         """Return the position of a value on the scale, in [0, 1]."""
         return (value - self.low) / (self.high - self.low)
 
@@ -116,7 +116,7 @@ class Form:
         return any(question.kind == "preference" for question in self.questions)
 
     @property
-    def scored(self) -> tuple[Question, ...]:
+    def scored_questions(self) -> tuple[Question, ...]:
         """Return the questions with numeric answers, each of which is a criterion."""
         return tuple(question for question in self.questions if question.kind != "text")
 
@@ -153,7 +153,7 @@ class _Reader:
     def __init__(self, report: Report) -> None:
         self.report = report
 
-    def wrong(self, code: str, node: Node, path: str, sentence: str) -> None:
+    def report_wrong(self, code: str, node: Node, path: str, sentence: str) -> None:
         where = f"{path}: " if path else ""
         self.report.add(code, node.line, f"{where}{sentence}")
 
@@ -171,8 +171,8 @@ class _Reader:
             title=title,
             offered_as=self.text(keys.get("offered_as"), "offered_as", 128, title),
             guide=self.texts(keys.get("guide"), "guide"),
-            shows=self.shows(keys.get("shows")),
-            price=self.money(keys.get("price"), "price", Decimal("0.05")),
+            shows=self.read_shows(keys.get("shows")),
+            price=self.read_money(keys.get("price"), "price", Decimal("0.05")),
             seconds=int(self.number(keys.get("seconds"), "seconds", 1, 36_000, 30, whole=True)),
             people=int(self.number(keys.get("people"), "people", 1, 15, 1, whole=True)),
             second_share=Decimal(str(self.number(keys["second_share"], "second_share", 0, 1, 0)))
@@ -187,17 +187,17 @@ class _Reader:
     def questions(self, node: Node) -> list[Question]:
         items = self.items(node, "questions")
         if not items:
-            self.wrong("schema.form", node, "questions", "There is no question. Write one.")
+            self.report_wrong("schema.form", node, "questions", "There is no question. Write one.")
         if len(items) > MOST:
             sentence = f"{len(items)} questions; a page holds at most {MOST}. Leave some out."
-            self.wrong("schema.form", node, "questions", sentence)
+            self.report_wrong("schema.form", node, "questions", sentence)
         questions: list[Question] = []
         for place, item in enumerate(items, start=1):
             question = self.question(item, f"questions {place}")
             if question is None:
                 continue
             if question.name in {one.name for one in questions}:
-                self.wrong(
+                self.report_wrong(
                     "consistency.form",
                     item,
                     f"questions {place}, name",
@@ -206,14 +206,14 @@ class _Reader:
             questions.append(question)
         if questions and all(one.kind == "text" for one in questions):
             sentence = "All are free text, which cannot be scored. Add a rating or a choice."
-            self.wrong("consistency.form", node, "questions", sentence)
+            self.report_wrong("consistency.form", node, "questions", sentence)
         kinds = {one.kind for one in questions} - {"text"}
         if "preference" in kinds and len(kinds) > 1:
             sentence = (
                 "A preference shows two texts, a rating or a choice one. Write two forms,"
                 " one for each."
             )
-            self.wrong("consistency.form", node, "questions", sentence)
+            self.report_wrong("consistency.form", node, "questions", sentence)
         return questions
 
     def question(self, node: Node, path: str) -> Question | None:
@@ -223,17 +223,17 @@ class _Reader:
         name = self.name(keys.get("name"), f"{path}, name")
         if name in TAKEN:
             sentence = f"{quote(name)} is a field of every page. Choose another name."
-            self.wrong("schema.form", keys["name"], f"{path}, name", sentence)
-        kind = self.one_of(keys.get("kind"), f"{path}, kind", KINDS)
+            self.report_wrong("schema.form", keys["name"], f"{path}, name", sentence)
+        kind = self.read_one_of(keys.get("kind"), f"{path}, kind", KINDS)
         ask = self.text(keys.get("ask"), f"{path}, ask", LONGEST)
         label = self.text(keys.get("label"), f"{path}, label", 60, name.replace("_", " ").title())
-        required = self.truth(keys.get("required"), f"{path}, required", True)
-        direction = self.one_of(
+        required = self.read_bool(keys.get("required"), f"{path}, required", True)
+        direction = self.read_one_of(
             keys.get("direction"), f"{path}, direction", ("higher", "lower"), "higher"
         )
         if kind != "text" and not required:
             sentence = "Only free text may be left out: a score needs every answer. Remove it."
-            self.wrong("consistency.form", keys["required"], f"{path}, required", sentence)
+            self.report_wrong("consistency.form", keys["required"], f"{path}, required", sentence)
         answers: list[Answer] = []
         low, high = 0.0, 1.0
         if kind == "rating":
@@ -246,7 +246,7 @@ class _Reader:
             belongs = {"range": "rating", "cues": "rating", "answers": "choice"}
             if key in keys and kind and kind != belongs.get(key, "preference"):
                 sentence = f"A {kind} has no {key}. Remove it."
-                self.wrong("consistency.form", keys[key], f"{path}, {key}", sentence)
+                self.report_wrong("consistency.form", keys[key], f"{path}, {key}", sentence)
         is_better = direction == "higher"
         return Question(name, kind, label, ask, required, is_better, low, high, tuple(answers))
 
@@ -258,28 +258,30 @@ class _Reader:
         if len(values) != 2 or not all(_is_whole_number(value) for value in values):
             at = keys.get("range", node)
             sentence = "A rating needs its range: two whole numbers, as in [1, 5]."
-            self.wrong("schema.form", at, f"{path}, range", sentence)
+            self.report_wrong("schema.form", at, f"{path}, range", sentence)
             return 0.0, 1.0, []
         low, high = values
         if not 1 <= high - low < MOST:
             sentence = f"From {low} to {high}: take 2 to {MOST} steps, the lowest first."
-            self.wrong("schema.form", keys["range"], f"{path}, range", sentence)
+            self.report_wrong("schema.form", keys["range"], f"{path}, range", sentence)
             return 0.0, 1.0, []
-        cues = self.cues(keys.get("cues"), f"{path}, cues", low, high)
+        cues = self.read_cues(keys.get("cues"), f"{path}, cues", low, high)
         answers = [Answer(str(step), step, cues.get(step, "")) for step in range(low, high + 1)]
         return float(low), float(high), answers
 
-    def cues(self, node: Node | None, path: str, low: int, high: int) -> dict[int, str]:
+    def read_cues(self, node: Node | None, path: str, low: int, high: int) -> dict[int, str]:
         if node is None:
             return {}
         if not isinstance(node.value, dict):
-            self.wrong("schema.form", node, path, "Write steps and words, as in {1: bad, 5: good}.")
+            self.report_wrong(
+                "schema.form", node, path, "Write steps and words, as in {1: bad, 5: good}."
+            )
             return {}
         cues = {}
         for key, value in node.value.items():
             if not re.fullmatch(r"-?\d{1,6}", key) or not low <= int(key) <= high:
                 sentence = f"{quote(key)} is no step from {low} to {high}."
-                self.wrong("schema.form", value, path, sentence)
+                self.report_wrong("schema.form", value, path, sentence)
             else:
                 cues[int(key)] = self.text(value, f"{path}, {key}", 120)
         return cues
@@ -290,7 +292,9 @@ class _Reader:
         items = self.items(keys["answers"], f"{path}, answers") if "answers" in keys else []
         if not 2 <= len(items) <= MOST:
             sentence = f"A choice needs 2 to {MOST} answers, each with a label and a value."
-            self.wrong("schema.form", keys.get("answers", node), f"{path}, answers", sentence)
+            self.report_wrong(
+                "schema.form", keys.get("answers", node), f"{path}, answers", sentence
+            )
             return 0.0, 1.0, []
         answers: list[Answer] = []
         for place, item in enumerate(items, start=1):
@@ -302,18 +306,18 @@ class _Reader:
             label = self.text(parts["label"], f"{where}, label", 60)
             if label in {one.label for one in answers}:
                 sentence = f"{quote(label)} is an answer already. Choose another label."
-                self.wrong("consistency.form", item, f"{where}, label", sentence)
+                self.report_wrong("consistency.form", item, f"{where}, label", sentence)
             cue = self.text(parts.get("cue"), f"{where}, cue", 120, "")
             answers.append(Answer(label, value, cue))
         values = [answer.value for answer in answers]
         if answers and min(values) == max(values):
             sentence = "All answers have the same value, so nothing can be scored. Change one."
-            self.wrong("schema.form", keys["answers"], f"{path}, answers", sentence)
+            self.report_wrong("schema.form", keys["answers"], f"{path}, answers", sentence)
             return 0.0, 1.0, answers
         return min(values, default=0.0), max(values, default=1.0), answers
 
     def read_preference(self, keys: dict[str, Node], path: str) -> list[Answer]:
-        ties = self.truth(keys.get("ties"), f"{path}, ties", True)
+        ties = self.read_bool(keys.get("ties"), f"{path}, ties", True)
         neither = [Answer("Neither", 0.5, "both are as good")] if ties else []
         return [Answer("The first", 1.0), *neither, Answer("The second", 0.0)]
 
@@ -323,12 +327,12 @@ class _Reader:
             return None
         lessons = []
         for place, item in enumerate(self.items(keys["questions"], "tutorial, questions"), start=1):
-            lesson = self.lesson(item, f"tutorial, questions {place}", form, n_texts)
+            lesson = self.read_lesson(item, f"tutorial, questions {place}", form, n_texts)
             if lesson is not None:
                 lessons.append(lesson)
         if not lessons:
             sentence = "A tutorial needs a question. Write one, or leave the tutorial out."
-            self.wrong("schema.form", keys["questions"], "tutorial, questions", sentence)
+            self.report_wrong("schema.form", keys["questions"], "tutorial, questions", sentence)
             return None
         n = len(lessons)
         needed = self.number(keys.get("needed"), "tutorial, needed", 1, n, n, whole=True)
@@ -341,7 +345,7 @@ class _Reader:
             lessons=tuple(lessons),
         )
 
-    def lesson(self, node: Node, path: str, form: Form, n_texts: int) -> Lesson | None:
+    def read_lesson(self, node: Node, path: str, form: Form, n_texts: int) -> Lesson | None:
         shown = "texts" if n_texts == 2 else "text"
         keys = self.read_mapping(node, path, _TAUGHT, (shown, "right", "why"))
         if keys is None or not {shown, "right", "why"} <= keys.keys():
@@ -352,7 +356,7 @@ class _Reader:
             else (self.text(keys["text"], f"{path}, text", 20_000),)
         )
         if len(texts) != n_texts:
-            self.wrong("schema.form", keys[shown], f"{path}, {shown}", "Write two texts.")
+            self.report_wrong("schema.form", keys[shown], f"{path}, {shown}", "Write two texts.")
         right = self.right(keys["right"], f"{path}, right", form)
         beside = {
             name: self.text(keys[name], f"{path}, {name}", 20_000) for name in SHOWN if name in keys
@@ -362,14 +366,16 @@ class _Reader:
 
     def right(self, node: Node, path: str, form: Form) -> dict[str, float | str]:
         if not isinstance(node.value, dict):
-            self.wrong("schema.form", node, path, "Write each question’s name and its right value.")
+            self.report_wrong(
+                "schema.form", node, path, "Write each question’s name and its right value."
+            )
             return {}
         right: dict[str, float | str] = {}
-        for question in form.scored:
+        for question in form.scored_questions:
             values = [answer.value for answer in question.answers]
             if question.name not in node.value:
                 sentence = f"It has no answer to {quote(question.name)}. Write one."
-                self.wrong("consistency.form", node, path, sentence)
+                self.report_wrong("consistency.form", node, path, sentence)
                 continue
             said = node.value[question.name]
             labels = {answer.label: answer.value for answer in question.answers}
@@ -379,12 +385,12 @@ class _Reader:
             if isinstance(value, bool) or value not in values:
                 known = ", ".join(f"{one:g}" for one in values)
                 sentence = f"No answer of {quote(question.name)} is that; there are {known}."
-                self.wrong("consistency.form", said, path, sentence)
+                self.report_wrong("consistency.form", said, path, sentence)
             else:
                 right[question.name] = float(value)
         for name in node.value.keys() - {one.name for one in form.questions}:
             sentence = f"There is no question {quote(name)}."
-            self.wrong("consistency.form", node.value[name], path, sentence)
+            self.report_wrong("consistency.form", node.value[name], path, sentence)
         return right
 
     def read_mapping(
@@ -392,23 +398,25 @@ class _Reader:
     ) -> dict[str, Node] | None:
         if not isinstance(node.value, dict):
             sentence = f"Expected here: keys with values; they are {', '.join(sorted(known_keys))}."
-            self.wrong("schema.form", node, path, sentence)
+            self.report_wrong("schema.form", node, path, sentence)
             return None
         keys: dict[str, Node] = node.value
         for name in sorted(keys.keys() - known_keys):
             sentence = (
                 f"The key {quote(name)} is not known; there are {', '.join(sorted(known_keys))}."
             )
-            self.wrong("schema.form", keys[name], path, sentence)
+            self.report_wrong("schema.form", keys[name], path, sentence)
         for name in required_keys:
             if name not in keys:
-                self.wrong("schema.form", node, path, f"The key {name} is missing. Add it.")
+                self.report_wrong("schema.form", node, path, f"The key {name} is missing. Add it.")
         return keys
 
     def items(self, node: Node, path: str) -> list[Node]:
         if isinstance(node.value, list):
             return node.value
-        self.wrong("schema.form", node, path, "Expected here: a list, with a line “- ” for each.")
+        self.report_wrong(
+            "schema.form", node, path, "Expected here: a list, with a line “- ” for each."
+        )
         return []
 
     def text(
@@ -419,12 +427,12 @@ class _Reader:
         value = str(node.value) if isinstance(node.value, int | float) else node.value
         shown = clean_text(value).text if isinstance(value, str) else ""  # as outputs are shown
         if isinstance(node.value, bool) or not isinstance(value, str) or not shown:
-            self.wrong("schema.form", node, path, "Expected here: text in quotation marks.")
+            self.report_wrong("schema.form", node, path, "Expected here: text in quotation marks.")
             return ""
         if len(shown) > max_length or _UNPRINTABLE.search(value):
             allowed = f"at most {max_length:,} that can be printed"
             sentence = f"{len(shown):,} characters; {allowed}. Shorten it."
-            self.wrong("schema.form", node, path, sentence)
+            self.report_wrong("schema.form", node, path, sentence)
             return ""
         return shown
 
@@ -441,10 +449,10 @@ class _Reader:
                 f"{quote(name)} is no name: a small letter, then small letters, digits or “_”, at"
                 f" most {LONGEST_NAME}."
             )
-            self.wrong("schema.form", node, path, sentence)
+            self.report_wrong("schema.form", node, path, sentence)
         return name
 
-    def one_of(
+    def read_one_of(
         self, node: Node | None, path: str, options: tuple[str, ...], default: str = ""
     ) -> str:
         if node is None:
@@ -452,15 +460,15 @@ class _Reader:
         if node.value in options:
             return str(node.value)
         sentence = f"{quote(str(node.value))} is none of {', '.join(options)}. Choose one of them."
-        self.wrong("schema.form", node, path, sentence)
+        self.report_wrong("schema.form", node, path, sentence)
         return ""
 
-    def truth(self, node: Node | None, path: str, default: bool) -> bool:
+    def read_bool(self, node: Node | None, path: str, default: bool) -> bool:
         if node is None:
             return default
         if isinstance(node.value, bool):
             return node.value
-        self.wrong("schema.form", node, path, "Expected here: yes or no.")
+        self.report_wrong("schema.form", node, path, "Expected here: yes or no.")
         return default
 
     def number(
@@ -480,11 +488,11 @@ class _Reader:
         if not is_number or not low <= value <= high or (whole and int(value) != value):
             kind = "a whole number" if whole else "a number"
             sentence = f"{quote(str(value))} is not {kind} from {low:g} to {high:g}."
-            self.wrong("schema.form", node, path, sentence)
+            self.report_wrong("schema.form", node, path, sentence)
             return default
         return float(value)
 
-    def money(self, node: Node | None, path: str, default: Decimal) -> Decimal:
+    def read_money(self, node: Node | None, path: str, default: Decimal) -> Decimal:
         if node is None:
             return default
         try:
@@ -497,13 +505,13 @@ class _Reader:
             or not Decimal("0.01") <= amount <= 100
         ):
             sentence = f"{quote(str(node.value))} is no price from 0.01 to 100 dollars."
-            self.wrong("schema.form", node, path, sentence)
+            self.report_wrong("schema.form", node, path, sentence)
             return default
         return amount.quantize(Decimal("0.01"))
 
-    def shows(self, node: Node | None) -> tuple[str, ...]:
+    def read_shows(self, node: Node | None) -> tuple[str, ...]:
         items = self.items(node, "shows") if node is not None else []
-        return tuple(self.one_of(item, "shows", SHOWN) for item in items)
+        return tuple(self.read_one_of(item, "shows", SHOWN) for item in items)
 
 
 def _is_whole_number(value: object) -> bool:

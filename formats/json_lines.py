@@ -185,7 +185,7 @@ class _JsonLines:
         self, number: int, line: str, data: dict[str, Any]
     ) -> tuple[RelationClaim, bool] | None:
         """Return the claim on a line and whether it was reversed, or None after a message."""
-        reading = self._schema.reading(data["predicate"])
+        reading = self._schema.canonical_reading(data["predicate"])
         if reading is None:
             self._checks.report_unread_predicate(
                 data["predicate"], number, line, _key_position(line, "predicate")
@@ -242,14 +242,14 @@ class _JsonLines:
         message.
         """
         for key in _SPANS:
-            if data.get(key) is not None and not view.holds(data[key]):
+            if data.get(key) is not None and not view.contains_span(data[key]):
                 self._report_outside(number, line, key, view)
                 return None
         arguments = [data["subject"], data["object"]]
         if not data.get("provenance"):
             return [view.sentence_span_over(*arguments)]
         provenance: list[Span] = list(dict.fromkeys(data["provenance"]))
-        if not all(view.holds(span) for span in provenance):
+        if not all(view.contains_span(span) for span in provenance):
             self._report_outside(number, line, "provenance", view)
             return None
         if len(mentions_inside(arguments, provenance)) < 2:

@@ -47,11 +47,11 @@ class DocumentView:
             record.title,
         )
 
-    def holds(self, span: Span) -> bool:
+    def contains_span(self, span: Span) -> bool:
         """Return whether the span is not empty and lies inside the text."""
         return 0 <= span[0] < span[1] <= len(self.text)
 
-    def sentence(self, offset: int) -> int:
+    def sentence_index(self, offset: int) -> int:
         """Return the index of the last sentence that begins at or before this offset; -1 before the
         first one.
         """
@@ -66,7 +66,7 @@ class DocumentView:
     def sentence_span_over(self, *spans: Span) -> Span:
         """Return the smallest span of whole sentences over the given spans."""
         begin, end = min(b for b, _ in spans), max(e for _, e in spans)
-        first = max(self.sentence(begin), 0)
+        first = max(self.sentence_index(begin), 0)
         last = min(bisect_left(self.sentence_ends, end), len(self.sentence_ends) - 1)
         if last < 0:
             return 0, len(self.text)

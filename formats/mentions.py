@@ -153,7 +153,7 @@ class MentionStore:
         """Remove the mention of this row."""
         self._spans[row] = 0
 
-    def of(self, entity: int, document: int) -> Mentions | None:
+    def mentions_of_entity(self, entity: int, document: int) -> Mentions | None:
         """Return the entity's mentions in the document; None if there are none."""
         key = (entity, document)
         try:

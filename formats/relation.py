@@ -44,7 +44,7 @@ def closeness_key(document: DocumentView, subject: Span, object_: Span) -> Close
     mentions, then the earlier and the later span.
     """
     first, second = (subject, object_) if subject <= object_ else (object_, subject)
-    apart = document.sentence(first[0]) != document.sentence(second[0])
+    apart = document.sentence_index(first[0]) != document.sentence_index(second[0])
     gap = document.token_range(second)[0] - document.token_range(first)[1]
     return apart, max(0, gap), first, second
 

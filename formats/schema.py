@@ -139,17 +139,17 @@ class Schema:
             if entity_type_.name in named
         ]
 
-    def knows(self, predicate: str) -> bool:
+    def knows_predicate(self, predicate: str) -> bool:
         """Return whether a submission may contain the name, evaluated or not."""
         return predicate in self._reading_by_name or predicate in self.ignored
 
-    def reading(self, predicate: str) -> tuple[Predicate, bool] | None:
+    def canonical_reading(self, predicate: str) -> tuple[Predicate, bool] | None:
         """Return the canonical predicate of a name, and whether its arguments are reversed; None if
         it is not evaluated.
         """
         return self._reading_by_name.get(predicate)
 
-    def canonical(
+    def canonical_statement(
         self, predicate: str, subject: Argument, object_: Argument
     ) -> tuple[str, Argument, Argument] | None:
         """Return the canonical predicate with its subject and object in that order; None if it is
@@ -179,7 +179,9 @@ class Schema:
         pairs = self.predicates[predicate].types
         return tuple(dict.fromkeys(s for s, o in pairs if object_type in (None, o)))
 
-    def between(self, subject_types: Iterable[str], object_types: Iterable[str]) -> list[Predicate]:
+    def predicates_between(
+        self, subject_types: Iterable[str], object_types: Iterable[str]
+    ) -> list[Predicate]:
         """Return the predicates allowed from any of these subject types to any of these object
         types, in schema order.
         """
@@ -196,7 +198,7 @@ class Schema:
         inverse = of_predicate.inverse_by_object_type.get(object_type, of_predicate.inverse)
         return inverse if inverse in self.predicates else None
 
-    def same_as(self, predicate: str, object_type: str) -> str | None:
+    def equivalent_inverse(self, predicate: str, object_type: str) -> str | None:
         """Return the inverse if it holds whenever the predicate does; None where the gold standard
         annotates both separately.
         """

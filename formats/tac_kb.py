@@ -135,7 +135,7 @@ class _Relations:
 
     def _is_not_evaluated(self, number: int, line: str, fields: list[str]) -> bool:
         """Return whether a line is about events; report a message if so."""
-        if not is_beyond_relations(fields) or self._schema.reading(fields[1]) is not None:
+        if not is_beyond_relations(fields) or self._schema.canonical_reading(fields[1]) is not None:
             return False
         self._checks.report_not_evaluated(fields[1], number, line, column_position(line, 1))
         return True
@@ -148,7 +148,7 @@ class _Relations:
             return None
         if not self._checks.is_within_relation_limit(number):
             return None
-        reading = self._schema.reading(fields[1])
+        reading = self._schema.canonical_reading(fields[1])
         if reading is None:
             self._checks.report_unread_predicate(fields[1], number, line, column_position(line, 1))
             return None
@@ -181,7 +181,7 @@ class _Relations:
             if second_id[:1] == ":":
                 second = self._typed_entity_number(second_id, 2, number, line)
             else:
-                second = self._reader.string(number, line, fields, 2)
+                second = self._reader.read_string(number, line, fields, 2)
         if first is None or second is None:
             return False
         if first == second:
@@ -283,7 +283,7 @@ class _Relations:
                 self._report.add("reference.offsets", relation.number, text, relation.line, culprit)
                 return None
         number = self._checks.document_number(document)
-        found = self._entities.mentions.of(relation.subject, number)
+        found = self._entities.mentions.mentions_of_entity(relation.subject, number)
         subjects = mentions_inside(found.spans, spans) if found else ()
         other: Mentions | None = None
         # The written object is the subject of a relation that is turned round, and no string then.
@@ -291,7 +291,7 @@ class _Relations:
         if relation.place is not None and relation.place[0] == document and not relation.turned:
             where = [relation.place[1]]
         if isinstance(relation.object, int):
-            other = self._entities.mentions.of(relation.object, number)
+            other = self._entities.mentions.mentions_of_entity(relation.object, number)
             objects = mentions_inside(other.spans, where) if other else ()
         else:
             is_date = self._schema.entity_types[relation.object_type].value == "date"

@@ -154,7 +154,7 @@ class LineReader:
         )
         self.report.add("syntax.columns", number, text, line)
 
-    def string(self, number: int, line: str, fields: list[str], index: int) -> str | None:
+    def read_string(self, number: int, line: str, fields: list[str], index: int) -> str | None:
         """Return the quoted string in a column, or None after a message."""
         value = parse_string(fields[index])
         if value is None:
@@ -313,7 +313,7 @@ class Entities:
                 number, line, "3 (entity, link, name in quotes)", len(fields)
             )
         entity = self._checked_entity_number(fields[0], number, line)
-        link = self._reader.string(number, line, fields, 2) if entity is not None else None
+        link = self._reader.read_string(number, line, fields, 2) if entity is not None else None
         if entity is None or link is None:
             return None
         earlier = self._links.setdefault(entity, link)
@@ -326,7 +326,7 @@ class Entities:
         if len(fields) not in (4, 5):
             expected = "4 (entity, kind of mention, text in quotes, DOCUMENT:begin-end)"
             return self._reader.report_wrong_columns(number, line, expected, len(fields))
-        gloss = self._reader.string(number, line, fields, 2)
+        gloss = self._reader.read_string(number, line, fields, 2)
         found = self._reader.span(number, line, fields, 3) if gloss is not None else None
         if gloss is None or found is None:
             return None
@@ -359,7 +359,7 @@ class Entities:
         if view is None:
             self._checks.report_unknown_document(document, number, line, column_position(line, 3))
             return
-        if not view.holds(span):
+        if not view.contains_span(span):
             self._report.add(
                 "reference.offsets",
                 number,

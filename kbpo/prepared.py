@@ -32,7 +32,7 @@ class Prepared:
         given = ", ".join(f"%({name})s" for name in names)
         self._call = f"EXECUTE {self.name} ({given})" if names else f"EXECUTE {self.name}"
 
-    def rows(self, **values: Any) -> list[tuple[Any, ...]]:
+    def fetch_all(self, **values: Any) -> list[tuple[Any, ...]]:
         """Return the rows of the statement with these parameters."""
         connection.ensure_connection()
         self._prepare(connection.connection)
@@ -40,11 +40,11 @@ class Prepared:
             cursor.execute(self._call, values)
             return list(cursor.fetchall())
 
-    def first(self, **values: Any) -> tuple[Any, ...] | None:
+    def fetch_first(self, **values: Any) -> tuple[Any, ...] | None:
         """Return the first row; None if there is none."""
-        return next(iter(self.rows(**values)), None)
+        return next(iter(self.fetch_all(**values)), None)
 
-    def run(self, **values: Any) -> int:
+    def execute(self, **values: Any) -> int:
         """Execute a statement that returns no rows, and return the number of rows that it wrote."""
         connection.ensure_connection()
         self._prepare(connection.connection)

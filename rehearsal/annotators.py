@@ -163,7 +163,7 @@ class Crowd:
                 break
             except Exception as error:  # reported by the crowd; the other workers continue
                 self.note(worker, error)
-                worker.forget()
+                worker.log_in_anew()
                 has_answered = False
             if not has_answered and leave_when_empty:
                 break
@@ -210,7 +210,7 @@ class Worker:
     learned: dict[str, dict[str, list[str]]] = field(default_factory=right_answers)
     """question of a tutorial -> the right answer; explanations override earlier knowledge"""
 
-    def forget(self) -> None:
+    def log_in_anew(self) -> None:
         """Log in again and reload, after an error."""
         self.page, self.known = None, False
         self.browser.close()
@@ -445,8 +445,8 @@ class _MarketWorker(Worker):
     refused: set[str] = field(default_factory=set, kw_only=True)
     """HITs that this worker cannot do: met before, or no longer needed"""
 
-    def forget(self) -> None:
-        super().forget()
+    def log_in_anew(self) -> None:
+        super().log_in_anew()
         self.market.close()
 
     def answer_next(self) -> bool:

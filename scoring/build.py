@@ -96,7 +96,7 @@ class Computed:
         )
 
     @property
-    def printed(self) -> Estimates:
+    def shown_estimates(self) -> Estimates:
         """Return the estimates for the population that the board shows first."""
         return self.like if self.like and self.data.population == LIKE else self.estimates
 
@@ -106,12 +106,12 @@ class Computed:
         population that is printed first keep their key; other keys get the name of the other
         population.
         """
-        is_like = self.printed is self.like
+        is_like = self.shown_estimates is self.like
         estimates, other = (self.estimates, THESE) if is_like else (self.like, LIKE)
-        named: dict[Named, tuple[Estimate, Design]] = dict(self.printed.items())
+        named: dict[Named, tuple[Estimate, Design]] = dict(self.shown_estimates.items())
         return named | {(*key, other): number for key, number in estimates.items()}
 
-    def means(self, distribution: str) -> dict[str, Estimate]:
+    def weighted_means(self, distribution: str) -> dict[str, Estimate]:
         """Return criterion -> the weighted mean of every system under a distribution."""
         return {
             criterion: estimate

@@ -244,8 +244,8 @@ def _overlap_parts(centred: Centred, inside: np.ndarray, sizes: Ids, label: Floa
         inside / np.maximum(sizes, 1),
         centred.row_pi,
         label,
-        target=centred.targets[1],
-        n_targets=centred.targets[0].size,
+        target=centred.counted_targets[1],
+        n_targets=centred.counted_targets[0].size,
         design=centred.design,
     )
     low, high = (np.asarray(end) for end in estimate.confidence_interval(0.80, method="wilson"))

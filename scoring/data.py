@@ -52,7 +52,7 @@ class SingleRatings:
     who: tuple[str, ...] = ()
     """Annotator of each code, if known here"""
 
-    def of(self, rows: NDArray[np.int64]) -> SingleRatings:
+    def select_instances(self, rows: NDArray[np.int64]) -> SingleRatings:
         """Return the ratings restricted to the instances at these rows, which are renumbered from
         0.
         """
@@ -99,12 +99,12 @@ class Noise:
             return np.inf
         return float(np.maximum(self.count - 1, 0)[~np.isnan(self.within)].sum())
 
-    def of(self, rows: NDArray[np.int64]) -> Noise:
+    def select_instances(self, rows: NDArray[np.int64]) -> Noise:
         """Return the annotator noise restricted to the instances at these rows."""
         lowers = None if self.lowers is None else self.lowers[rows]
         within = None if self.within is None else self.within[rows]
         opinions = [self.opinions[row] for row in rows.tolist()] if self.opinions else ()
-        single = self.single.of(rows)
+        single = self.single.select_instances(rows)
         return Noise(self.count[rows], self.variance, single, lowers, within, opinions)
 
     def rating_variances(self, member: NDArray[np.bool_], verdict: Floats) -> Floats:
@@ -133,7 +133,7 @@ class Noise:
         count = self.count[rows]
         return count if self.is_separable else np.minimum(count, 1)
 
-    def sign(self, rows: NDArray[np.int64]) -> Floats | float:
+    def rating_sign(self, rows: NDArray[np.int64]) -> Floats | float:
         """Return (k, m) −1 where a rating of one of these instances lowers a system, else 1; a
         single 1 if none lowers any.
         """
@@ -236,7 +236,9 @@ class Data:
 
     def select_targets(self, targets: Ids) -> Data:
         """Return the data with a smaller pool: with the judgments of some targets only."""
-        return replace(self, inclusion=self.inclusion.of(targets), mark=self.mark[targets])
+        return replace(
+            self, inclusion=self.inclusion.select_targets(targets), mark=self.mark[targets]
+        )
 
     def restrict_to_rows(self, rows: Ids, p: dict[str, Matrix]) -> Data:
         """Return the data restricted to some rows of the pool (ascending) and to their targets,
@@ -254,7 +256,7 @@ class Data:
             f={criterion: verdicts[judged] for criterion, verdicts in self.f.items()},
             g={criterion: guesses[rows] for criterion, guesses in self.g.items()},
             error={criterion: errors[rows] for criterion, errors in self.error.items()},
-            noise={name: noise.of(judged) for name, noise in self.noise.items()},
+            noise={name: noise.select_instances(judged) for name, noise in self.noise.items()},
             input=self.input[rows] if self.input.size else self.input,
             unaided={},
             later=None,

@@ -44,17 +44,17 @@ class Centred:
         object.__setattr__(self, "criterion", self.criterion or self.data.base)
 
     @cached_property
-    def at(self) -> Ids:
+    def judged_positions(self) -> Ids:
         """Return (n,) positions in `data.judged` of the rows in use."""
         return np.flatnonzero(self.data.inclusion.drawn[self.data.pool.target[self.data.judged]])
 
     @cached_property
     def row(self) -> Ids:
         """Return (n,) the rows in the pool."""
-        return self.data.judged[self.at]
+        return self.data.judged[self.judged_positions]
 
     @cached_property
-    def targets(self) -> tuple[Ids, Ids]:
+    def counted_targets(self) -> tuple[Ids, Ids]:
         """Return (t',) the targets in use, and (n,) the code of each row's target among them."""
         unique, code = np.unique(self.data.pool.target[self.row], return_inverse=True)
         return unique, code.astype(np.int64)
@@ -75,14 +75,14 @@ class Centred:
         return {self.criterion: self}
 
     @cached_property
-    def answered(self) -> Floats:
+    def answered_share(self) -> Floats:
         """Return (t,) the response rate in the stratum of each target of the pool: the share of its
         questions that got an answer. A mark by a reader of the whole document is not an answer, and
         targets that only readers marked were not asked about.
         """
         mark = self._row_mark
         asked = ~((mark >= 0) & (mark < NEVER))
-        known = ~np.isnan(self.data.f[self.criterion][self.at, 0]) & (mark < 0)
+        known = ~np.isnan(self.data.f[self.criterion][self.judged_positions, 0]) & (mark < 0)
         return response_rate(
             self.data.pool.stratum_of_target, self._row_target[asked], known[asked]
         )
@@ -104,7 +104,7 @@ class Centred:
         mark is used at random, at the response rate of its stratum: always, unless some questions
         ended unanswered. A target whose question ended unanswered before it was marked is not used.
         """
-        f = self.data.f[self.criterion][self.at]
+        f = self.data.f[self.criterion][self.judged_positions]
         return (
             np.where(self._is_uncounted_mark[:, None], np.nan, f)
             if self._is_uncounted_mark.any()
@@ -114,7 +114,7 @@ class Centred:
     @cached_property
     def _is_uncounted_mark(self) -> NDArray[np.bool_]:
         """Return (n,) whether the row's verdict comes from a mark by readers that is not used."""
-        return np.asarray(self._row_mark >= self.answered[self._row_target])
+        return np.asarray(self._row_mark >= self.answered_share[self._row_target])
 
     @cached_property
     def pi(self) -> Floats:
@@ -122,9 +122,9 @@ class Centred:
         answered.
         """
         for other in self._by_other_criterion.values():  # if all was answered, they are equal
-            if "pi" in other.__dict__ and np.array_equal(other.answered, self.answered):
+            if "pi" in other.__dict__ and np.array_equal(other.answered_share, self.answered_share):
                 return other.pi
-        return np.asarray((self.data.inclusion.asked * self.answered)[self.data.pool.target])
+        return np.asarray((self.data.inclusion.asked * self.answered_share)[self.data.pool.target])
 
     @cached_property
     def row_pi(self) -> Floats:
@@ -134,7 +134,7 @@ class Centred:
     @cached_property
     def design(self) -> Design:
         """Return the design by which the targets in use were sampled."""
-        return Design(self.by_target(self.row_pi))
+        return Design(self.values_by_target(self.row_pi))
 
     def precision(self, kind: str, criterion: str, *, floor: bool = True) -> Estimate:
         """Return the estimated precision of every system under a distribution. With `floor`, its
@@ -151,8 +151,8 @@ class Centred:
             f,
             g[self.row],
             total,
-            target=self.targets[1],
-            n_targets=self.targets[0].size,
+            target=self.counted_targets[1],
+            n_targets=self.counted_targets[0].size,
             design=self.design,
         )
         if floor:
@@ -165,19 +165,19 @@ class Centred:
         with_steps = replace(centred, half_step=np.array(steps))
         return blank_unjudged(with_steps, np.asarray(with_steps.n) > 0)
 
-    def settled(self, kind: str, criterion: str) -> Estimate:
+    def precision_where_settled(self, kind: str, criterion: str) -> Estimate:
         """Return the precision of every system as the board prints it: estimated, or exact and
         without sampling error for a system whose predictions are all judged. That is not unbiased
         over samples if it happens in some of them only, as with very few claims.
         """
         if criterion != self.criterion:
-            return self.for_criterion(criterion).settled(kind, criterion)
+            return self.for_criterion(criterion).precision_where_settled(kind, criterion)
         estimate = self.precision(kind, criterion)
         if criterion in self.data.noise:
             return estimate  # ratings say more than what was drawn
         whole = {}
         for column in range(len(self.data.systems)):
-            rows, p = self.data.pool.of(kind, column)
+            rows, p = self.data.pool.rows_and_probabilities(kind, column)
             judged = self.is_judged_for_system(column)
             if not 0 < np.count_nonzero(p) <= np.count_nonzero(judged):
                 continue  # most systems have far more predictions than judgments
@@ -203,7 +203,7 @@ class Centred:
         """
         if self.criterion in self.data.error:
             return 0.0
-        rows, p = self.data.pool.of(kind, column)
+        rows, p = self.data.pool.rows_and_probabilities(kind, column)
         judged = self.row[self.is_judged_for_system(column)]
         if not are_few_unjudged(p, values_at_rows(rows, p, judged)):
             return 0.0
@@ -232,10 +232,10 @@ class Centred:
         is_member: NDArray[np.bool_] = self.data.pool.member[self.row].toarray() > 0
         return is_member
 
-    def by_target(self, values: Floats) -> Floats:
+    def values_by_target(self, values: Floats) -> Floats:
         """Return one value for each target, given values that are equal on all of its rows."""
-        of_target = np.ones(self.targets[0].size)
-        of_target[self.targets[1]] = values
+        of_target = np.ones(self.counted_targets[0].size)
+        of_target[self.counted_targets[1]] = values
         return of_target
 
     def mean_verdict_of_row(self, f: Floats) -> Floats:
@@ -257,7 +257,7 @@ class Centred:
         base, g = self.for_criterion(data.base).verdicts[:, 0], data.g[data.base]
         own = self.verdicts if criterion != data.base else None
         own_g = data.g[criterion]
-        total = share.total(own_g)
+        total = share.totals_by_system(own_g)
         weight = share.shares_of_rows(row)
         missed = (
             np.bincount(facts.document[~facts.found], minlength=facts.n_annotated)
@@ -270,11 +270,11 @@ class Centred:
             base if own is None else own,
             own_g[row],
             total,
-            float(share.pool @ g),
+            float(share.pool_shares @ g),
             missed,
             facts.n_documents,
-            target=self.targets[1],
-            n_targets=self.targets[0].size,
+            target=self.counted_targets[1],
+            n_targets=self.counted_targets[0].size,
             pool_label=base,
             pool_g=g[row],
             pool_weight=self.pool_weight(unit),
@@ -289,7 +289,9 @@ class Centred:
         """Return (n,) the share of a fact of the pool that each row represents. The share is scaled
         from the inclusion probability under the base criterion to that under this one.
         """
-        return np.minimum(self.fact_shares(unit).pool[self.row] * self._pi_ratio_to_base, 1.0)
+        return np.minimum(
+            self.fact_shares(unit).pool_shares[self.row] * self._pi_ratio_to_base, 1.0
+        )
 
     @cached_property
     def _pi_ratio_to_base(self) -> Floats:
@@ -311,11 +313,11 @@ class Centred:
         return misses.marked_share(
             self.for_criterion(data.base).verdicts[:, 0],
             facts.marked[self.row],
-            self.fact_shares("fact").pool[self.row],
+            self.fact_shares("fact").pool_shares[self.row],
             self.for_criterion(data.base).row_pi,
             facts.inside[self.row],
             recall.design,
-            target=self.targets[1],
+            target=self.counted_targets[1],
         )
 
     def fact_shares(self, unit: str) -> Shares:

@@ -115,7 +115,7 @@ class Corrected:
         if checks is None or not data.judged.size:
             return None
         corrected_numbers = cls(Centred(data), checks)
-        return corrected_numbers if corrected_numbers.checked.any() else None
+        return corrected_numbers if corrected_numbers.is_checked.any() else None
 
     @property
     def data(self) -> Data:
@@ -124,10 +124,10 @@ class Corrected:
     @cached_property
     def _check_positions(self) -> Ids:
         """Return (t,) the position of each target among those of the checks."""
-        return np.searchsorted(self.checks.target, self.arranged.targets[0])
+        return np.searchsorted(self.checks.target, self.arranged.counted_targets[0])
 
     @cached_property
-    def checked(self) -> Bools:
+    def is_checked(self) -> Bools:
         """Return (t,) whether an expert's answer is used."""
         return self.checks.checked[self._check_positions]
 
@@ -136,7 +136,7 @@ class Corrected:
         """Return (t,) the probability of `checked` for a target whose label is public; 0
         otherwise.
         """
-        asked = self.data.inclusion.asked[self.arranged.targets[0]]
+        asked = self.data.inclusion.asked[self.arranged.counted_targets[0]]
         return probability_of_check(
             self.checks.pi[:, self._check_positions], self.checks.e[:, self._check_positions], asked
         )
@@ -147,7 +147,7 @@ class Corrected:
         return np.asarray(self.checks.e[:, self._check_positions].max(axis=0) > 0)
 
     @cached_property
-    def by_crowd(self) -> Bools:
+    def is_labelled_by_crowd(self) -> Bools:
         """Return (t,) whether the label comes from the crowd, or from readers of the whole
         document.
         """
@@ -156,16 +156,18 @@ class Corrected:
     @cached_property
     def rows(self) -> Bools:
         """Return (n,) whether an expert has checked the row's target."""
-        return np.asarray(self.checked[self.arranged.targets[1]])
+        return np.asarray(self.is_checked[self.arranged.counted_targets[1]])
 
     @cached_property
-    def expert(self) -> dict[str, Floats]:
+    def expert_verdicts(self) -> dict[str, Floats]:
         """Return criterion -> (n, m) the expert's verdict f* on each row; NaN if not checked or not
         answered.
         """
-        return {criterion: f[self.arranged.at] for criterion, f in self.checks.f.items()}
+        return {
+            criterion: f[self.arranged.judged_positions] for criterion, f in self.checks.f.items()
+        }
 
-    def crowd(self, criterion: str) -> Floats:
+    def crowd_verdicts(self, criterion: str) -> Floats:
         """Return (n, m) the crowd's verdict on each row; NaN if it is missing, or if readers marked
         the row and the mark is not used.
         """
@@ -180,27 +182,31 @@ class Corrected:
         """Return the share of the checked verdicts for which the expert gave an answer instead of a
         flag.
         """
-        asked = self.member & self.rows[:, None] & ~np.isnan(self.crowd(criterion))
-        is_answered = ~np.isnan(self.expert[criterion])[asked]
+        asked = self.member & self.rows[:, None] & ~np.isnan(self.crowd_verdicts(criterion))
+        is_answered = ~np.isnan(self.expert_verdicts[criterion])[asked]
         return float(is_answered.mean()) if is_answered.any() else 1.0
 
     def error(self, criterion: str) -> float:
         """Return the rate at which the expert contradicts the crowd, with half a contradiction
         added; for ratings, the mean squared difference.
         """
-        both = ((self.expert[criterion] - self.crowd(criterion)) ** 2)[self.member]
-        both, n = both[~np.isnan(both)], int(self.checked.sum())
+        both = ((self.expert_verdicts[criterion] - self.crowd_verdicts(criterion)) ** 2)[
+            self.member
+        ]
+        both, n = both[~np.isnan(both)], int(self.is_checked.sum())
         return float(((both.mean() if both.size else 0.0) * n + 0.5) / (n + 1))
 
     def count_checked_targets(self, column: int) -> int:
         """Return the number of targets of a system's predictions that an expert has checked."""
-        return int(np.unique(self.arranged.targets[1][self.member[:, column] & self.rows]).size)
+        return int(
+            np.unique(self.arranged.counted_targets[1][self.member[:, column] & self.rows]).size
+        )
 
     def check_probability(self, criterion: str) -> Floats:
         """Return (t,) the probability of a usable expert check, in the common design of all
         influences; arbitrary for targets that no round could draw.
         """
-        e = np.where(self.checked & (self.chance > 0), self.chance, 0.5)
+        e = np.where(self.is_checked & (self.chance > 0), self.chance, 0.5)
         return np.asarray(e * self.answered_share(criterion))
 
     def has_undrawable_predictions(self, column: int, criterion: str) -> bool:
@@ -215,17 +221,17 @@ class Corrected:
         possible. `crowd_estimate` is the estimate from the crowd's verdicts; its terms are `weight`
         (n, m) times verdict over inclusion probability.
         """
-        m, n = len(self.data.systems), self.arranged.targets[0].size
+        m, n = len(self.data.systems), self.arranged.counted_targets[0].size
         value, variance, influence = np.full(m, np.nan), np.full(m, np.nan), np.zeros((2 * n, m))
         checked, reach = np.zeros(m, dtype=np.int64), np.zeros((n, m))
         agreed = np.full(m, np.nan)
-        crowd, expert = self.crowd(criterion), self.expert[criterion]
+        crowd, expert = self.crowd_verdicts(criterion), self.expert_verdicts[criterion]
         for column in range(m):
             terms = self._weighted_terms(column, weight[:, column], criterion)
             if terms is None:
                 continue
             checkable = (terms[0] > 0) & ~np.isnan(crowd[:, column] + expert[:, column])
-            checked[column] = np.unique(self.arranged.targets[1][checkable]).size
+            checked[column] = np.unique(self.arranged.counted_targets[1][checkable]).size
             if checked[column] < LEAST:
                 continue
             repaired, reach[:, column] = self._add_correction(
@@ -254,16 +260,16 @@ class Corrected:
         the design of a criterion. Also return (t,) how much a check of each target that contradicts
         the crowd would add to its standard error.
         """
-        e, base = self.chance[self.arranged.targets[1]], self.arranged.data.base
+        e, base = self.chance[self.arranged.counted_targets[1]], self.arranged.data.base
         used = e > 0
         pi, scale = (
             self.arranged.for_criterion(criterion).row_pi,
-            np.ones(self.arranged.targets[0].size),
+            np.ones(self.arranged.counted_targets[0].size),
         )
         terms = weight * used, pi, np.where(used, e, 1.0), scale
         crowd, expert = (
             self.arranged.for_criterion(base).verdicts[:, 0],
-            self.expert[base][:, 0],
+            self.expert_verdicts[base][:, 0],
         )
         return self._add_correction(crowd_estimate, terms, crowd, expert, base, criterion)
 
@@ -281,7 +287,7 @@ class Corrected:
         standard error.
         """
         p, pi, e, scale = terms
-        code, n = self.arranged.targets[1], self.arranged.targets[0].size
+        code, n = self.arranged.counted_targets[1], self.arranged.counted_targets[0].size
         e = np.where(self.rows, e * self.answered_share(criterion), 1.0)
         repaired = correct_by_expert_checks(
             crowd_estimate,
@@ -295,7 +301,9 @@ class Corrected:
             scale=scale,
         )
         checks = rescale_to_design(
-            repaired.influence[n:], self.arranged.by_target(e), self.check_probability(design)
+            repaired.influence[n:],
+            self.arranged.values_by_target(e),
+            self.check_probability(design),
         )
         checked_rows = (p > 0) & ~np.isnan(crowd + expert)
         reach = sum_by_code(
@@ -326,20 +334,20 @@ class Corrected:
             ).ravel()
             > 0
         )
-        row, code = self.arranged.row, self.arranged.targets[1]
+        row, code = self.arranged.row, self.arranged.counted_targets[1]
         left = inside[row] & ~standing[row] & ~self.could_be_drawn[code]
-        return not np.any(left & self.by_crowd[code])
+        return not np.any(left & self.is_labelled_by_crowd[code])
 
     def _weighted_terms(self, column: int, weight: Floats, criterion: str) -> Terms | None:
         """Return the weight p, inclusion probability π and check probability e of each row for a
         system, and the scale of its influence; None if the checks do not cover the system.
         """
-        arranged, target = self.arranged.for_criterion(criterion), self.arranged.targets[1]
+        arranged, target = self.arranged.for_criterion(criterion), self.arranged.counted_targets[1]
         if not self.data.shown[column]:
             return None
         judged = (weight > 0) & ~self.could_be_drawn[target]
         if criterion in self.data.noise:  # who rated a text need not have rated this of it
-            judged &= ~np.isnan(self.crowd(criterion)[:, column])
+            judged &= ~np.isnan(self.crowd_verdicts(criterion)[:, column])
         e = self.chance[target]
         used = e > 0
         # The checks measure errors of people here. Errors of imported raters, and their
@@ -351,7 +359,7 @@ class Corrected:
             weight * used,
             arranged.row_pi,
             np.where(used, e, 1.0),
-            np.ones(arranged.targets[0].size),
+            np.ones(arranged.counted_targets[0].size),
         )
 
     def confusion(self, criterion: str) -> Confusion:
@@ -364,13 +372,13 @@ class Corrected:
         first_system = self.member.argmax(axis=1)
         row = np.arange(first_system.size)
         crowd, expert = (
-            self.crowd(criterion)[row, first_system],
-            self.expert[criterion][row, first_system],
+            self.crowd_verdicts(criterion)[row, first_system],
+            self.expert_verdicts[criterion][row, first_system],
         )
-        e = self.chance[self.arranged.targets[1]] * self.answered_share(criterion)
+        e = self.chance[self.arranged.counted_targets[1]] * self.answered_share(criterion)
         kept = self.rows & (e > 0) & ~np.isnan(crowd + expert)
         crowd, expert, e = crowd[kept], expert[kept], e[kept]
-        code = np.unique(self.arranged.targets[1][kept], return_inverse=True)[1]
+        code = np.unique(self.arranged.counted_targets[1][kept], return_inverse=True)[1]
         n = int(np.unique(code).size)
         if criterion in self.data.noise:
             same = np.abs(crowd - expert) < SAME

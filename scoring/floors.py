@@ -110,7 +110,7 @@ class Floors:
         """
         arranged, weight = (
             self.arranged.for_criterion(criterion),
-            self.arranged.fact_shares(unit).pool,
+            self.arranged.fact_shares(unit).pool_shares,
         )
         base = self.arranged.for_criterion(self.arranged.data.base).verdicts[:, 0]
         steps = np.zeros(losses.size)
@@ -123,7 +123,7 @@ class Floors:
             return steps
         for column in range(losses.size):
             moved = np.zeros(weight.size)
-            support, u = contributions.of(column)
+            support, u = contributions.support_and_contributions(column)
             moved[support.row] = u
             judged_there = np.zeros(weight.size, dtype=np.bool_)
             judged_there[arranged.row[arranged.is_judged_for_system(column)]] = True
@@ -149,7 +149,8 @@ class Floors:
         """
         believed = self._cached_belief(criterion, unit)
         expected = believed.variances_of_systems(
-            (contributions.of(column) for column in range(losses.size)), losses
+            (contributions.support_and_contributions(column) for column in range(losses.size)),
+            losses,
         )
         n_targets = recall.totals.pool.influence.size
         of_targets = combine_variances(
@@ -186,7 +187,7 @@ class Floors:
             pi=arranged.pi,
             g=data.g[criterion],
             pool_g=data.g[data.base],
-            pool_weight=arranged.fact_shares(unit).pool,
+            pool_weight=arranged.fact_shares(unit).pool_shares,
             target=data.pool.target,
             correlation=data.rho[criterion],
             overconfidence=max(
@@ -210,11 +211,11 @@ class _Own:
     by_weight: Floats = field(default_factory=lambda: np.zeros(0))
     """(m,) contribution by probability"""
 
-    def of(self, column: int) -> tuple[Support, Floats]:
+    def support_and_contributions(self, column: int) -> tuple[Support, Floats]:
         """Return the rows that a system predicts (its support), and (n,) what each of them adds to
         the system's number if it is right.
         """
-        added = self.shares.of(column)
+        added = self.shares.shares_of_system(column)
         added *= self.by_share[column]
         if self.kind:
             added += self.by_weight[column] * self.pool.weight(self.kind, column)

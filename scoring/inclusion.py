@@ -75,7 +75,7 @@ class Inclusion:
         since = np.maximum(self.asked - before, 0.0) / np.where(before < 1, 1 - before, 1.0)
         return replace(self, asked=np.where(certain, 1.0, since)), certain
 
-    def of(self, targets: Ids) -> Inclusion:
+    def select_targets(self, targets: Ids) -> Inclusion:
         """Return the inclusion data restricted to some targets."""
         return replace(
             self,

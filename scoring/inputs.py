@@ -92,7 +92,9 @@ def _mean_over_inputs(
     verdict, weight = under.verdicts, p[under.row].toarray()
     known = ~np.isnan(verdict) & (weight > 0)
     a = np.where(known, weight / under.row_pi[:, None], 0.0)
-    if criterion not in data.noise:  # what is judged as a whole is the truth (`Centred.settled`)
+    if (
+        criterion not in data.noise
+    ):  # what is judged as a whole is the truth (`Centred.precision_where_settled`)
         whole = np.where(known, weight, 0.0).sum(axis=0) > np.asarray(p.sum(axis=0)) - SAME
         a = np.where(known & whole, weight, a)
     total = np.maximum(a.sum(axis=0), np.finfo(float).tiny)
@@ -101,7 +103,7 @@ def _mean_over_inputs(
     terms = np.zeros((n_inputs, weight.shape[1]))
     n, judged = np.zeros(weight.shape[1]), np.zeros(weight.shape[1])
     for column in range(n.size):
-        rows, weights = data.pool.of(kind, column)
+        rows, weights = data.pool.rows_and_probabilities(kind, column)
         share = weights / (weights.sum() or 1.0)
         each = share * (g[rows] - share @ g[rows])
         own = known[:, column]
@@ -176,13 +178,15 @@ def _recall_over_inputs(
     n_targets = found.totals.pool.influence.size
     of_target = np.zeros(pool.target_id.size, dtype=np.int64)
     of_target[pool.target] = code
-    drawn = _input_indicator(of_target[centred.for_criterion(criterion).targets[0]], n_known)
+    drawn = _input_indicator(
+        of_target[centred.for_criterion(criterion).counted_targets[0]], n_known
+    )
     influence = found.recall.influence
     terms = drawn @ influence[:n_targets]
-    guessed = np.bincount(code, share.pool * data.g[data.base], minlength=n_known)
+    guessed = np.bincount(code, share.pool_shares * data.g[data.base], minlength=n_known)
     for column in range(r.size):
         rows = pool.support(column).row
-        true = share.of(column) * data.g[criterion][rows]
+        true = share.shares_of_system(column) * data.g[criterion][rows]
         own = np.bincount(code[rows], true, minlength=n_known)
         terms[:, column] += (own - r[column] * guessed) / truth
     unread = -r * float(found.unseen.value) / D / truth  # a document has the mean, until it is read
@@ -213,7 +217,7 @@ def _are_all_ratings_equal(verdict: Floats, known: Bools) -> Bools:
 def _is_binary(under: Centred, verdict: Floats, known: Bools) -> bool:
     """Return whether single ratings under a criterion have at most two values."""
     noise = under.data.noise.get(under.criterion)
-    count = noise.count[under.at] if noise is not None else np.ones(verdict.shape[0])
+    count = noise.count[under.judged_positions] if noise is not None else np.ones(verdict.shape[0])
     value, n = verdict[known], np.broadcast_to(count[:, None], verdict.shape)[known]
     whole = np.abs(value * n - np.round(value * n)) < SAME
     return bool(whole.all() or (np.unique(value.round(9)).size <= 2 and (n == 1).all()))
@@ -267,6 +271,6 @@ def expected_variance_of_means(data: Data, key: Key, estimate: Estimate) -> Floa
     error = data.error.get(criterion, g * (1 - g))
     left = np.zeros(sampled.size)
     for column in range(left.size):
-        rows, p = data.pool.of(kind, column)
+        rows, p = data.pool.rows_and_probabilities(kind, column)
         left[column] = variance_once_all_judged(p, g[rows], error[rows])
     return sampled + left

@@ -118,7 +118,7 @@ class Pool:
 
     def _make_support(self, column: int) -> Support:
         if not self.by_system:
-            return Support.from_rows(self.predicted(column), self.target)
+            return Support.from_rows(self.predicted_rows(column), self.target)
         kept = self.by_system
         begin, end = kept["begin"][column : column + 2]
         several_begin, several_end = kept["several begin"][column : column + 2]
@@ -138,12 +138,12 @@ class Pool:
 
     def weight(self, kind: str, column: int) -> Floats:
         """Return (n,) the probabilities of one submission at the rows of its support."""
-        rows, p = self.of(kind, column)
+        rows, p = self.rows_and_probabilities(kind, column)
         return p if self.has_equal_supports else values_at_rows(rows, p, self.support(column).row)
 
     def weighted_rows(self, kind: str, column: int) -> tuple[Support, Floats]:
         """Return the rows to which a distribution gives a weight, and their probabilities."""
-        rows, p = self.of(kind, column)
+        rows, p = self.rows_and_probabilities(kind, column)
         if self.has_equal_supports:
             return self.support(column), p
         return Support.from_rows(rows[p > 0], self.target), p[p > 0]
@@ -176,7 +176,7 @@ class Pool:
             sparse.csr_array((places, table.indices, table.indptr), shape=table.shape)
         )
 
-    def of(self, kind: str, column: int) -> tuple[Ids, Floats]:
+    def rows_and_probabilities(self, kind: str, column: int) -> tuple[Ids, Floats]:
         """Return the rows that one submission predicts, ascending, and their probabilities under a
         distribution.
         """
@@ -187,15 +187,15 @@ class Pool:
         mine = slice(table.indptr[column], table.indptr[column + 1])
         return table.indices[mine], table.data[mine]
 
-    def predicted(self, column: int) -> Ids:
+    def predicted_rows(self, column: int) -> Ids:
         """Return the rows that one submission predicts, ascending."""
-        rows, p = self.of(next(iter(self.p)), column)
+        rows, p = self.rows_and_probabilities(next(iter(self.p)), column)
         if self.by_system:
             return rows
         predicted_rows = rows[p > 0]
         for kind in self.p:
             if not _at_same_places(self.p[kind], self.p[next(iter(self.p))]):
-                rows, p = self.of(kind, column)
+                rows, p = self.rows_and_probabilities(kind, column)
                 predicted_rows = np.union1d(predicted_rows, rows[p > 0])
         return predicted_rows
 

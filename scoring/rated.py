@@ -39,11 +39,11 @@ def add_rating_noise(
     if noise is None:
         return estimate, under.design
     p = centred.data.pool.p[kind][under.row].toarray()
-    count = noise.ratings_per_mean(under.at)
+    count = noise.ratings_per_mean(under.judged_positions)
     member = centred.data.pool.member[centred.data.judged].toarray() > 0
-    variance = noise.rating_variances(member, centred.data.f[criterion])[under.at]
-    target, design = under.targets[1], under.design
-    sign = np.broadcast_to(noise.sign(under.at), p.shape)
+    variance = noise.rating_variances(member, centred.data.f[criterion])[under.judged_positions]
+    target, design = under.counted_targets[1], under.design
+    sign = np.broadcast_to(noise.rating_sign(under.judged_positions), p.shape)
 
     widened = estimate_with_rating_noise(
         estimate,
@@ -76,7 +76,7 @@ def add_judge_effects(
         if noise is None or quantity != data.mean or not noise.single.at.size:
             continue
         under = arranged.for_criterion(criterion)
-        ratings = noise.single.of(under.at)
+        ratings = noise.single.select_instances(under.judged_positions)
         row, judge = ratings.at, ratings.judge
         if not row.size:
             continue
@@ -86,6 +86,6 @@ def add_judge_effects(
         if effect.n_judges < FEWEST_JUDGES:
             continue  # the number holds for these judges only
         crossed_of[quantity, criterion, kind] = add_judge_effect(
-            estimate, p, under.row_pi, judge, row, effect, count=noise.count[under.at]
+            estimate, p, under.row_pi, judge, row, effect, count=noise.count[under.judged_positions]
         ).estimate
     return crossed_of

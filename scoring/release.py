@@ -338,7 +338,7 @@ class Release:
         except zipfile.BadZipFile:
             raise BadRelease(f"{self.path} is neither a directory nor a zip file.") from None
 
-    def bytes(self, name: str) -> bytes:
+    def read_bytes(self, name: str) -> bytes:
         """Return a file of the release. Raises BadRelease if it is missing."""
         file = self._root_path / name
         if not file.is_file():
@@ -355,7 +355,7 @@ class Release:
     def metadata(self) -> Row:
         """Return the content of `release.json`. Raises BadRelease for an unknown format."""
         try:
-            description = json.loads(self.bytes(ABOUT))
+            description = json.loads(self.read_bytes(ABOUT))
         except ValueError as error:
             raise BadRelease(f"{ABOUT} is no JSON: {error}.") from error
         if not isinstance(description, dict) or description.get("format") != FORMAT:
@@ -369,7 +369,7 @@ class Release:
         invalid row.
         """
         name = f"{table}.jsonl"
-        for line, text in enumerate(self.bytes(name).splitlines(), 1):
+        for line, text in enumerate(self.read_bytes(name).splitlines(), 1):
             try:
                 row = json.loads(text)
             except ValueError as error:

@@ -417,7 +417,7 @@ class Report:
         figure = self.figures.get(Key(*key))
         return None if figure is None else figure.printed
 
-    def of(self, submission: int) -> dict[tuple[str, str, str, str], Figure]:
+    def figures_of_submission(self, submission: int) -> dict[tuple[str, str, str, str], Figure]:
         """Return (quantity, criterion, distribution, method) -> figure of a submission, for
         display.
         """

@@ -154,11 +154,11 @@ def altered_files(release: Release) -> Iterator[str]:
     Raises BadRelease.
     """
     names = _system_names(release)
-    for text in release.bytes(SUMS).decode("utf-8", "replace").splitlines():
+    for text in release.read_bytes(SUMS).decode("utf-8", "replace").splitlines():
         digest, _, name = text.partition("  ")
         if not name:
             raise BadRelease(f"{SUMS} has a line that is no checksum: {text[:80]!r}.")
-        is_same = hashlib.sha256(release.bytes(name)).hexdigest() == digest
+        is_same = hashlib.sha256(release.read_bytes(name)).hexdigest() == digest
         named = (
             list(_altered_rows_of_table(release, name, names)) if name.endswith(".jsonl") else []
         )

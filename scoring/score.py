@@ -100,7 +100,7 @@ def default_estimates(
     recalls = {criterion: floors.recall(criterion) for criterion in recall_criteria}
     kinds, f1s = list(data.pool.p), dict[Key, tuple[Estimate, Design]]()
     precisions = {
-        (kind, criterion): arranged.settled(kind, criterion)
+        (kind, criterion): arranged.precision_where_settled(kind, criterion)
         for kind in kinds
         for criterion in criteria
     }

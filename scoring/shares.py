@@ -37,7 +37,7 @@ class Shares:
         return kept
 
     @cached_property
-    def pool(self) -> Floats:
+    def pool_shares(self) -> Floats:
         """Return (u,) the share that each instance has of a fact of the pool; 0 if no system whose
         facts are counted predicts it.
         """
@@ -63,7 +63,7 @@ class Shares:
         fact = self.facts.fact
         return np.bincount(fact[counted], minlength=int(fact.max(initial=-1)) + 1)[fact]
 
-    def of(self, column: int) -> Floats:
+    def shares_of_system(self, column: int) -> Floats:
         """Return (n,) the share that each prediction of a submission has of a fact of its
         system.
         """
@@ -76,15 +76,18 @@ class Shares:
         shares = np.zeros((rows.size, len(self.predictions.systems)))
         for column in range(shares.shape[1]):
             row = self.predictions.support(column).row
-            shares[:, column] = values_at_rows(row, self.of(column), rows)
+            shares[:, column] = values_at_rows(row, self.shares_of_system(column), rows)
         return shares
 
-    def total(self, values: Floats) -> Floats:
+    def totals_by_system(self, values: Floats) -> Floats:
         """Return (m,) the sum of values (u,) over the facts that each submission predicts."""
         columns = range(len(self.predictions.systems))
         supports = (self.predictions.support(column).row for column in columns)
         return np.array(
-            [self.of(column) @ values[row] for column, row in zip(columns, supports, strict=True)]
+            [
+                self.shares_of_system(column) @ values[row]
+                for column, row in zip(columns, supports, strict=True)
+            ]
         )
 
     def _cached_count(self, column: int) -> NDArray[np.unsignedinteger]:

@@ -136,7 +136,7 @@ def _scores_of_slice(
         return
     arranged = Centred(part)
     for criterion in criteria:
-        precision = arranged.settled(cut.kind, criterion)
+        precision = arranged.precision_where_settled(cut.kind, criterion)
         precision, design = add_rating_noise(arranged, cut.kind, criterion, precision)
         key = (part.mean, criterion, cut.kind)
         if part.population == LIKE:

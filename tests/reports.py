@@ -18,9 +18,9 @@ def keep(evaluation: Evaluation, figures: dict[Key, Figure] | None = None, **tol
         whole = {key: figure for key, figure in figures.items() if not key.slice}
         sliced = {key: figure for key, figure in figures.items() if key.slice}
         report = replace(report, figures=whole)
-        evaluation.take(report, replace(evaluation.details, figures=sliced))
+        evaluation.set_report(report, replace(evaluation.details, figures=sliced))
     else:
-        evaluation.take(report)
+        evaluation.set_report(report)
     evaluation.save()
     evaluation.headlines.all().delete()
     Headline.objects.bulk_create(headline_rows(evaluation))
@@ -74,7 +74,7 @@ def _is(key: Key, of: dict[str, Any]) -> bool:
 def again(evaluation: Evaluation, **changes: Any) -> Evaluation:
     """Another evaluation of the same track that says the same, but for these columns."""
     row = Evaluation(track=evaluation.track, **{"standing": evaluation.standing} | changes)
-    row.take(evaluation.report, evaluation.details)
+    row.set_report(evaluation.report, evaluation.details)
     keep(row)
     return row
 

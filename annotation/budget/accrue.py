@@ -130,7 +130,7 @@ def _new_bonuses(
                 track_id=hit.track_id,
                 worker_id=answer.worker_id,
                 assignment=answer,
-                **question.payer.at("payer"),
+                **question.payer.filter_condition("payer"),
                 amount=extra,
                 fee=platform_by_name(hit.platform).capabilities.fee(extra),
                 why=interface_by_name(question.interface).terms.extra_reason,

@@ -24,7 +24,10 @@ def pause_work(
     """Stop all work on a track (None: on all tracks), or on one payer's batch, and return the stop.
     Nothing is offered any more; started work may be finished and is paid. Raises ValueError.
     """
-    if payer is not None and Halt.objects.filter(lifted_at=None, **payer.at("payer")).exists():
+    if (
+        payer is not None
+        and Halt.objects.filter(lifted_at=None, **payer.filter_condition("payer")).exists()
+    ):
         raise ValueError("This batch is paused already.")
     return _store_halt(track, Halt.Scope.ALL, who, why, payer)
 
@@ -70,7 +73,9 @@ def lift_halts(
         raise ValueError("Give a reason; it is logged.")
     stops = Halt.objects.filter(lifted_at=None)
     stops = (
-        stops.filter(**payer.at("payer")) if payer else stops.filter(track=track, payer_kind=None)
+        stops.filter(**payer.filter_condition("payer"))
+        if payer
+        else stops.filter(track=track, payer_kind=None)
     )
     lifted = stops.update(lifted_at=clock.now(), lifted_by=who)
     log.warning("%s lifted %s stops of %s: %s", who, lifted, payer or track or "all tracks", why)
@@ -86,7 +91,9 @@ def lift_halts(
 def halt_of_payer(questions: QuerySet[Question], payer: Purpose) -> Halt | None:
     """Return the stop that applies to a payer's questions or to their track; None without one."""
     tracks = Track.objects.filter(questions__in=questions)
-    held = Halt.objects.filter(Q(payer_kind=None) | Q(**payer.at("payer")), lifted_at=None)
+    held = Halt.objects.filter(
+        Q(payer_kind=None) | Q(**payer.filter_condition("payer")), lifted_at=None
+    )
     return held.filter(Q(track=None) | Q(track__in=tracks)).first()
 
 

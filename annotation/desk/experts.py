@@ -103,7 +103,7 @@ def _check_fields(track: Track, target: int) -> dict[str, Any]:
     labels = Label.objects.filter(target=target).exclude(value={})
     asked: Question | QuestionDraft | None = question_about_target(target)
     if asked is None and labels.filter(source="document").exists():
-        asked = next(iter(kind_of(track).questions([target], None)), None)
+        asked = next(iter(kind_of(track).draft_questions([target], None)), None)
     if asked is not None:
         return {
             "target_id": asked.target_id,
@@ -235,7 +235,7 @@ def parse_expert_answer(question: Question, raw: dict[str, Any]) -> dict[int, An
 
 def agrees_with_labels(question: Question, values: Mapping[int, Mapping[str, Any]]) -> bool:
     """Return whether an expert's values agree with the current labels of a question's targets
-    (`Track.agrees`).
+    (`Track.agrees_with_expert`).
     """
     if question.target_id not in values:
         return False  # the expert flagged what others answered
@@ -246,7 +246,7 @@ def agrees_with_labels(question: Question, values: Mapping[int, Mapping[str, Any
             abs(ours - mine) > NEAR for ours, mine in crowd_and_expert_ratings(now, value).values()
         ):
             return False
-        if not kind.agrees(question.target, dict(value), now, marked=marked):
+        if not kind.agrees_with_expert(question.target, dict(value), now, marked=marked):
             return False
     return True
 

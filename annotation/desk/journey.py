@@ -136,7 +136,9 @@ def _underfunded_stage() -> Stage:
     since = []
     for order in DocumentOrder.objects.filter(closed_at=None):
         if missing_money(order) > 0:
-            waiting = Question.objects.filter(status="waiting", **order.purpose.at("payer"))
+            waiting = Question.objects.filter(
+                status="waiting", **order.purpose.filter_condition("payer")
+            )
             since.append(waiting.aggregate(oldest=Min("status_since"))["oldest"])
     return Stage("Add money to orders", "an admin", len(since), min(since, default=None), HOUR)
 

@@ -177,17 +177,19 @@ def stop_batch(payer: Purpose, who: User, why: str) -> int:
     """
     if not why.strip():
         raise CannotChange("Say why; the owner of the batch reads it.")
-    first = Question.objects.filter(**payer.at("payer")).select_related("track").first()
+    first = (
+        Question.objects.filter(**payer.filter_condition("payer")).select_related("track").first()
+    )
     if first is None:
         raise CannotChange("There is no such batch.")
     lock_payer(payer)
     live = Question.objects.select_for_update(of=("self",)).filter(
-        status__in=ANSWERABLE, **payer.at("payer")
+        status__in=ANSWERABLE, **payer.filter_condition("payer")
     )
     questions = list(live.order_by("pk"))
     for question in questions:
         question.move("unanswered", f"Stopped: {why.strip()}", ended_by=Question.EndedBy.STOP)
-    Halt.objects.filter(lifted_at=None, **payer.at("payer")).update(
+    Halt.objects.filter(lifted_at=None, **payer.filter_condition("payer")).update(
         lifted_at=clock.now(), lifted_by=who
     )
     after = f"{len(questions)} questions ended"
@@ -262,7 +264,7 @@ def _questions_filter(track: Track | None, payer: Purpose | None, prefix: str) -
     if track is not None:
         where[f"{prefix}track"] = track
     if payer:
-        where |= payer.at(f"{prefix}payer")
+        where |= payer.filter_condition(f"{prefix}payer")
     return where
 
 

@@ -78,7 +78,7 @@ class HeldAssignment:
 
 def assignment_by_token(token: str) -> HeldAssignment | None:
     """Return the assignment with this token; None if there is none."""
-    joined = HELD.rows(token=token, shipped=SHIPPED[-1])
+    joined = HELD.fetch_all(token=token, shipped=SHIPPED[-1])
     if not joined:
         return None
     consented, in_team, *of_assignment = joined[0][: 2 + ASSIGNMENT.n]
@@ -88,13 +88,13 @@ def assignment_by_token(token: str) -> HeldAssignment | None:
 
 def questions_of_hit(hit: int) -> list[Question]:
     """Return the questions of a HIT."""
-    return [QUESTION.row(row) for row in OF_HIT.rows(hit=hit)]
+    return [QUESTION.row(row) for row in OF_HIT.fetch_all(hit=hit)]
 
 
 def has_conflict_of_interest(worker: int | None, hit: int) -> bool:
     """Return whether a current or former team of a worker has a run on the track of a HIT."""
-    teams = [team for (team,) in TEAMS.rows(worker=worker)]
-    return bool(teams) and ASKED.rows(teams=teams, hit=hit) == [(True,)]
+    teams = [team for (team,) in TEAMS.fetch_all(worker=worker)]
+    return bool(teams) and ASKED.fetch_all(teams=teams, hit=hit) == [(True,)]
 
 
 @dataclass(frozen=True)
@@ -108,5 +108,5 @@ class AnswersToday:
 def count_answers_today(worker: Worker) -> AnswersToday:
     """Return how many answers a worker sent today, and their pay."""
     midnight = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
-    [(n, earned)] = TODAY.rows(worker=worker.pk, since=midnight, answered=list(ANSWERED))
+    [(n, earned)] = TODAY.fetch_all(worker=worker.pk, since=midnight, answered=list(ANSWERED))
     return AnswersToday(n, earned)

@@ -249,7 +249,7 @@ def _try_lease(worker: Worker, *, skip_locked: bool, resume: bool = False) -> _A
     transaction, so that only one lock of a kind is held.
     """
     now = clock.now()
-    SEEN.run(now=now, worker=worker.pk)
+    SEEN.execute(now=now, worker=worker.pk)
     standing = worker_standing(worker.pk)
     if not standing.may_be_asked:
         return _Attempt(False)
@@ -261,7 +261,7 @@ def _try_lease(worker: Worker, *, skip_locked: bool, resume: bool = False) -> _A
         return _Attempt(True, begun=standing.begun)
     wanted = [worker.wants] if worker.wants in standing.taught else standing.taught
     how = "SKIP LOCKED" if skip_locked else ""
-    offer = _prepared_lease_statement(NEXT, _hit_conditions(standing), how).first(
+    offer = _prepared_lease_statement(NEXT, _hit_conditions(standing), how).fetch_first(
         **_lease_query_values(standing, wanted)
     )
     if offer is None:
@@ -273,7 +273,7 @@ def _try_lease(worker: Worker, *, skip_locked: bool, resume: bool = False) -> _A
         of_gold = list(gold.questions.values_list("interface", flat=True))
         if set(of_gold) <= set(standing.taught):
             dealt, interfaces = gold.pk, of_gold
-    taken = TAKE.first(
+    taken = TAKE.fetch_first(
         hit=hit,
         dealt=dealt,
         worker=worker.pk,
@@ -308,7 +308,7 @@ def _resume_assignment(worker: Worker, pk: int) -> Assignment | None:
     assignment, return that one instead. Return None if the worker may not be asked, the HIT is
     stopped, or its places are taken.
     """
-    SEEN.run(now=clock.now(), worker=worker.pk)
+    SEEN.execute(now=clock.now(), worker=worker.pk)
     standing = worker_standing(worker.pk)
     if not standing.may_be_asked:
         return None
@@ -349,7 +349,7 @@ def offers_by_interface(
     statement = _prepared_lease_statement(EARNS, _hit_conditions(standing))
     return {
         interface: Offer(
-            *statement.rows(**_lease_query_values(standing, [interface]), most=limit)[0]
+            *statement.fetch_all(**_lease_query_values(standing, [interface]), most=limit)[0]
         )
         for interface in interfaces
     }
@@ -361,7 +361,7 @@ def _count_open(
     if worker_standing.excluded:
         return 0
     statement = _prepared_lease_statement(HOW_MANY, _hit_conditions(worker_standing))
-    [(n,)] = statement.rows(**_lease_query_values(worker_standing, interfaces), most=limit)
+    [(n,)] = statement.fetch_all(**_lease_query_values(worker_standing, interfaces), most=limit)
     return int(n)
 
 

@@ -86,7 +86,7 @@ def _store_next_intents(payer: Purpose) -> int:
     if not lock_payer(payer, wait=False):
         return 0
     due = Question.objects.filter(
-        status="waiting", next_try_at__lte=clock.now(), **payer.at("payer")
+        status="waiting", next_try_at__lte=clock.now(), **payer.filter_condition("payer")
     )
     if (halt := halt_of_payer(due, payer)) is not None:
         _postpone_payer(payer, f"Publishing is stopped: {halt.why}")
@@ -147,7 +147,7 @@ def _lock_next_questions(due: QuerySet[Question]) -> list[Question]:
 
 
 def _postpone_payer(payer: Purpose, reason: str) -> None:
-    waiting = Question.objects.filter(status="waiting", **payer.at("payer"))
+    waiting = Question.objects.filter(status="waiting", **payer.filter_condition("payer"))
     waiting.exclude(reason=reason).update(reason=reason)
 
 

@@ -62,7 +62,9 @@ def submit_answer(
     question is offered to others. No step is triggered here, since the next tick settles many
     answers together at a fraction of the cost.
     """
-    [(status, returned_by, was_sent, accepted_at, in_team)] = LOCK.rows(assignment=assignment.pk)
+    [(status, returned_by, was_sent, accepted_at, in_team)] = LOCK.fetch_all(
+        assignment=assignment.pk
+    )
     if status not in ("leased", "returned"):
         return Outcome.ALREADY
     if status == "returned" and was_sent:
@@ -94,7 +96,7 @@ def submit_answer(
             returned_by=Assignment.ReturnedBy.WORKER,  # they are not asked again
         )
         return Outcome.LATE
-    STORE.run(
+    STORE.execute(
         assignment=assignment.pk,
         raw=json.dumps(raw),
         extra=extra,

@@ -67,7 +67,11 @@ def _reopen_hits(payer: Purpose) -> int:
     number. HITs that the payer's reservation does not cover expire.
     """
     lock_payer(payer)
-    taken_down = _open_halted_hits().filter(**payer.at("questions__payer")).order_by("order", "pk")
+    taken_down = (
+        _open_halted_hits()
+        .filter(**payer.filter_condition("questions__payer"))
+        .order_by("order", "pk")
+    )
     put_back = 0
     asked = Question.objects.filter(pk__in=taken_down.values("questions"))
     list(

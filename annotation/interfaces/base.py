@@ -248,7 +248,7 @@ def parts_by_target(target: int, value: Mapping[str, Any]) -> Mapping[str, Seque
 def label_value(
     shown_parts: Sequence[str], holds: Sequence[str], votes: Mapping[str, int], *, in_document: bool
 ) -> dict[str, Any]:
-    """Return the value of a label: the parts (directed relations) that were `shown_parts`, those of
+    """Return the value of a label: the parts (directed relations) `shown_parts`, those of
     them that hold, and the votes; empty if no part was shown. For whole documents, only the parts
     that hold are stored as shown.
     """

@@ -56,7 +56,7 @@ class Undecided:
     """Why the worker is not excluded automatically, as a sentence"""
 
     @property
-    def reason(self) -> str:
+    def reason_in_sentences(self) -> str:
         """Return the signals against the worker, in sentences."""
         return " ".join(flag.sentence for flag in self.flags)
 

@@ -89,7 +89,9 @@ def return_bonus_money(bonus: Bonus, no: Withdrawn) -> int:
     """
     if not Bonus.objects.filter(pk=bonus.pk, status="sent").move(no.status, str(no)):
         return 0
-    Ledger.objects.filter(**bonus.purpose.at("purpose")).update(state=Ledger.State.FAILED)
+    Ledger.objects.filter(**bonus.purpose.filter_condition("purpose")).update(
+        state=Ledger.State.FAILED
+    )
     return 1
 
 
@@ -98,11 +100,15 @@ def spend_bonus_again(bonus: Bonus) -> None:
     new HIT will be made. Raises OverBudget. The caller locks the row and changes its status.
     """
     lock_track_money(bonus.track)
-    movements = Ledger.objects.filter(state=Ledger.State.FAILED, **bonus.purpose.at("purpose"))
+    movements = Ledger.objects.filter(
+        state=Ledger.State.FAILED, **bonus.purpose.filter_condition("purpose")
+    )
     cost, room = bonus.amount + bonus.fee, remaining_allowance(bonus.track, None, bonus.purpose)
     if movements.exists() and room.left is not None and room.scope is not None and cost > room.left:
         raise OverBudget(room.left, room.scope, cost)
-    Ledger.objects.filter(**bonus.purpose.at("purpose")).update(state=Ledger.State.CONFIRMED)
+    Ledger.objects.filter(**bonus.purpose.filter_condition("purpose")).update(
+        state=Ledger.State.CONFIRMED
+    )
     if bonus.cleared_at is not None:
         bonus.offers += 1
         bonus.external_id, bonus.offered_at, bonus.cleared_at = "", None, None
@@ -181,7 +187,7 @@ def _was_never_taken(platform: Platform, bonus: Bonus) -> bool:
         return True
     if became is Offer.PAID:
         with transaction.atomic():
-            movements = Ledger.objects.filter(**bonus.purpose.at("purpose"))
+            movements = Ledger.objects.filter(**bonus.purpose.filter_condition("purpose"))
             movements.update(state=Ledger.State.CONFIRMED)
             bonus.move("paid")
     elif became is Offer.WAITS:

@@ -217,7 +217,7 @@ def _give_up_payment(payment: Moving, sentence: str) -> int:
             return 1
         lost = payment.assignment_id is None
         state = Ledger.State.UNKNOWN if lost else Ledger.State.FAILED
-        Ledger.objects.filter(**payment.purpose.at("purpose")).update(state=state)
+        Ledger.objects.filter(**payment.purpose.filter_condition("purpose")).update(state=state)
         Bonus.objects.filter(pk=payment.pk).update(cleared_at=clock.now() if lost else None)
     return 1
 

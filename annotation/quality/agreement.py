@@ -138,7 +138,7 @@ def cached_agreement(
     """
     where: dict[str, object] = {}
     if payer or track is not None:
-        where = payer.at("payer") if payer else {"track": track}
+        where = payer.filter_condition("payer") if payer else {"track": track}
     asked = Question.objects.filter(**where, gold=None, responses__isnull=False)
     last = Response.objects.filter(question__in=asked).aggregate(Max("pk"))["pk__max"]
     uncounted = count_uncounted_answers(where)

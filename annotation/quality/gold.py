@@ -267,7 +267,7 @@ def make_gold(source: Question, raw: dict[str, Any], who: User, why: str) -> Gol
         round=(rounds.aggregate(Max("round"))["round__max"] or 0) + 1,
         shown=source.shown,
         payload=source.payload,
-        **gold_purpose(source.track).at("payer"),
+        **gold_purpose(source.track).filter_condition("payer"),
         order=0.0,
         answers_wanted=source.answers_wanted,
         price=source.price,

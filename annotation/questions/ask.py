@@ -106,7 +106,7 @@ def _ask_batch(track: Track) -> int | None:
     kind = kind_of(track)
     drafts: list[QuestionDraft] = []
     for owner, targets in by_submission.items():
-        drafts += kind.questions(targets, [owner])
+        drafts += kind.draft_questions(targets, [owner])
     payers = {target: one.terms for target, one in first.items()}
     questions = list(new_questions(track, payers, drafts, agreed=_agreed_prices(by_submission)))
     Question.objects.bulk_create(questions)
@@ -190,7 +190,7 @@ def new_questions(
             round=number,
             shown=draft.shown,
             payload=draft.payload,
-            **payer.at("payer"),
+            **payer.filter_condition("payer"),
             order=order,
             answers_wanted=FIRST if staged else people + (draft.target_id in seconded),
             staged=staged,
@@ -276,7 +276,7 @@ def unsaved_questions_about_targets(
     """
     drafts = [
         draft
-        for draft in kind_of(track).questions(targets, None, is_stored=is_stored)
+        for draft in kind_of(track).draft_questions(targets, None, is_stored=is_stored)
         if draft.shown
     ]
     terms = {name: answer_price(track, name) for name in {draft.interface for draft in drafts}}

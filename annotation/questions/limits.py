@@ -126,7 +126,7 @@ def target_shares(submission: Submission) -> TargetShares:
     asked = Question.objects.filter(target__in=targets).exclude(status="cancelled")
     elsewhere = Sample.objects.exclude(batch__submission=submission)
     of_target = asked.values("target").annotate(
-        own=BoolOr(Q(**submission.purpose.at("payer"))),
+        own=BoolOr(Q(**submission.purpose.filter_condition("payer"))),
         lent=Exists(elsewhere.filter(target=OuterRef("target"))),
     )
     found = list(of_target.values_list("own", "lent"))

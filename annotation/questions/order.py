@@ -222,7 +222,7 @@ def add_missing_money_by_id(
 
 def missing_money(order: DocumentOrder) -> Decimal:
     """Return what the pending questions of an order cost beyond its reservation."""
-    waiting = Question.objects.filter(status="waiting", **order.purpose.at("payer"))
+    waiting = Question.objects.filter(status="waiting", **order.purpose.filter_condition("payer"))
     needed = waiting.aggregate(sum=Sum(MOST_PRICE))["sum"] or Decimal(0)
     return max(Decimal("0.00"), needed - unpromised_money(order.purpose))
 

@@ -155,7 +155,7 @@ def _ask_about_document(
         target_id=draft.target_id,
         interface=draft.interface,
         payload=draft.payload,
-        **order.purpose.at("payer"),
+        **order.purpose.filter_condition("payer"),
         order=_reading_priority(sample) if first else _reading_priority(sample, has_begun=True),
         answers_wanted=order.workers,
         price=assignment_price(units, each, order.fee_rate),
@@ -255,14 +255,16 @@ def _is_in_progress(order: DocumentOrder) -> bool:
 
 
 def _unsettled_questions(order: DocumentOrder) -> QuerySet[Question]:
-    return Question.objects.filter(status__in=UNSETTLED, **order.purpose.at("payer"))
+    return Question.objects.filter(status__in=UNSETTLED, **order.purpose.filter_condition("payer"))
 
 
 def _unanswerable_questions(order: DocumentOrder) -> list[int]:
     """Return the open questions about ties between readers that no available worker can answer and
     nobody has leased.
     """
-    asked = Question.objects.filter(status__in=ANSWERABLE, **order.purpose.at("payer"))
+    asked = Question.objects.filter(
+        status__in=ANSWERABLE, **order.purpose.filter_condition("payer")
+    )
     free = asked.exclude(interface__in=document_interfaces()).exclude(
         hits__assignments__status__in=["leased", "submitted"]
     )

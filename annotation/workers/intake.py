@@ -111,6 +111,8 @@ def tutorial_rewards(
         track.pk: (track, reward) for track in tracks if (reward := own.get(track.pk, service)) > 0
     }
     if paying:
-        for interface, track in _PAID_FOR.rows(interfaces=list(interfaces), tracks=list(paying)):
+        for interface, track in _PAID_FOR.fetch_all(
+            interfaces=list(interfaces), tracks=list(paying)
+        ):
             rewards[interface].append(paying[track])
     return rewards

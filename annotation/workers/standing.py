@@ -134,7 +134,7 @@ def worker_standing(worker: int) -> WorkerStanding:
     """Return the facts about a worker that decide which questions they may be asked. Needs one more
     query for volunteers. Raises Worker.DoesNotExist.
     """
-    row = STANDING.first(
+    row = STANDING.fetch_first(
         worker=worker,
         shipped=SHIPPED[-1],
         now=clock.now(),

@@ -481,7 +481,7 @@ def _next_key(purpose: Purpose, kind: str) -> str:
     release: ``tutorial:7/reserve``, then ``tutorial:7/reserve/2``. The caller holds a lock on the
     attempt.
     """
-    n = Ledger.objects.filter(kind=kind, **purpose.at("purpose")).count()
+    n = Ledger.objects.filter(kind=kind, **purpose.filter_condition("purpose")).count()
     return f"{purpose}/{kind}/{n + 1}" if n else f"{purpose}/{kind}"
 
 

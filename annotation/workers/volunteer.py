@@ -52,8 +52,8 @@ def check_sign_up(address: str, network: str) -> None:
     mode = volunteer_policy()
     if mode == Intake.Volunteers.CLOSED:
         raise CannotVolunteer(CLOSED)
-    if not SIGN_UPS.count(address):
-        raise CannotVolunteer(TOO_MANY, SIGN_UPS.wait(address))
+    if not SIGN_UPS.count_action(address):
+        raise CannotVolunteer(TOO_MANY, SIGN_UPS.seconds_until_retry(address))
     if mode == Intake.Volunteers.QUEUE and not can_one_more_wait(
         open_applications(), network, "made_at"
     ):

@@ -50,7 +50,7 @@ def worker_of_user(user: User, platform: str = "pool") -> Worker:
     """Return the worker of a user, created on the first visit. An existing worker has the subject
     of their newest unread message as `unread`.
     """
-    if (met := MET.first(user=user.pk)) is not None:
+    if (met := MET.fetch_first(user=user.pk)) is not None:
         unread, *of_worker = met
         worker = WORKER.row(of_worker)
         worker.unread = unread  # type: ignore[attr-defined]

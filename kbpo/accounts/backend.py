@@ -17,7 +17,7 @@ class PlannedBackend(ModelBackend):
 
     def get_user(self, user_id: int) -> User | None:
         """Return the user of a session; None if they are gone or inactive."""
-        row = KNOWN.first(user=user_id)
+        row = KNOWN.fetch_first(user=user_id)
         user = None if row is None else USER.row(row)
         return user if user is not None and self.user_can_authenticate(user) else None
 
@@ -32,9 +32,9 @@ def password_refusal(user: User, password: str) -> str:
     """Return why the password is refused, as a sentence; empty if it is right. Used for actions
     that an open session alone must not allow.
     """
-    if not TRIES.count(str(user.pk)):
+    if not TRIES.count_action(str(user.pk)):
         return TOO_MANY
     if not user.check_password(password):
         return WRONG
-    TRIES.forget(str(user.pk))
+    TRIES.reset_count(str(user.pk))
     return ""

@@ -39,26 +39,26 @@ class Limit:
     most: int
     seconds: int
 
-    def count(self, *who: str) -> bool:
+    def count_action(self, *who: str) -> bool:
         """Count an action, and return whether it was within the limit."""
         now = clock.now()
         ends = now + timedelta(seconds=self.seconds)
-        row = COUNT.first(key=self._key(who), now=now, ends=ends)
+        row = COUNT.fetch_first(key=self._key(who), now=now, ends=ends)
         assert row is not None
         return int(row[0]) <= self.most
 
-    def pause(self, *who: str) -> int:
+    def seconds_until_allowed(self, *who: str) -> int:
         """Return the seconds until the next action is allowed; 0 if it is allowed now."""
         now = clock.now()
         counted = LimitCount.objects.filter(key=self._key(who), n__gte=self.most, ends_at__gt=now)
         row = counted.first()
         return 0 if row is None else max(1, ceil((row.ends_at - now).total_seconds()))
 
-    def wait(self, *who: str) -> int:
+    def seconds_until_retry(self, *who: str) -> int:
         """Return the seconds until a refused action may be repeated, at least 1."""
-        return max(1, self.pause(*who))
+        return max(1, self.seconds_until_allowed(*who))
 
-    def forget(self, *who: str) -> None:
+    def reset_count(self, *who: str) -> None:
         """Reset the count of a key."""
         LimitCount.objects.filter(key=self._key(who)).delete()
 

@@ -65,7 +65,7 @@ class User(AbstractUser):
     @cached_property
     def team_keys(self) -> frozenset[int]:
         """Return the primary keys of the user's teams, read once for each request."""
-        return frozenset(team for (team,) in MEMBER_OF.rows(user=self.pk))
+        return frozenset(team for (team,) in MEMBER_OF.fetch_all(user=self.pk))
 
     def team(self, slug: str = "") -> Team | None:
         """Return the user's team with that slug; without a slug, the oldest. None if there is no

@@ -47,14 +47,14 @@ def read_frame(track: Track, data: Data) -> Frame:
         nothing = np.zeros(0)
         return Frame(np.zeros(0, dtype=np.int64), np.zeros((0, 1)), nothing, nothing, nothing)
     arranged = Centred(data, track.criterion)
-    codes, row_target = arranged.targets
+    codes, row_target = arranged.counted_targets
     ids = data.pool.target_id[codes]
     a = data.pool.p[track.distribution][arranged.row].toarray() / arranged.row_pi[:, None]
     able = ~_was_unanswered_before_mark(arranged)
-    verdicts = np.where(able[:, None], data.f[track.criterion][arranged.at], np.nan)
+    verdicts = np.where(able[:, None], data.f[track.criterion][arranged.judged_positions], np.nan)
     judged = ~np.isnan(verdicts)
     for criterion in data.noise:  # an expert rates a text under all, whichever people rated
-        judged |= able[:, None] & ~np.isnan(data.f[criterion][arranged.at])
+        judged |= able[:, None] & ~np.isnan(data.f[criterion][arranged.judged_positions])
     a = np.where(judged, a * data.shown, 0.0)
     a = sum_by_code(
         np.column_stack([a, _joint_recall_weights(arranged) * able]), row_target, codes.size
@@ -87,8 +87,8 @@ def _joint_recall_weights(centred: Centred) -> Floats:
     """
     if centred.data.facts is None:
         return np.zeros(centred.row.size)
-    share = centred.fact_shares("fact").pool
-    verdicts = centred.data.f[centred.data.base][centred.at, 0]
+    share = centred.fact_shares("fact").pool_shares
+    verdicts = centred.data.f[centred.data.base][centred.judged_positions, 0]
     verdict_known = ~np.isnan(verdicts)
     return np.asarray(share[centred.row] / max(share.sum(), 1.0) * verdict_known / centred.row_pi)
 
@@ -158,7 +158,7 @@ def _doubt_of_targets(centred: Centred, data: Data, verdicts: Floats, majority: 
     probability that its judgment is right. q combines the votes and the model's guess as if they
     were independent. A rating is treated as the probability that another person agrees.
     """
-    row_target = centred.targets[1]
+    row_target = centred.counted_targets[1]
     majority = majority[row_target]
     g = np.clip(data.g[centred.criterion][centred.row], 0.05, 0.95)
     c = np.nan_to_num(verdicts).max(axis=1)
@@ -166,7 +166,7 @@ def _doubt_of_targets(centred: Centred, data: Data, verdicts: Floats, majority: 
     if data.noise:  # the model has no guess for what was rated under other criteria only
         agrees[np.isnan(verdicts).all(axis=1)] = 0.5
     q = majority * agrees / (majority * agrees + (1 - majority) * (1 - agrees))
-    doubt = np.zeros(centred.targets[0].size)
+    doubt = np.zeros(centred.counted_targets[0].size)
     np.maximum.at(doubt, row_target, q * (1 - q))
     return doubt
 
@@ -257,7 +257,9 @@ def _uncorrected_reasons(
         for quantity, name in (
             (
                 kind.measures.mean,
-                kind.measures.printed(kind.measures.mean, track.criterion).label_in_text,
+                kind.measures.quantity_as_printed(
+                    kind.measures.mean, track.criterion
+                ).label_in_text,
             ),
             ("recall", "recall"),
             ("f1", "F1"),

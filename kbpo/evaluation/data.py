@@ -70,7 +70,7 @@ def load_data(track: Track) -> Data:
         documents=documents,
         closed_documents=bool(closed) and closed == set(documents.documents),
         mark=marks_by_readers(track, pool, closed),
-        noise=dict(kind.noise(pool.instance[judged], systems)),
+        noise=dict(kind.rating_noise(pool.instance[judged], systems)),
         found_also=dict(recall.found_also) if recall else {},
         mean=kind.measures.mean,
         input=pool.input if kind.measures.population == LIKE else np.zeros(0, dtype=np.int64),

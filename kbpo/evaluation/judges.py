@@ -68,7 +68,7 @@ def measure_agreement(
     predicted = np.zeros((code.size, len(data.systems)), dtype=np.bool_)
     np.logical_or.at(predicted, row, judged)
     if _uses_ratings(track):
-        noise = data.noise[track.criterion].of(first)
+        noise = data.noise[track.criterion].select_instances(first)
         apart = np.array([_mean_pair_distance(ratings) for ratings in noise.opinions])
 
         def agreement_of_instances(instance_mask: Bools) -> Judges:

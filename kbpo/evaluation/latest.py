@@ -44,7 +44,7 @@ class Latest:
         """Return the figures of the whole submission, by (quantity, criterion, distribution,
         method).
         """
-        return self.report.of(self.submission.pk)
+        return self.report.figures_of_submission(self.submission.pk)
 
     @cached_property
     def slices(self) -> dict[Key, Figure]:

@@ -222,7 +222,7 @@ def ranking_comparison(
     """
     kind = kind_of(evaluation.track)
     for quantity in kind.measures.quantities:
-        if quantity.of(criterion) and quantity.weighed:
+        if quantity.applies_to(criterion) and quantity.weighed:
             key = (quantity.name, criterion, distribution)
             stored = evaluation.report.comparisons.get(
                 (*key, population) if population not in ("", kind.measures.population) else key
@@ -303,7 +303,7 @@ def _headline_or_mean(
     headline_of: dict[int, tuple[Quantity, Figure]] = {}
     for row in sorted(headlines, key=lambda row: row.quantity == first):
         headline_of[row.submission_id] = (
-            kind.measures.printed(row.quantity, track.criterion),
+            kind.measures.quantity_as_printed(row.quantity, track.criterion),
             row.figure,
         )
     return headline_of

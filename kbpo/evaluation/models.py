@@ -107,7 +107,7 @@ class Evaluation(models.Model):
         """
         return unpack_report(Details, self.packed_details)
 
-    def take(self, report: Report, details: Details | None = None) -> None:
+    def set_report(self, report: Report, details: Details | None = None) -> None:
         """Set the report, and its details if given, without saving the row."""
         self.report, self.packed = report, pack_report(report)
         if details is not None:

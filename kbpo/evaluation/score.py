@@ -98,7 +98,9 @@ def make_report(track: Track, computed: Computed, board_submissions: set[int]) -
         unjudged=count_unjudged(alone, data),
         used_scorers=used,
         best_scorer=best,
-        worth=measure_worth(kind, data, computed.means(track.distribution)) if has_card else {},
+        worth=measure_worth(kind, data, computed.weighted_means(track.distribution))
+        if has_card
+        else {},
         strengths=pairwise_strengths(kind, on_board),
         bootstrap=published_bootstrap_intervals(data, computed.criteria, kind.measures.published),
     )
@@ -209,7 +211,7 @@ def pairwise_strengths(kind: Kind, systems: Sequence[int]) -> dict[str, Strength
     """
     return {
         criterion: _fit_strengths(duels, systems)
-        for criterion, duels in kind.duels(systems).items()
+        for criterion, duels in kind.pairwise_judgments(systems).items()
     }
 
 
@@ -291,4 +293,4 @@ def read_slices(track: Track, data: Data) -> Iterator[Cut]:
                 yield Cut(name, value, pool.stratum == stratum, weighed, stratum=stratum)
         else:
             for value in group.values or filter(None, np.unique(trait.names).tolist()):
-                yield Cut(name, value, trait.where(trait.names == value), weighed)
+                yield Cut(name, value, trait.is_any_of(trait.names == value), weighed)

@@ -69,9 +69,9 @@ def _realised_variances(track: Track, computed: Computed) -> dict[int, Realised]
     and the half-width of the printed interval.
     """
     data, key = computed.data, _guaranteed_key(track)
-    if key not in computed.printed:  # nothing was drawn
+    if key not in computed.shown_estimates:  # nothing was drawn
         return {}
-    estimate = computed.printed[key][0]
+    estimate = computed.shown_estimates[key][0]
     variance = np.broadcast_to(estimate.variance, np.shape(estimate.value))
     anticipated = expected_variance_of_means(data, key, computed.estimates[key][0])
     printed = {
@@ -101,12 +101,12 @@ def _store_variances(
     last = {batch.submission_id: batch for batch in batches.order_by("stage")}
     for submission, batch in last.items():
         if batch.settled_at is not None:
-            realised[submission].keep(batch, is_stage_end=submission in ended)
+            realised[submission].store_in_batch(batch, is_stage_end=submission in ended)
 
 
 def _is_ranked(track: Track, computed: Computed, submission: Submission) -> bool:
     """Return whether a submission's rank is decided, on a track where that ends judging."""
-    key, data, found = _guaranteed_key(track), computed.data, computed.printed
+    key, data, found = _guaranteed_key(track), computed.data, computed.shown_estimates
     if not track.ends_when_ranked or submission.pk not in data.systems or key not in found:
         return False
     column = data.systems.index(submission.pk)
@@ -139,12 +139,12 @@ def store_interim_intervals(
 ) -> None:
     """Store interim intervals of the guaranteed numbers of submissions that are being judged."""
     key = _guaranteed_key(track)
-    if key not in computed.printed:
+    if key not in computed.shown_estimates:
         return
     judging = Submission.objects.filter(track=track, status="judging").select_related("track")
     for submission in {row.pk: row for row in (*judging, *ended_submissions)}.values():
         if submission.pk in computed.data.systems:
-            store_interim_interval(submission, computed.data, computed.printed[key][0])
+            store_interim_interval(submission, computed.data, computed.shown_estimates[key][0])
 
 
 def notify_teams(evaluation: Evaluation, ended_submissions: list[Submission]) -> None:

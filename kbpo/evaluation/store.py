@@ -25,7 +25,7 @@ def store_evaluation(
     """Save an evaluation with its report and its headlines. `began` is the monotonic time at which
     scoring began.
     """
-    evaluation.take(report, details)
+    evaluation.set_report(report, details)
     evaluation.seconds = time.monotonic() - began
     evaluation.save()
     Headline.objects.bulk_create(headline_rows(evaluation), batch_size=2000)
@@ -67,5 +67,5 @@ def reduce_to_board(evaluation: Evaluation) -> None:
         for column in kind_of(evaluation.track).measures.columns
         for population in ("", *ENDINGS.values())
     }
-    evaluation.take(evaluation.report.reduce_to(columns, evaluation.standing), Details())
+    evaluation.set_report(evaluation.report.reduce_to(columns, evaluation.standing), Details())
     evaluation.is_reduced = True

@@ -105,7 +105,7 @@ def draw_round(expert_round: ExpertRound, frame: Frame) -> None:
     order = dict(
         zip(frame.target_id[chosen].tolist(), (v[chosen] / e[chosen]).tolist(), strict=True)
     )
-    drafts = list(kind_of(track).questions(list(order), None))
+    drafts = list(kind_of(track).draft_questions(list(order), None))
     if len(drafts) != len(order):
         raise CannotDraw("This kind of track cannot be checked by experts.")
     ExpertCheck.objects.bulk_create(

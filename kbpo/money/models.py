@@ -41,8 +41,10 @@ class Purpose(NamedTuple):
             raise ValueError(f"{name[:40]!r} is no purpose: a kind, a colon and a number")
         return cls(kind, int(number))
 
-    def at(self, column: str) -> dict[str, Any]:
-        """Return the arguments of a filter: ``Ledger.objects.filter(**purpose.at("purpose"))``."""
+    def filter_condition(self, column: str) -> dict[str, Any]:
+        """Return the arguments of a filter:
+        ``Ledger.objects.filter(**purpose.filter_condition("purpose"))``.
+        """
         return {f"{column}_kind": self.kind, f"{column}_number": self.number}
 
 

@@ -80,9 +80,9 @@ OF_PURPOSE = Prepared("""
 def balance(purpose: Purpose | None = None, **where: object) -> Balance:
     """Return the reserved, released and spent sums of the matching ledger rows."""
     if purpose is not None and not where:
-        sums = dict(OF_PURPOSE.rows(kind=purpose.kind, number=purpose.number))
+        sums = dict(OF_PURPOSE.fetch_all(kind=purpose.kind, number=purpose.number))
     else:
-        where |= purpose.at("purpose") if purpose else {}
+        where |= purpose.filter_condition("purpose") if purpose else {}
         movements = Ledger.objects.filter(**where).exclude(state=Ledger.State.FAILED)
         sums = dict(movements.values_list("kind").annotate(Sum("amount")).order_by())
     return Balance(sums.get("reserve", ZERO), sums.get("release", ZERO), sums.get("spend", ZERO))
@@ -93,7 +93,7 @@ def ledger_by_day(kind: str, team: Team, purpose: Purpose | None = None) -> Quer
     first: for one purpose or for all of a kind. Each row has the id of its purpose
     (`purpose_number`), `kind`, the day (`on`), the `amount` and the number of movements (`n`).
     """
-    where = purpose.at("purpose") if purpose else {"purpose_kind": kind}
+    where = purpose.filter_condition("purpose") if purpose else {"purpose_kind": kind}
     return (
         Ledger.objects.filter(team=team, **where)
         .exclude(state=Ledger.State.FAILED)
@@ -167,7 +167,7 @@ def reserve_money(
     return Ledger.objects.create(
         track=track,
         team=team,
-        **purpose.at("purpose"),
+        **purpose.filter_condition("purpose"),
         kind="reserve",
         amount=amount,
         key=key,
@@ -226,7 +226,7 @@ def spend_bill_groups(track: Track, groups: Sequence[Sequence[Bill]]) -> list[st
                 Ledger(
                     track=track,
                     team=teams[bill.purpose],
-                    **bill.purpose.at("purpose"),
+                    **bill.purpose.filter_condition("purpose"),
                     kind="spend",
                     amount=bill.amount,
                     key=bill.key,
@@ -269,7 +269,7 @@ def release_money(
     return Ledger.objects.create(
         track=track,
         team=_team_of_purpose(purpose),
-        **purpose.at("purpose"),
+        **purpose.filter_condition("purpose"),
         kind="release",
         amount=left,
         key=key,
@@ -280,7 +280,7 @@ def release_money(
 def released_since(purpose: Purpose, moment: datetime) -> Decimal:
     """Return the sum that was released from a purpose since a moment."""
     released = Ledger.objects.filter(
-        kind="release", created_at__gte=moment, **purpose.at("purpose")
+        kind="release", created_at__gte=moment, **purpose.filter_condition("purpose")
     ).exclude(state=Ledger.State.FAILED)
     return Decimal(released.aggregate(all=Sum("amount"))["all"] or ZERO)
 
@@ -295,7 +295,9 @@ def close_reservations(purpose: Purpose) -> None:
     """Mark the reservations of a purpose as closed once all their money is spent or released. A new
     reservation, or a cancelled spending, opens them again.
     """
-    movements = Ledger.objects.filter(kind="reserve", closed_at=None, **purpose.at("purpose"))
+    movements = Ledger.objects.filter(
+        kind="reserve", closed_at=None, **purpose.filter_condition("purpose")
+    )
     movements.update(closed_at=clock.now())
 
 
@@ -310,7 +312,9 @@ def cancel_payment(key: str) -> int:
     for track in Track.objects.filter(ledger__in=movements).distinct().order_by("pk"):
         lock_track_money(track)
     for kind, number in set(movements.values_list("purpose_kind", "purpose_number")):
-        reserved = Ledger.objects.filter(kind="reserve", **Purpose(kind, number).at("purpose"))
+        reserved = Ledger.objects.filter(
+            kind="reserve", **Purpose(kind, number).filter_condition("purpose")
+        )
         reserved.update(closed_at=None)
     return movements.update(state=Ledger.State.FAILED)
 
@@ -324,7 +328,7 @@ def lock_track_money(track: Track) -> None:
 
 
 def _team_of_purpose(purpose: Purpose) -> Team | None:
-    reserved = Ledger.objects.filter(kind="reserve", **purpose.at("purpose"))
+    reserved = Ledger.objects.filter(kind="reserve", **purpose.filter_condition("purpose"))
     row = reserved.select_related("team").first()
     return row.team if row else None
 
@@ -345,7 +349,7 @@ def committed_amount(budget: Budget, team: Team | None, purpose: Purpose | None)
     if budget.scope == Budget.Scope.DAY:
         return _reserved_today(budget.track_id)
     if budget.scope == Budget.Scope.SUBMISSION and purpose is not None:
-        filters |= purpose.at("purpose")
+        filters |= purpose.filter_condition("purpose")
     elif budget.scope == Budget.Scope.TEAM:
         filters["team"] = team
     sums = balance(**filters)
@@ -403,7 +407,7 @@ class Cap:
         ]
 
     @property
-    def full(self) -> bool:
+    def is_full(self) -> bool:
         return self.used is not None and self.used >= self.budget.cap
 
 

@@ -140,7 +140,7 @@ def make_plan(submission: Submission) -> dict[str, Any]:
     chosen = str(submission.target_half_width or track.target_half_width)
     widths = sorted({*HALF_WIDTHS, chosen}, reverse=True)
     _refuse_too_few_predictions(submission)
-    options = design_of(track).draft(submission, widths)
+    options = design_of(track).draft_options(submission, widths)
     return _plan_of_options(submission, options) | {
         "chosen": chosen,
         "development": development_plan(submission),
@@ -208,7 +208,7 @@ def _plan_further_order(offer: Further) -> None:
     widths = narrower_half_widths(submission)
     made: dict[str, Any] = {}
     if widths:
-        options = design_of(submission.track).options(submission, widths)
+        options = design_of(submission.track).further_options(submission, widths)
         asking = {width: option for width, option in options.items() if max_new_judgments(option)}
         made = _plan_of_options(submission, asking)
     offer.move("made", plan=made, made_at=clock.now())

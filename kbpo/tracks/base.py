@@ -101,7 +101,7 @@ class Words:
     """What people are asked about together, if that judges several items: “mentions”"""
     entity: str = ""
     """Label of the search field for predictions about an entity; empty if predictions are not about
-    entities, and cannot be searched by words or keys either (`Track.find`)"""
+    entities, and cannot be searched by words or keys either (`Track.find_predictions`)"""
     unanswered: str = (
         "Those that were answered stand for them: their chances are multiplied by the share that"
         " was answered."
@@ -110,8 +110,8 @@ class Words:
     parts: Mapping[str, str] = field(default_factory=dict)
     """Part of a prediction that can be wrong -> its name on pages"""
     unchecked: str = ""
-    """Sentence on why experts cannot repeat a question (`Track.questions`, `Track.judge`); empty if
-    they can"""
+    """Sentence on why experts cannot repeat a question (`Track.draft_questions`, `Track.judge`);
+    empty if they can"""
     described: str = "which systems say a thing, and how sure they are"
     """Features of the model, after “what is free:”"""
 
@@ -225,7 +225,7 @@ class Trait:
     code: NDArray[np.int64]
     """(n,) index in `names`"""
 
-    def where(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def is_any_of(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return which instances have one of the chosen values of the trait."""
         inside: NDArray[np.bool_] = chosen[self.code]
         return inside
@@ -283,7 +283,7 @@ class Verdicts:
     parts: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     """Part of a prediction -> the same for this part; NaN if unknown"""
 
-    def of(self, mask: NDArray[np.bool_]) -> Verdicts:
+    def select_predictions(self, mask: NDArray[np.bool_]) -> Verdicts:
         """Return these verdicts for the selected predictions only."""
         return Verdicts(
             [one for one, is_in in zip(self.prediction, mask, strict=True) if is_in],
@@ -321,7 +321,7 @@ class Judged:
         return ""
 
     @property
-    def begins(self) -> int:
+    def claim_begin(self) -> int:
         """Return the position of the claim in its document; a document's page lists claims in this
         order.
         """
@@ -412,14 +412,14 @@ class Track(ABC):
         """
         return []
 
-    def duels(self, submissions: Sequence[int]) -> Mapping[str, Duels]:
+    def pairwise_judgments(self, submissions: Sequence[int]) -> Mapping[str, Duels]:
         """Return criterion -> the judgments that compare two of these systems; empty if systems are
         judged one by one.
         """
         return {}
 
     @abstractmethod
-    def questions(
+    def draft_questions(
         self,
         target_ids: Sequence[int],
         submissions: Sequence[int] | None,
@@ -464,7 +464,7 @@ class Track(ABC):
         that answer alone, instead of its labels and those of its mentions.
         """
 
-    def noise(
+    def rating_noise(
         self, instances: NDArray[np.int64], submissions: Sequence[int] = ()
     ) -> Mapping[str, Noise]:
         """Return the number of ratings of each instance and the disagreement between annotators,
@@ -480,7 +480,7 @@ class Track(ABC):
         """
         return {}
 
-    def agrees(
+    def agrees_with_expert(
         self, target: Target, expert_answer: Value, current_value: Value, *, marked: bool = False
     ) -> bool:
         """Return whether an expert's answer about a target, including other targets that the
@@ -530,7 +530,7 @@ class Track(ABC):
         """
         return {}
 
-    def example(self) -> Iterable[str]:
+    def example_lines(self) -> Iterable[str]:
         """Yield the lines of an example file that the track accepts."""
         return ()
 
@@ -540,7 +540,7 @@ class Track(ABC):
         """
         return {}
 
-    def guide(self) -> Mapping[str, Any]:
+    def instruction_payload(self) -> Mapping[str, Any]:
         """Return the instructions for this track, which payloads contain for all targets. For the
         public page the result also has `asked`, questions (`ask`) with `options` (`label`, and
         perhaps `cue`), and `catalogue`, the kinds of predictions.
@@ -558,13 +558,13 @@ class Track(ABC):
         """Yield the inputs of systems, one line of JSON each."""
         return corpus_lines(self.corpus)
 
-    def baseline(self) -> Path | None:
+    def baseline_script(self) -> Path | None:
         """Return the path of a short script whose output this track accepts; None if this kind has
         none.
         """
         return None
 
-    def find(
+    def find_predictions(
         self, submission_id: int, limit: int, *, words: str = "", key: str = "", entity: str = ""
     ) -> tuple[list[int], bool]:
         """Return the predictions of a submission whose text has these words, about the input with
@@ -580,7 +580,7 @@ class Track(ABC):
         """
 
     @abstractmethod
-    def describe(
+    def describe_predictions(
         self,
         submission_id: int,
         predictions: Sequence[int],

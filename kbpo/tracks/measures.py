@@ -61,7 +61,7 @@ class Quantity:
     higher_is_better: bool | None = None
     """None: as for its criterion"""
     is_judged: bool = False
-    """Whether its label is the name of the criterion (`Measures.printed`)"""
+    """Whether its label is the name of the criterion (`Measures.quantity_as_printed`)"""
 
     @property
     def label_in_text(self) -> str:
@@ -70,7 +70,7 @@ class Quantity:
             return f"“{self.label}”"
         return self.label if self.label.isupper() else self.label.lower()
 
-    def of(self, criterion: str) -> bool:
+    def applies_to(self, criterion: str) -> bool:
         """Return whether a criterion has this quantity."""
         return self.criteria is None or criterion in self.criteria
 
@@ -149,7 +149,7 @@ class Measures:
         """Return the quantity of that name. Raises KeyError for an unknown name."""
         return {quantity.name: quantity for quantity in self.quantities}[name]
 
-    def printed(self, name: str, criterion: str) -> Quantity:
+    def quantity_as_printed(self, name: str, criterion: str) -> Quantity:
         """Return the quantity of that name with its label under a criterion. The label of the mean
         is the criterion's if a board shows several criteria, and contains it if there is only one.
         """
@@ -176,7 +176,7 @@ class Measures:
 
     def headline(self, criterion: str) -> str:
         """Return the name of the quantity by which systems are ranked under a criterion."""
-        return next(quantity.name for quantity in self.quantities if quantity.of(criterion))
+        return next(quantity.name for quantity in self.quantities if quantity.applies_to(criterion))
 
     def higher_is_better(self, quantity: str, criterion: str) -> bool:
         """Return whether more of a quantity under a criterion is better."""

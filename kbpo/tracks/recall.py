@@ -112,7 +112,7 @@ class TrackWithRecall(Track):
         """
 
     @abstractmethod
-    def in_scope(self, target_ids: Sequence[int]) -> set[int]:
+    def targets_in_scope(self, target_ids: Sequence[int]) -> set[int]:
         """Return the targets whose mentions are close enough for recall (the scope of the
         track).
         """

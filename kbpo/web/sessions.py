@@ -24,7 +24,7 @@ class SessionStore(db.SessionStore):
     ends: datetime | None = None
 
     def _get_session_from_db(self) -> Session | None:
-        row = KEPT.first(key=self.session_key, now=clock.now())
+        row = KEPT.fetch_first(key=self.session_key, now=clock.now())
         kept = None if row is None else SESSION.row(row)
         if kept is None:
             self._session_key = None

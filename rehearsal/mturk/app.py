@@ -253,7 +253,7 @@ class Endpoint:
         return self._run_operation(name, request)
 
     def _run_operation(self, name: str, request: dict[str, Any]) -> Reply:
-        with self.store.begin() as books:
+        with self.store.begin_call() as books:
             fault = store.next_fault(books, name)
         failures = {
             "throttle": (
@@ -273,7 +273,7 @@ class Endpoint:
                 time.sleep(fault.seconds)
             return reply
         try:
-            with self.store.begin() as books:
+            with self.store.begin_call() as books:
                 answer = OPERATIONS[name](books, request)
                 books.insert("call", operation=name, outcome="done", at=books.now)
         except RequestError as no:
@@ -289,13 +289,13 @@ class Endpoint:
         return _json_reply("200 OK", shape_answer(name, store.apply_fault(fault, answer)))
 
     def _log_call(self, name: str, outcome: str, reply: Reply) -> Reply:
-        with self.store.begin() as books:
+        with self.store.begin_call() as books:
             books.insert("call", operation=name, outcome=outcome, at=books.now)
         return reply
 
     def _take_external_submit(self, form: dict[str, list[str]]) -> Reply:
         assignment = form.get("assignmentId", [""])[0]
-        with self.store.begin() as books:
+        with self.store.begin_call() as books:
             fault = store.next_fault(books, "externalSubmit")
             if fault is not None and fault.kind == "error":
                 refusal = pages.refused_page("The marketplace has a fault.")
@@ -309,7 +309,7 @@ class Endpoint:
 
     def _show_worker_page(self, path: str, query: dict[str, list[str]], origin: str) -> Reply:
         worker = _worker_in_form(query) if "workerId" in query or path != "/" else ""
-        with self.store.begin() as books:
+        with self.store.begin_call() as books:
             held = pages.accepted_assignments(books, worker)
             if path == "/" and worker:
                 offered, letters = (
@@ -333,7 +333,7 @@ class Endpoint:
 
     def _handle_worker_form(self, path: str, form: dict[str, list[str]]) -> Reply:
         worker, returned = _worker_in_form(form), ""
-        with self.store.begin() as books:
+        with self.store.begin_call() as books:
             if path == "/accept":
                 assignment = pages.accept_hit(books, worker, form.get("hitId", [""])[0])
                 where = "/work?" + urlencode({"workerId": worker, "assignmentId": assignment})
@@ -358,14 +358,14 @@ class Endpoint:
         """Send an event about a HIT, once its change is committed, so that the receiver can read
         the change.
         """
-        with self.store.begin() as books:
+        with self.store.begin_call() as books:
             notify_subscriber(books, event, hit)
             if hits.hit_status(hits.find_hit(books, hit), books.now) == "Reviewable":
                 notify_subscriber(books, "HITReviewable", hit)
 
     def _handle_control(self, subject: str, method: str, environ: WSGIEnvironment) -> Reply:
         settings = json.loads(_read_body(environ) or b"{}") if method == "POST" else {}
-        with self.store.begin() as books:
+        with self.store.begin_call() as books:
             if subject == "faults":
                 try:
                     store.add_fault(books, **settings) if settings else store.delete_faults(books)

@@ -112,7 +112,7 @@ class Store:
             self._db.close()
 
     @contextmanager
-    def begin(self) -> Iterator[Books]:
+    def begin_call(self) -> Iterator[Books]:
         """Yield the tables in a transaction for one call, after applying changes that are due with
         time.
         """

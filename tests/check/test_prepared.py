@@ -28,7 +28,7 @@ def known() -> list[str]:
 
 def test_a_row_by_hand_is_the_row_that_django_reads() -> None:
     made = User.objects.create_user("ada", email="ada@example.org", is_annotator=True)
-    found = NAMED.first(some=[made.pk, 7], pk=made.pk)
+    found = NAMED.fetch_first(some=[made.pk, 7], pk=made.pk)
     assert found is not None
     is_one, *of_user = found
     assert is_one is True

@@ -115,7 +115,7 @@ def test_it_ends_with_a_score(ran: Ran) -> None:
 def test_every_judgment_came_through_the_marketplace_and_none_was_put_up_twice(ran: Ran) -> None:
     store = Store(ran.market)
     try:
-        with store.begin() as books:
+        with store.begin_call() as books:
             marks = Counter(row["annotation"] for row in books.all("SELECT annotation FROM hit"))
             states = Counter(row["status"] for row in books.all("SELECT status FROM assignment"))
     finally:

@@ -52,7 +52,7 @@ class Realised:
             else None
         )
 
-    def keep(self, batch: SampleBatch, *, is_stage_end: bool = True) -> None:
+    def store_in_batch(self, batch: SampleBatch, *, is_stage_end: bool = True) -> None:
         """Store the result in the batch as its current result and, if `is_stage_end`, as the final
         result of its stage.
         """
@@ -76,7 +76,7 @@ class Design(ABC):
     """
 
     @abstractmethod
-    def draft(
+    def draft_options(
         self, submission: Submission, half_widths: Sequence[str]
     ) -> dict[str, dict[str, Any]]:
         """Return, for each half-width, the maximal cost of a draft before it is confirmed. An
@@ -87,7 +87,7 @@ class Design(ABC):
         """
 
     @abstractmethod
-    def options(
+    def further_options(
         self, submission: Submission, half_widths: Sequence[str]
     ) -> dict[str, dict[str, Any]]:
         """Return, for each half-width, the maximal cost of judging a scored submission further,
@@ -95,14 +95,14 @@ class Design(ABC):
         """
 
     @abstractmethod
-    def sample(self, submission: Submission) -> int:
+    def sample_next_batch(self, submission: Submission) -> int:
         """Store the next batch (or batches) with their samples, and return how many targets were
         added. Repeatable: a batch's samples are a function of its row and of earlier rows.
         """
 
     def sample_together(self, submissions: Sequence[Submission]) -> int:
         """Sample several submissions of one track, and return how many targets were added."""
-        return sum(self.sample(submission) for submission in submissions)
+        return sum(self.sample_next_batch(submission) for submission in submissions)
 
     @abstractmethod
     def variance_to_compare(self, realised: Realised) -> float:

@@ -49,7 +49,7 @@ class Iid(Design):
     distinct targets only.
     """
 
-    def draft(
+    def draft_options(
         self, submission: Submission, half_widths: Sequence[str]
     ) -> dict[str, dict[str, Any]]:
         supports = _supports_by_distribution(submission)
@@ -60,7 +60,7 @@ class Iid(Design):
             for width in half_widths
         }
 
-    def options(
+    def further_options(
         self, submission: Submission, half_widths: Sequence[str]
     ) -> dict[str, dict[str, Any]]:
         supports, state = _supports_by_distribution(submission), State(submission)
@@ -69,7 +69,7 @@ class Iid(Design):
             for width in half_widths
         }
 
-    def sample(self, submission: Submission) -> int:
+    def sample_next_batch(self, submission: Submission) -> int:
         draws = submission.plan["options"][submission.plan["chosen"]]["draws"]
         if not submission.orders:
             own = submission_support(submission, submission.track.distribution)

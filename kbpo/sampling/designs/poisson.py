@@ -66,7 +66,7 @@ class Poisson(Design):
     target or the money is used up.
     """
 
-    def draft(
+    def draft_options(
         self, submission: Submission, half_widths: Sequence[str]
     ) -> dict[str, dict[str, Any]]:
         draft = Draft.from_submission(submission, submission.track.distribution)
@@ -81,7 +81,7 @@ class Poisson(Design):
             options[width] = option
         return options
 
-    def options(
+    def further_options(
         self, submission: Submission, half_widths: Sequence[str]
     ) -> dict[str, dict[str, Any]]:
         state = State(submission)
@@ -99,7 +99,7 @@ class Poisson(Design):
         new, bound = len(state.unpaid_targets(likely)), len(state.unpaid_targets(most))
         return make_option(submission, width, likely.size, new, bound)
 
-    def sample(self, submission: Submission) -> int:
+    def sample_next_batch(self, submission: Submission) -> int:
         return self.sample_together([submission])
 
     def sample_together(self, submissions: Sequence[Submission]) -> int:
@@ -125,7 +125,7 @@ class Poisson(Design):
             plan.submission for plan in plans if plan.has_enough_reserved and plan.adds_targets
         ]
         asked = self.sample_together(others) if others else 0
-        return asked + sum(self.sample(submission) for submission in alone)
+        return asked + sum(self.sample_next_batch(submission) for submission in alone)
 
     def variance_to_compare(self, realised: Realised) -> float:
         """Return the variance that the model expects. The realised variance is ignored: stopping
@@ -177,7 +177,7 @@ def _next_stage_goal(submission: Submission, state: State) -> float:
     last, done = last_batch(submission), _count_stages(submission)
     realised = Realised.from_batch(last)
     if not submission.orders and not done:
-        return target if state.planned <= target else FIRST * target
+        return target if state.planned_variance <= target else FIRST * target
     return state.variance_to_plan(target, realised, most=FIRST if done else BOLD)
 
 
@@ -227,7 +227,9 @@ class Plan:
         if _is_imported(submission, state.target_id.tolist()):
             goal = _next_stage_goal(submission, state)
             everything = np.ones_like(state.chance)
-            return cls(submission, state, goal, state.multiplier(goal), everything, set(), CENSUS)
+            return cls(
+                submission, state, goal, state.threshold_multiplier(goal), everything, set(), CENSUS
+            )
         pi, goal, why = _affordable_thresholds(
             submission, state, _next_stage_goal(submission, state)
         )
@@ -238,7 +240,7 @@ class Plan:
         ):
             pi, goal, why = _goal_that_adds_a_target(submission, state, goal)
         pays = state.unpaid_targets(state.targets_below(pi))
-        return cls(submission, state, goal, state.multiplier(goal), pi, pays, why)
+        return cls(submission, state, goal, state.threshold_multiplier(goal), pi, pays, why)
 
     @property
     def adds_targets(self) -> bool:
@@ -305,7 +307,7 @@ def plan_thresholds_together(plans: Sequence[Plan]) -> None:
         np.ones((len(plans), target_ids.size)),
     )
     for row, (plan, place) in enumerate(zip(plans, places, strict=True)):
-        squares[row, place], chance[row, place] = plan.state.size**2, plan.state.chance
+        squares[row, place], chance[row, place] = plan.state.target_sizes**2, plan.state.chance
 
     def raised_thresholds(multipliers: Floats) -> Floats:
         return np.minimum(1.0, np.sqrt(multipliers**2 @ squares))
@@ -317,7 +319,7 @@ def plan_thresholds_together(plans: Sequence[Plan]) -> None:
 
     goals = [_next_stage_goal(plan.submission, plan.state) for plan in plans]
     left = [plan.state.variance_to_control(goal) for plan, goal in zip(plans, goals, strict=True)]
-    alone = [plan.state.multiplier(goal) for plan, goal in zip(plans, goals, strict=True)]
+    alone = [plan.state.threshold_multiplier(goal) for plan, goal in zip(plans, goals, strict=True)]
     jointly = joint_multipliers(planned_variances, left, alone, squares.sum(axis=1))
     wanted, highest = raised_thresholds(jointly), np.zeros(target_ids.size)
     for plan, place in zip(plans, places, strict=True):

@@ -105,13 +105,13 @@ class State:
         return by_target
 
     @property
-    def size(self) -> Floats:
+    def target_sizes(self) -> Floats:
         """Return the size s of each target, its weight in the variance: s² = Σ p² v with the
         expected squared error v.
         """
         return np.asarray(np.sqrt(np.bincount(self.row, weights=self.p**2 * self.v)))
 
-    def multiplier(self, goal: float) -> float:
+    def threshold_multiplier(self, goal: float) -> float:
         """Return the multiplier λ of the thresholds that reach the variance `goal`: a target's
         probability is raised to min(1, λ s), s² = Σ p² v. 0 if none is raised.
         """
@@ -121,7 +121,7 @@ class State:
         )
 
     @property
-    def planned(self) -> float:
+    def planned_variance(self) -> float:
         """Return the variance of the estimate that the current thresholds are expected to give."""
         return self.noise + planned_variance(self.p, self.chance[self.row], self.v, target=self.row)
 
@@ -131,7 +131,7 @@ class State:
         """Return the variance to plan for, so that the model's expected variance reaches the
         target, given its expectation after the judgments so far.
         """
-        planned = self.planned
+        planned = self.planned_variance
         if realised is None or not 0 < planned < np.inf:
             return target
         return next_planned_variance(

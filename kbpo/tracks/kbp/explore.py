@@ -77,7 +77,7 @@ class Judged(base.Judged):
         return "".join(text for _, text in self.claim)
 
     @property
-    def begins(self) -> int:
+    def claim_begin(self) -> int:
         return self.row.subject[0]
 
     @property
@@ -135,7 +135,8 @@ class Judged(base.Judged):
         }
         if self.ends_included:
             as_json["in_file"] = {
-                name: f"{self.document.key}:{self.written(span)}" for name, span in places.items()
+                name: f"{self.document.key}:{self.span_text_as_in_file(span)}"
+                for name, span in places.items()
             }
         return as_json
 
@@ -159,7 +160,7 @@ class Judged(base.Judged):
         ]
         return {**ends, "holds": holds, "offered": len(self.row.value.get("shown", ()))}
 
-    def written(self, span: Span) -> str:
+    def span_text_as_in_file(self, span: Span) -> str:
         """Return a span as text, in the convention of the prediction's file: as “first-last” with
         the position of the last character (`ends_included`), else as “begin–end” with the position
         after it.
@@ -180,18 +181,18 @@ class Judged(base.Judged):
         clusters, gloss = self.row.clusters, self.document.gloss
         value = clusters.values.get(span, {}) if self.source else {}
         elsewhere = span in clusters.elsewhere
-        settled = None if elsewhere else clusters.root(span)
+        settled = None if elsewhere else clusters.canonical_mention(span)
         votes = value.get("votes", {})
         most = max(votes.values(), default=0)
         return End(
             role=role,
             text=gloss(*span),
             span=span,
-            written=self.written(span),
+            written=self.span_text_as_in_file(span),
             right=getattr(self, role),
             canonical=gloss(*canonical),
             canonical_span=canonical,
-            canonical_written=self.written(canonical),
+            canonical_written=self.span_text_as_in_file(canonical),
             link=link,
             people=gloss(*settled) if settled else "",
             people_span=settled,

@@ -88,7 +88,7 @@ class _Predicted:
             }
         )
 
-    def of(self, rows: Ids) -> _Predicted:
+    def select_rows(self, rows: Ids) -> _Predicted:
         """Return these predictions restricted to some rows."""
         return _Predicted(**{name: values[rows] for name, values in vars(self).items()})
 
@@ -200,7 +200,7 @@ def read_facts(
         predicting[touched] = _systems_predicting_fact(settled, in_scope[touched], part)
     number = dict(Predicate.objects.filter(corpus=track.corpus_id).values_list("name", "pk"))
     marks = set(_true_marks(annotated, sentences))
-    true = sorted({names.fact(*mark) for mark in marks})
+    true = sorted({names.canonical_fact(*mark) for mark in marks})
     rows_inside = np.flatnonzero(np.isin(document, read))
     inside, entered_inside = each.of(rows_inside), np.flatnonzero(predicted["entered"][rows_inside])
     code_of = _fact_codes_in_documents(inside, fact[rows_inside], names, number)
@@ -299,7 +299,7 @@ def _fact_codes_in_documents(
             _decode_span(int(inside.object[at])),
         )
         predicate = name_of[int(inside.predicate[at])]
-        predicted = names.fact(int(inside.document[at]), predicate, subject, object_)
+        predicted = names.canonical_fact(int(inside.document[at]), predicate, subject, object_)
         codes[predicted] = int(fact[at])
     return codes
 
@@ -322,7 +322,7 @@ def facts_with_systems(
         by_fact[fact] = {systems[column] for column in columns.tolist()}
     marks: dict[Fact, Mark] = {}
     for mark in sorted(_true_marks(documents, sentences, public=public)):
-        marks.setdefault(names.fact(*mark), mark)
+        marks.setdefault(names.canonical_fact(*mark), mark)
     return {mark: by_fact.get(fact, set()) for fact, mark in marks.items()}
 
 
@@ -337,7 +337,7 @@ def _majority_titles(
         documents, merge_labels, Target.Kind.MENTION
     ):
         if value.get("link"):
-            votes[document, names.of(document, span)][value["link"]] += 1
+            votes[document, names.canonical_span(document, span)][value["link"]] += 1
     titles = {end: max(some, key=lambda one: (some[one], one)) for end, some in votes.items()}
     rows = [[titles.get((fact[0], end), "") for end in fact[2:]] for fact in facts]
     return np.array(rows, dtype=np.str_).reshape(-1, 2)
@@ -434,11 +434,11 @@ class _Names:
         for at, place in enumerate(first.tolist()):
             key = int(document[place]), _decode_span(int(spans[place]))
             self.claimed[key] = _decode_span(int(canonical[at]))
-            canonical[at] = _encode_span(self.of(*key))
+            canonical[at] = _encode_span(self.canonical_span(*key))
         subject, object_ = np.split(canonical[mention], 2)
         return replace(rows, subject_claimed=subject, object_claimed=object_).fact_codes()
 
-    def of(self, document: int, span: Span) -> Span:
+    def canonical_span(self, document: int, span: Span) -> Span:
         settled = self._settled_root(document, span)
         if settled is not None:
             return settled
@@ -459,8 +459,13 @@ class _Names:
             known = clusters.cluster_of(other) if other else None
         return known
 
-    def fact(self, document: int, predicate: str, subject: Span, object_: Span) -> Fact:
-        return document, predicate, self.of(document, subject), self.of(document, object_)
+    def canonical_fact(self, document: int, predicate: str, subject: Span, object_: Span) -> Fact:
+        return (
+            document,
+            predicate,
+            self.canonical_span(document, subject),
+            self.canonical_span(document, object_),
+        )
 
 
 def _most_predicted_canonical(mention: Ids, claims: Ids) -> Ids:

@@ -54,7 +54,7 @@ class Clusters:
             if may_refer_to_unseen_name(value)
         }
 
-    def root(self, span: Span) -> Span | None:
+    def canonical_mention(self, span: Span) -> Span | None:
         """Return the canonical mention of a span according to the labels, followed recursively. The
         span itself if it refers to none of the names that annotators saw; None if it has no label,
         or annotators disagreed.
@@ -78,7 +78,7 @@ class Clusters:
         canonical one (`mention_specificity`). A mention is its own canonical one only if people say
         so.
         """
-        settled = self.root(span)
+        settled = self.canonical_mention(span)
         if settled is None:
             return nan
         nowhere = span in self.elsewhere

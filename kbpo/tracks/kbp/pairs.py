@@ -50,7 +50,7 @@ class Pair:
     """
 
     @property
-    def missing(self) -> set[str]:
+    def unjudged_predicates(self) -> set[str]:
         """Return the claimed predicates, with their directions, that no label judges."""
         return set() if self.closed else {claim.part for claim in self.claims} - self.shown
 

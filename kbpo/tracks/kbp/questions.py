@@ -198,10 +198,10 @@ def shown_and_settled_predicates(
     yet. A claim that no type allows is settled as false without being shown, unless nothing else is
     open.
     """
-    ahead = {predicate.name for predicate in schema.between(a_types, b_types)}
-    back = {predicate.name for predicate in schema.between(b_types, a_types)}
+    ahead = {predicate.name for predicate in schema.predicates_between(a_types, b_types)}
+    back = {predicate.name for predicate in schema.predicates_between(b_types, a_types)}
     allowed = set(_predicate_parts(schema, ahead, back))
-    open_claims = pair.missing - allowed
+    open_claims = pair.unjudged_predicates - allowed
     asks_for_claims = allowed <= pair.shown
     visible, settles = [], []
     for part in _predicate_parts(schema, schema.predicates, schema.predicates):
@@ -285,7 +285,7 @@ def sentence_payloads(
     sentence_of: dict[str, str] = {}
     for part in visible:
         objects = b_types if part.endswith(">") else a_types
-        same = {schema.same_as(part[:-1], kind) for kind in objects} - {None}
+        same = {schema.equivalent_inverse(part[:-1], kind) for kind in objects} - {None}
         turned = sorted(directed_name(str(name), part.endswith("<")) for name in same)
         in_other_words = [sentence_of[other] for other in turned if other in sentence_of]
         if in_other_words:

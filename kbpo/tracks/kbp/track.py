@@ -206,17 +206,17 @@ class KbpTrack(TrackWithRecall):
             "run_id": claims.run_id,
         }
 
-    def guide(self) -> Mapping[str, Any]:
+    def instruction_payload(self) -> Mapping[str, Any]:
         predicates, names = self.corpus.schema.get("predicates", ()), self.corpus.relation_names()
         catalogue = [
             catalogue_entry(predicate, names[predicate["name"]]) for predicate in predicates
         ]
         return {**whole.types_to_mark(load_schema(self.corpus.schema)), "catalogue": catalogue}
 
-    def baseline(self) -> Path:
+    def baseline_script(self) -> Path:
         return Path(__file__).with_name("baseline.py")
 
-    def questions(
+    def draft_questions(
         self,
         target_ids: Sequence[int],
         submissions: Sequence[int] | None,
@@ -251,13 +251,13 @@ class KbpTrack(TrackWithRecall):
     def traits(self, instances: Ids, submissions: Sequence[int]) -> Mapping[str, Trait]:
         return read_traits(self.corpus, submissions)
 
-    def example(self) -> Iterable[str]:
+    def example_lines(self) -> Iterable[str]:
         return example_lines(self.corpus)
 
     def verdicts(self, submission_id: int, *, public: bool) -> Verdicts:
         return explore.submission_verdicts(submission_id, public=public)
 
-    def describe(
+    def describe_predictions(
         self,
         submission_id: int,
         predictions: Sequence[int],
@@ -269,7 +269,7 @@ class KbpTrack(TrackWithRecall):
             self.track, submission_id, predictions, public=public, unjudged=unjudged
         )
 
-    def find(
+    def find_predictions(
         self, submission_id: int, limit: int, *, words: str = "", key: str = "", entity: str = ""
     ) -> tuple[list[int], bool]:
         found, are_all = [], True
@@ -306,7 +306,7 @@ class KbpTrack(TrackWithRecall):
             zip(explore.found_relations(self.corpus, list(marks)), marks.values(), strict=True)
         )
 
-    def in_scope(self, target_ids: Sequence[int]) -> set[int]:
+    def targets_in_scope(self, target_ids: Sequence[int]) -> set[int]:
         return targets_in_scope(self.track, target_ids)
 
     def mentions_question(self, document: Document) -> QuestionDraft:
@@ -324,7 +324,7 @@ class KbpTrack(TrackWithRecall):
     def release_columns(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
         return relations_by_instance(instances)
 
-    def agrees(
+    def agrees_with_expert(
         self, target: Target, expert_answer: Value, current_value: Value, *, marked: bool = False
     ) -> bool:
         return judge.agrees_with_expert(target, expert_answer, current_value, marked=marked)

@@ -143,8 +143,8 @@ def predicates_between(schema: Schema, a_type: str, b_type: str) -> list[str]:
     """Return the directed predicates that may hold between mentions of two types, in schema
     order.
     """
-    ahead = {predicate.name for predicate in schema.between({a_type}, {b_type})}
-    back = {predicate.name for predicate in schema.between({b_type}, {a_type})}
+    ahead = {predicate.name for predicate in schema.predicates_between({a_type}, {b_type})}
+    back = {predicate.name for predicate in schema.predicates_between({b_type}, {a_type})}
     return [
         directed_name(name, forward)
         for name in schema.predicates

@@ -106,7 +106,9 @@ def _track_class_of_form(text: str) -> type[TextTrack]:
             "form": form,
             "measures": replace(
                 base.measures,
-                criteria=tuple(criterion_of_question(question) for question in form.scored),
+                criteria=tuple(
+                    criterion_of_question(question) for question in form.scored_questions
+                ),
             ),
             "asking": (asking,),
             "words": replace(base.words, kind=f"texts that people judge by the form “{form.name}”"),
@@ -168,7 +170,7 @@ class PreferenceTrack(TextTrack):
                 text=claim.content["text"],
                 line=claim.line,
             )
-            for claim in self.read(path, report, progress)
+            for claim in self.read_outputs(path, report, progress)
         ]
         if report.fatal or not writtens:
             raise unusable_reason(report)
@@ -289,14 +291,14 @@ class PreferenceTrack(TextTrack):
             verdicts[name] = oriented
         return verdicts
 
-    def noise(
+    def rating_noise(
         self, instances: NDArray[np.int64], submissions: Sequence[int] = ()
     ) -> dict[str, Noise]:
         lowers = self._did_system_write(1, instances, submissions)
         # A preference raises one system and lowers the other, so judges have no level.
         return {
             criterion: replace(one, single=NOBODY, lowers=lowers)
-            for criterion, one in super().noise(instances).items()
+            for criterion, one in super().rating_noise(instances).items()
         }
 
     def _did_system_write(
@@ -324,7 +326,7 @@ class PreferenceTrack(TextTrack):
         tied = np.array([_are_texts_equal(texts.get(pk)) for pk in unique.tolist()], dtype=np.bool_)
         return tied[place]
 
-    def duels(self, submissions: Sequence[int]) -> dict[str, Duels]:
+    def pairwise_judgments(self, submissions: Sequence[int]) -> dict[str, Duels]:
         """Return criterion -> every judgment that compares two systems' outputs. A judgment of
         texts that several systems wrote counts once for each pair of systems.
         """
@@ -379,7 +381,7 @@ class PreferenceTrack(TextTrack):
         is_first = self._did_system_write(0, instances, [submission])[:, 0]
         return np.where(is_first, values, 1 - values)
 
-    def describe(
+    def describe_predictions(
         self,
         submission_id: int,
         predictions: Sequence[int],
@@ -387,7 +389,9 @@ class PreferenceTrack(TextTrack):
         public: bool,
         unjudged: Collection[int] = (),
     ) -> list[Judged]:
-        described = super().describe(submission_id, predictions, public=public, unjudged=unjudged)
+        described = super().describe_predictions(
+            submission_id, predictions, public=public, unjudged=unjudged
+        )
         is_first = self._own_verdicts(submission_id, predictions, np.ones(len(predictions)))
         return [
             _pair_from_system_side(judged, bool(own_is_first))

@@ -47,7 +47,7 @@ def criterion_of_question(question: Question) -> Criterion:
 def field_description(question: Question) -> dict[str, Any]:
     """Return the page's description of a question, and the values of its answers in [0, 1]."""
     options = [
-        {"label": answer.label, "value": question.share(answer.value), "cue": answer.cue}
+        {"label": answer.label, "value": question.scale_share(answer.value), "cue": answer.cue}
         for answer in question.answers
     ]
     return {
@@ -109,7 +109,7 @@ def _raw_answer(form: Form, lesson: Lesson) -> dict[str, Any]:
     raw = {
         question.name: ["–"] for question in form.questions if question.kind == "text"
     }  # anything is right
-    for question in form.scored:
+    for question in form.scored_questions:
         values = [answer.value for answer in question.answers]
         raw[question.name] = [str(values.index(float(lesson.right[question.name])) + 1)]
     return raw

@@ -167,7 +167,9 @@ class TextTrack(Track):
     """Share of the targets, drawn at random, about which one more person is asked, to estimate
     annotator noise. None: 5 %, at least 20 and at most 40 on a track"""
 
-    def read(self, path: str, report: Report, progress: Callable[[float], None]) -> Iterator[Claim]:
+    def read_outputs(
+        self, path: str, report: Report, progress: Callable[[float], None]
+    ) -> Iterator[Claim]:
         """Yield the outputs of a file, one for each input."""
         inputs = Input.objects.filter(corpus=self.corpus).values_list("key", "passages")
         n_passages = {key: len(passages) for key, passages in inputs}
@@ -199,7 +201,7 @@ class TextTrack(Track):
     def ingest_file(
         self, submission_id: int, path: str, report: Report, progress: Callable[[float], None]
     ) -> dict[str, Any]:
-        claims = self.read(path, report, progress)
+        claims = self.read_outputs(path, report, progress)
         stored = store_text_claims(
             submission_id, self.corpus, self.target_kind, claims, self.dev_inputs
         )
@@ -212,7 +214,7 @@ class TextTrack(Track):
             "lines": report.lines,
         }
 
-    def guide(self) -> Mapping[str, Any]:
+    def instruction_payload(self) -> Mapping[str, Any]:
         asked = [field_description(question) for question in self.form.questions]
         return {"guide": list(self.form.guide), "asked": asked}
 
@@ -238,7 +240,7 @@ class TextTrack(Track):
         wanted = max(FEWEST_SECOND - before, math.ceil(SECOND_SHARE * new))
         return max(0, min(new, MOST_SECOND - before, wanted))
 
-    def questions(
+    def draft_questions(
         self,
         target_ids: Sequence[int],
         submissions: Sequence[int] | None,
@@ -301,7 +303,7 @@ class TextTrack(Track):
             verdicts[criterion.name] = np.repeat(column[:, None], len(submissions), axis=1)
         return verdicts
 
-    def noise(self, instances: Ids, submissions: Sequence[int] = ()) -> dict[str, Noise]:
+    def rating_noise(self, instances: Ids, submissions: Sequence[int] = ()) -> dict[str, Noise]:
         targets = targets_of_instances(instances)
         rated_of = read_ratings(np.unique(targets).tolist())
         random = select_second_opinions(rated_of)
@@ -315,7 +317,7 @@ class TextTrack(Track):
         criterion = self.measures.criterion(self.track.criterion)
         return ratings.submission_verdicts(criterion, submission_id, public=public)
 
-    def describe(
+    def describe_predictions(
         self,
         submission_id: int,
         predictions: Sequence[int],
@@ -419,13 +421,13 @@ class TextTrack(Track):
             traits[name] = Trait(names, code)
         return traits
 
-    def baseline(self) -> Path | None:
+    def baseline_script(self) -> Path | None:
         sample = Input.objects.filter(corpus=self.corpus).order_by("pk").first()
         if sample is None or not (sample.source or sample.passages):
             return None
         return Path(__file__).with_name("baseline.py")
 
-    def example(self) -> Iterator[str]:
+    def example_lines(self) -> Iterator[str]:
         for key in Input.objects.filter(corpus=self.corpus).order_by("pk").values_list("key")[:12]:
             text = "What your system writes for this input."
             yield json.dumps({"input_id": key[0], "output": text}, ensure_ascii=False)

@@ -117,7 +117,10 @@ class Comparison(PublicView):
                 "page": permalink(evaluation, view, first.pk, second.pk),
                 "differences": [
                     _difference_as_json(
-                        one, kind_of(track).measures.printed(one.quantity, view.criterion).label
+                        one,
+                        kind_of(track)
+                        .measures.quantity_as_printed(one.quantity, view.criterion)
+                        .label,
                     )
                     for one in compute_differences(evaluation, first.pk, second.pk, **asked)
                 ],

@@ -88,11 +88,11 @@ class RateLimit(BaseThrottle):
         else:
             self.who = client_address(request)
             self.limit = Limit("api.address", settings.API_RATE_OF_STRANGERS, MINUTE)
-        return self.limit.count(self.who)
+        return self.limit.count_action(self.who)
 
     def wait(self) -> float:
         """Return the seconds until the limit is reset."""
-        return self.limit.wait(self.who)
+        return self.limit.seconds_until_retry(self.who)
 
 
 class UnchangedMiddleware(ConditionalGetMiddleware):

@@ -81,7 +81,7 @@ def _corpus_as_json(request: Request, track: Track) -> dict[str, Any]:
         links["documents"] = reverse("api-documents", args=[track.slug])
         if corpus.has_mentions:
             links["mention_types"] = reverse("api-mention-types", args=[track.slug])
-        if kind.baseline() is not None:
+        if kind.baseline_script() is not None:
             links["baseline"] = reverse("baseline", args=[track.slug])
     return {
         "name": corpus.name,

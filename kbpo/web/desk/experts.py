@@ -119,7 +119,7 @@ def show_track_checks(request: HttpRequest, slug: str) -> HttpResponse:
         "weighted": kind.measures.distributions[track.distribution].label.lower(),
         "criterion": kind.measures.criterion(track.criterion).label.lower(),
         "words": kind.words,
-        "quantity": kind.measures.printed(kind.measures.mean, track.criterion).label,
+        "quantity": kind.measures.quantity_as_printed(kind.measures.mean, track.criterion).label,
         "has_recall": kind_with_recall_or_none(track) is not None,
         "seconds": kind.asking[0].seconds,
     }

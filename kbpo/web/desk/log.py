@@ -64,7 +64,7 @@ def log_entries(*, book: str = "", about: str = "", track: str = "", who: str = 
     if about:
         states = states.filter(about=about)
         try:
-            money = money.filter(**Purpose.parse(about).at("purpose"))
+            money = money.filter(**Purpose.parse(about).filter_condition("purpose"))
         except ValueError:
             money = money.none()
     if track:

@@ -112,7 +112,7 @@ def _handle_task(
     """
     if _exceeds_new_workers(request, frame_assignment):
         answer = refusal_page(request, BUSY, 429)
-        answer["Retry-After"] = str(NEW_NAMES.wait(client_address(request)))
+        answer["Retry-After"] = str(NEW_NAMES.seconds_until_retry(client_address(request)))
         return answer
     kept = keep_draft(
         frame_assignment.hit,
@@ -160,7 +160,7 @@ def _exceeds_new_workers(request: HttpRequest, frame_assignment: FrameAssignment
     """
     if settings.LOCAL or Worker.objects.filter(handle=frame_assignment.handle).exists():
         return False
-    return not NEW_NAMES.count(client_address(request))
+    return not NEW_NAMES.count_action(client_address(request))
 
 
 def _task_refusal(frame_assignment: FrameAssignment, worker: Worker | None) -> str:

@@ -74,9 +74,11 @@ def ask_for_account(request: HttpRequest) -> HttpResponse:
     form = AskForm(request.POST or None, user=user)
     if request.method != "POST" or not form.is_valid():
         return _form_page(request, form, 422 if request.method == "POST" else 200)
-    if not REQUESTS_OF_ADDRESS.count(client_address(request)):
+    if not REQUESTS_OF_ADDRESS.count_action(client_address(request)):
         answer = _form_page(request, form, 429, TOO_MANY)
-        answer["Retry-After"] = str(REQUESTS_OF_ADDRESS.wait(client_address(request)))
+        answer["Retry-After"] = str(
+            REQUESTS_OF_ADDRESS.seconds_until_retry(client_address(request))
+        )
         return answer
     try:
         request_account(**form.cleaned_data, network=client_network(request), user=user)
@@ -119,12 +121,12 @@ def forgot_password(request: HttpRequest) -> HttpResponse:
     if request.method != "POST" or not form.is_valid():
         status = 422 if request.method == "POST" else 200
         return render(request, "people/forgotten.html", {"form": form}, status=status)
-    if not RESETS_OF_ADDRESS.count(client_address(request)):
+    if not RESETS_OF_ADDRESS.count_action(client_address(request)):
         context = {"form": form, "refusal": TOO_MANY}
         answer = render(request, "people/forgotten.html", context, status=429)
-        answer["Retry-After"] = str(RESETS_OF_ADDRESS.wait(client_address(request)))
+        answer["Retry-After"] = str(RESETS_OF_ADDRESS.seconds_until_retry(client_address(request)))
         return answer
-    if RESET_MAILS.count(form.cleaned_data["email"]):
+    if RESET_MAILS.count_action(form.cleaned_data["email"]):
         form.save(
             request=request,
             subject_template_name="people/reset_subject.txt",
@@ -152,7 +154,7 @@ class Reset(PasswordResetConfirmView):
 
     def form_valid(self, form: Any) -> HttpResponse:
         answer = super().form_valid(form)
-        LOGINS_OF_NAME.forget(form.user.username)
+        LOGINS_OF_NAME.reset_count(form.user.username)
         messages.success(
             self.request,
             "Your password is changed, and your API tokens are revoked. Log in with the new one.",

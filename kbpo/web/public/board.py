@@ -139,7 +139,7 @@ def board_context(request: HttpRequest, track: Track, view: View, board: Board) 
             "late": board.report.late_scorers,
         },
         "cite": cite_board(request, board),
-        "has_headline": kind.measures.quantities[0].of(view.criterion),
+        "has_headline": kind.measures.quantities[0].applies_to(view.criterion),
         "all_url": view.url(address, all="1"),
         "downloads": {
             "csv": view.url(reverse("board-csv", args=[track.slug]), **asked),

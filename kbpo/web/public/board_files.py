@@ -97,11 +97,11 @@ def board_as_json(board: Board) -> dict[str, Any]:
         "columns": [
             {
                 "name": column.name,
-                "label": kind.measures.printed(column.quantity, board.criterion).label,
+                "label": kind.measures.quantity_as_printed(column.quantity, board.criterion).label,
             }
             for column in kind.measures.columns
             if column.place in ("first", "second")
-            and kind.measures.quantity(column.quantity).of(board.criterion)
+            and kind.measures.quantity(column.quantity).applies_to(board.criterion)
         ],
         "systems": [
             {

@@ -35,14 +35,14 @@ def column_head(
     kind: Kind, column: Column, view: View, address: str, rows: Sequence[Row]
 ) -> dict[str, Any]:
     """Return the header of a plotted column; `has` is whether the criterion has this quantity."""
-    quantity = kind.measures.printed(column.quantity, view.criterion)
+    quantity = kind.measures.quantity_as_printed(column.quantity, view.criterion)
     ticks = 5 if column.place == "first" else 3
     return {
         "name": column.name,
         "label": quantity.label,
         "short": quantity.short,
         "first": column.place == "first",
-        "has": quantity.of(view.criterion),
+        "has": quantity.applies_to(view.criterion),
         "url": view.url(address, sort=column.name),
         "current": view.sort == column.name,
         "axis": drawing.axis_over(
@@ -155,7 +155,9 @@ def _published_figures(kind: Kind, row: Row, criterion: str) -> list[dict[str, A
     """Return the figures of the published estimators under a criterion, in the order of the
     quantities.
     """
-    order = [quantity.name for quantity in kind.measures.quantities if quantity.of(criterion)]
+    order = [
+        quantity.name for quantity in kind.measures.quantities if quantity.applies_to(criterion)
+    ]
     columns = [
         one for one in kind.measures.columns if one.place == "published" and one.quantity in order
     ]

@@ -90,7 +90,7 @@ def show_comparison(request: HttpRequest, slug: str) -> HttpResponse:
         "view": view,
         "kind": kind,
         "words": kind.words,
-        "mean": kind.measures.printed(kind.measures.mean, track.criterion).label,
+        "mean": kind.measures.quantity_as_printed(kind.measures.mean, track.criterion).label,
         "weighted": kind.measures.distributions[view.distribution].label.lower(),
         "switches": [
             one for one in view_switches(view, track, report, of_pair) if one["of"] != "level"
@@ -178,7 +178,7 @@ def comparison_context(
     kind, measured = kind_of(a.track), compute_differences(evaluation, a.pk, b.pk, **chosen)
     rows, apart, is_up = [], None, kind.measures.higher_is_better
     for difference in measured:
-        quantity = kind.measures.printed(difference.quantity, view.criterion)
+        quantity = kind.measures.quantity_as_printed(difference.quantity, view.criterion)
         up = is_up(difference.quantity, view.criterion)
         rows.append(difference_row(quantity, difference, a, b, higher_is_better=up))
         if apart is None and difference.told_apart is not None:

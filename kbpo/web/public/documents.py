@@ -141,12 +141,12 @@ def visible_claims(
         row = by_pk[submission]
         public = sees_only_public(request.user, row)
         ids = [pk for pk, _, _ in predictions]
-        judged = kind_of(row.track).describe(row.pk, ids, public=public)
+        judged = kind_of(row.track).describe_predictions(row.pk, ids, public=public)
         claim_of |= {
             instance: claim for (_, instance, _), claim in zip(predictions, judged, strict=True)
         }
     claims = [(claim_of[instance], runs) for instance, runs in by_instance.items()]
-    return sorted(claims, key=lambda claim: claim[0].begins)
+    return sorted(claims, key=lambda claim: claim[0].claim_begin)
 
 
 def facts_of_readers(

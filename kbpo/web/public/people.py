@@ -87,16 +87,19 @@ class LoginForm(AuthenticationForm):
         if self.request is None or not name:
             return super().clean()
         address = client_address(self.request)
-        if seconds := max(LOGINS_OF_ADDRESS.pause(address), LOGINS_OF_NAME.pause(name)):
+        if seconds := max(
+            LOGINS_OF_ADDRESS.seconds_until_allowed(address),
+            LOGINS_OF_NAME.seconds_until_allowed(name),
+        ):
             self.paused = seconds
             raise forms.ValidationError(LOGIN_PAUSED, code="paused")
         try:
             cleaned = super().clean()
         except forms.ValidationError:
-            LOGINS_OF_ADDRESS.count(address)
-            LOGINS_OF_NAME.count(name)
+            LOGINS_OF_ADDRESS.count_action(address)
+            LOGINS_OF_NAME.count_action(name)
             raise
-        LOGINS_OF_NAME.forget(name)
+        LOGINS_OF_NAME.reset_count(name)
         return cleaned
 
 

@@ -59,9 +59,9 @@ def show_track(request: HttpRequest, slug: str) -> HttpResponse:
     everything = "all" in request.GET
     shown = read_board(track, distribution=track.distribution, criterion=track.criterion)
     kind = kind_of(track)
-    catalogue = kind.guide().get("catalogue", ())
+    catalogue = kind.instruction_payload().get("catalogue", ())
     column = shown.headline.name
-    headline = kind.measures.printed(shown.headline.quantity, track.criterion)
+    headline = kind.measures.quantity_as_printed(shown.headline.quantity, track.criterion)
     best = [
         _system_row(row, column, place) for place, row in enumerate(shown.rows[:SHOWN_SYSTEMS], 1)
     ]
@@ -80,8 +80,8 @@ def show_track(request: HttpRequest, slug: str) -> HttpResponse:
         "n_inputs": count_inputs(track),
         "has_recall": kind_with_recall_or_none(track) is not None,
         "readable": track.corpus.n_documents and may_read(request, track),
-        "asked": kind.guide().get("asked", ()),
-        "example": list(islice(kind.example(), EXAMPLE_LINES)),
+        "asked": kind.instruction_payload().get("asked", ()),
+        "example": list(islice(kind.example_lines(), EXAMPLE_LINES)),
         "took": track_pace(track),
         "limit": limits_text(track),
         "rules": track.rules.splitlines(),
@@ -143,7 +143,7 @@ def _list_downloads(track: Track) -> list[dict[str, Any]]:
         add("Schema", kind.words.schema, "JSON", "api-schema-of-track", "schema.json")
     what = "The instructions as annotators see them, with an example of their page"
     add("Guidelines", what, "Page", "guidelines", "read them")
-    script = kind.baseline()
+    script = kind.baseline_script()
     if script is not None and corpus.may_be_downloaded:
         lines = len(script.read_text(encoding="utf-8").splitlines())
         what = f"{lines} lines of Python, nothing to install"
@@ -172,7 +172,7 @@ def baseline_command(track: Track) -> str:
     none.
     """
     kind = kind_of(track)
-    if kind.baseline() is None or not track.corpus.may_be_downloaded:
+    if kind.baseline_script() is None or not track.corpus.may_be_downloaded:
         return ""
     names = [documents_file_name(track)]
     if kind.words.schema:
@@ -184,7 +184,7 @@ def baseline_command(track: Track) -> str:
 
 def download_baseline(request: HttpRequest, slug: str) -> FileResponse:
     """Return the script of the baseline."""
-    script = kind_of(public_track(slug)).baseline()
+    script = kind_of(public_track(slug)).baseline_script()
     if script is None:
         raise Http404("This kind of track has no baseline.")
     return FileResponse(script.open("rb"), as_attachment=True, filename="baseline.py")
@@ -207,7 +207,10 @@ class QuestionKind:
 def question_kinds(track: Track) -> list[QuestionKind]:
     """Return the kinds of questions that a track asks."""
     kind = kind_of(track)
-    guide, extra = kind.guide(), {asking.interface: asking.extra for asking in kind.asking}
+    guide, extra = (
+        kind.instruction_payload(),
+        {asking.interface: asking.extra for asking in kind.asking},
+    )
     if kind_with_recall_or_none(track) is not None:
         extra |= dict.fromkeys(document_interfaces(), Decimal("0.00"))
     asked = []
@@ -229,13 +232,13 @@ def show_guidelines(request: HttpRequest, slug: str) -> HttpResponse:
     """Return the instructions for the annotators of a track, with an example of each page."""
     track = public_track(slug)
     kind = kind_of(track)
-    catalogue = kind.guide().get("catalogue", ())
+    catalogue = kind.instruction_payload().get("catalogue", ())
     context = {
         "track": track,
         "kind": kind,
         "words": kind.words,
         "questions": question_kinds(track),
-        "asked": kind.guide().get("asked", ()),
+        "asked": kind.instruction_payload().get("asked", ()),
         "catalogue": catalogue,
         "n_catalogue": len(catalogue),
         "everything": True,

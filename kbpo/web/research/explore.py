@@ -154,7 +154,7 @@ def prediction_rows(explorer: Explorer, ids: list[int]) -> list[Judged]:
     """
     judged = explorer.judged.ids
     unjudged = set(ids) - set(judged.tolist())
-    predictions = explorer.kind.describe(
+    predictions = explorer.kind.describe_predictions(
         explorer.submission.pk, ids, public=explorer.public, unjudged=unjudged
     )
     predictions = add_disputes(explorer.submission, predictions, explorer.own, explorer.disputes)

@@ -388,7 +388,7 @@ class Explorer:
             return None
         if choice[ENTITY]:
             self.first_found = MOST_OF_ENTITY
-        found, self.all_found = self.kind.find(
+        found, self.all_found = self.kind.find_predictions(
             self.submission.pk,
             self.first_found,
             words=choice["q"],

@@ -262,7 +262,7 @@ def _shown_score(
         return drawn, quantity.label, figure.n_labels, "few" if figure.has_few_judgments else kind
     if submission.status in UNDER_WAY and interim is not None:
         measures = kind_of(submission.track).measures
-        quantity = measures.printed(measures.mean, submission.track.criterion)
+        quantity = measures.quantity_as_printed(measures.mean, submission.track.criterion)
         return (
             drawing.Interval.from_figure(interim),
             f"{quantity.label}, provisional",

@@ -119,7 +119,7 @@ def _line_labels(track: Track, criterion: str) -> Iterator[tuple[Key, str]]:
     of_track = kind_of(track)
     for quantity in of_track.measures.quantities:
         if quantity.name == of_track.measures.mean:
-            label = of_track.measures.printed(quantity.name, criterion).label
+            label = of_track.measures.quantity_as_printed(quantity.name, criterion).label
             for kind in kinds:
                 weighed = of_track.measures.distributions[kind].label.lower()
                 yield (quantity.name, criterion, kind), f"{label}, {weighed}"
@@ -220,7 +220,9 @@ def run_history(latest: Latest) -> History | None:
     quantity = (
         headline[0]
         if headline
-        else kind.measures.printed(kind.measures.headline(track.criterion), track.criterion)
+        else kind.measures.quantity_as_printed(
+            kind.measures.headline(track.criterion), track.criterion
+        )
     )
     rows = Headline.objects.filter(submission=submission, quantity=quantity.name, kind="final")
     if submission.is_on_board:

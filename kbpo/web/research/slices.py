@@ -91,7 +91,7 @@ def slice_table(latest: Latest, chosen: str, *, is_own_team: bool, address: str)
     return {
         "rows": rows,
         "name": names.get(group, "").lower(),
-        "quantity": kind.measures.printed(kind.measures.mean, track.criterion).label,
+        "quantity": kind.measures.quantity_as_printed(kind.measures.mean, track.criterion).label,
         "distribution": kind.measures.distributions[track.distribution].label,
         "criterion": kind.measures.criterion(track.criterion).label,
         "criteria": [kind.measures.criterion(name).label for name in beside],
@@ -111,7 +111,7 @@ def interim_context(submission: Submission) -> dict[str, Any] | None:
         return None
     now = intervals[-1]
     kind = kind_of(submission.track)
-    quantity = kind.measures.printed(kind.measures.mean, submission.track.criterion)
+    quantity = kind.measures.quantity_as_printed(kind.measures.mean, submission.track.criterion)
     return {
         "quantity": quantity.label,
         "axis": f"{quantity.label}, %",

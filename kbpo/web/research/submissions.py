@@ -111,7 +111,7 @@ def _find_with_fingerprint_values(pk: int) -> tuple[Submission, list[Any]] | Non
     page, which change with a new evaluation, a new label or a changed run of the track. Return None
     if the submission does not exist or was deleted.
     """
-    row = RUN_WITH_FINGERPRINT.first(pk=pk) if pk <= LARGEST else None
+    row = RUN_WITH_FINGERPRINT.fetch_first(pk=pk) if pk <= LARGEST else None
     if row is None:
         return None
     values, columns = list(row[:N_FINGERPRINT_VALUES]), row[N_FINGERPRINT_VALUES:]
@@ -328,7 +328,9 @@ def live_context(
         kind, public = kind_of(submission.track), not sees_all
         verdicts = kind.verdicts(submission.pk, public=public)
         shown |= {
-            "latest": kind.describe(submission.pk, verdicts.prediction[-5:], public=public),
+            "latest": kind.describe_predictions(
+                submission.pk, verdicts.prediction[-5:], public=public
+            ),
             "n_judged": len(verdicts.prediction),
             "hidden": submission.track.hides_test and public,
             "n_right": int(np.nansum(verdicts.value)),
@@ -377,7 +379,9 @@ def _judge_sentences(latest: Latest) -> list[str]:
 def mean_name(submission: Submission) -> str:
     """Return the name of the guaranteed score within a sentence."""
     kind = kind_of(submission.track)
-    return kind.measures.printed(kind.measures.mean, submission.track.criterion).label_in_text
+    return kind.measures.quantity_as_printed(
+        kind.measures.mean, submission.track.criterion
+    ).label_in_text
 
 
 def _expected_judgments(submission: Submission, n: int) -> tuple[int, float] | None:
@@ -393,7 +397,9 @@ def cost_context(submission: Submission, sample: Extent, sums: Balance) -> dict[
     """
     option = submission.plan.get("options", {}).get(submission.plan.get("chosen"), {})
     asked = limits.target_shares(submission)
-    spent = Ledger.objects.filter(kind=Ledger.Kind.SPEND, **submission.purpose.at("purpose"))
+    spent = Ledger.objects.filter(
+        kind=Ledger.Kind.SPEND, **submission.purpose.filter_condition("purpose")
+    )
     answers = spent.exclude(state=Ledger.State.FAILED).count()
     return {
         "asked": asked,

@@ -206,7 +206,7 @@ def _file_page(
         "words": kind.words if kind else None,
         "pages": kind.pages if kind else None,
         "n_inputs": count_inputs(track) if track else 0,
-        "example": list(islice(kind.example(), SHOWN_LINES)) if kind else [],
+        "example": list(islice(kind.example_lines(), SHOWN_LINES)) if kind else [],
         "team": team,
         "teams": list(cast(User, request.user).teams.order_by("pk")),
         "drafts": team_drafts(team),
@@ -459,7 +459,7 @@ def download_example(request: HttpRequest, slug: str) -> HttpResponse:
         Track.objects.exclude(status="draft").select_related("corpus"), slug=slug
     )
     response = HttpResponse(
-        "".join(f"{line}\n" for line in kind_of(track).example()),
+        "".join(f"{line}\n" for line in kind_of(track).example_lines()),
         content_type="application/jsonl; charset=utf-8",
     )
     response["Content-Disposition"] = f'attachment; filename="example-{track.slug}.jsonl"'

@@ -82,10 +82,10 @@ def said(text: str) -> tuple[Form | None, Report]:
 def test_a_good_form_has_its_scales_prices_and_lessons() -> None:
     form, report = said("\ufeff" + GOOD)
     assert form is not None and not report.messages
-    rating, choice = form.scored
-    assert [rating.share(answer.value) for answer in rating.answers] == [0.0, 0.5, 1.0]
+    rating, choice = form.scored_questions
+    assert [rating.scale_share(answer.value) for answer in rating.answers] == [0.0, 0.5, 1.0]
     assert rating.answers[0].cue == "of no use"
-    assert [choice.share(answer.value) for answer in choice.answers] == [1.0, 0.0]
+    assert [choice.scale_share(answer.value) for answer in choice.answers] == [1.0, 0.0]
     assert (form.price, form.people, form.needed) == (Decimal("0.05"), 1, 1)
     assert form.lessons[0].right == {"helpful": 1.0, "kind_of": 0.0}
     assert not form.is_comparison

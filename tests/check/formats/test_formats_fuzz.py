@@ -127,7 +127,7 @@ def check(claims: list[RelationClaim]) -> None:
             claim.object_canonical,
             *claim.provenance,
         ):
-            assert view.holds(place)
+            assert view.contains_span(place)
         assert claim.confidence is None or 0 <= claim.confidence <= 1
         for text in (
             claim.subject_link,

@@ -55,7 +55,7 @@ def test_tac_has_the_25_canonical_predicates() -> None:
     ],
 )
 def test_names_are_read_in_their_canonical_direction(name: str, reading: object) -> None:
-    assert TAC.canonical(name, 1, 2) == reading
+    assert TAC.canonical_statement(name, 1, 2) == reading
 
 
 def test_turning_a_name_round_turns_its_types_round() -> None:
@@ -66,9 +66,11 @@ def test_turning_a_name_round_turns_its_types_round() -> None:
 
 def test_known_and_ignored_names_are_told_from_unknown_ones() -> None:
     assert (
-        TAC.knows("per:cause_of_death") and TAC.knows("org:students") and TAC.knows("no_relation")
+        TAC.knows_predicate("per:cause_of_death")
+        and TAC.knows_predicate("org:students")
+        and TAC.knows_predicate("no_relation")
     )
-    assert not TAC.knows("per:favourite_colour")
+    assert not TAC.knows_predicate("per:favourite_colour")
 
 
 def test_string_valued_types_are_not_linkable() -> None:
@@ -93,9 +95,9 @@ def test_inverses_are_mutual_where_types_allow() -> None:
 
 
 def test_the_predicates_between_two_types() -> None:
-    assert [p.name for p in TAC.between(["PER"], ["TITLE"])] == ["per:title"]
-    assert "per:spouse" in [p.name for p in TAC.between(["PER", "ORG"], ["PER"])]
-    assert TAC.between(["DATE"], ["PER"]) == []
+    assert [p.name for p in TAC.predicates_between(["PER"], ["TITLE"])] == ["per:title"]
+    assert "per:spouse" in [p.name for p in TAC.predicates_between(["PER", "ORG"], ["PER"])]
+    assert TAC.predicates_between(["DATE"], ["PER"]) == []
 
 
 def test_a_template_becomes_the_sentence_that_a_worker_reads() -> None:

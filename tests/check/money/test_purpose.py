@@ -10,7 +10,7 @@ from kbpo.money.models import KINDS, Purpose, purpose_or_none
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_purpose_is_named_and_read_again(kind: str) -> None:
     assert Purpose.parse(str(Purpose(kind, 12))) == Purpose(kind, 12)
-    assert Purpose(kind, 12).at("payer") == {"payer_kind": kind, "payer_number": 12}
+    assert Purpose(kind, 12).filter_condition("payer") == {"payer_kind": kind, "payer_number": 12}
 
 
 @pytest.mark.parametrize(

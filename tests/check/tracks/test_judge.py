@@ -129,10 +129,10 @@ def test_a_name_stands_over_a_nominal_over_a_pronoun(gloss: str, expected: int) 
 
 def test_labels_of_labels_lead_to_one_cluster_and_circles_end() -> None:
     chain = Clusters(TEXT, {LINDT: {"canonical": list(AGAIN)}, AGAIN: {"canonical": list(MARA)}})
-    assert chain.root(LINDT) == MARA
+    assert chain.canonical_mention(LINDT) == MARA
     circle = Clusters(TEXT, {LINDT: {"canonical": list(AGAIN)}, AGAIN: {"canonical": list(LINDT)}})
-    assert circle.root(LINDT) == circle.root(AGAIN) == min(LINDT, AGAIN)
-    assert Clusters(TEXT, {}).root(MARA) is None
+    assert circle.canonical_mention(LINDT) == circle.canonical_mention(AGAIN) == min(LINDT, AGAIN)
+    assert Clusters(TEXT, {}).canonical_mention(MARA) is None
 
 
 def test_what_readers_leave_undecided_is_known_of_no_claim_but_keeps_its_cluster() -> None:
@@ -141,9 +141,9 @@ def test_what_readers_leave_undecided_is_known_of_no_claim_but_keeps_its_cluster
     assert all(isnan(of.reference_verdict(LINDT, claimed)) for claimed in (LINDT, MARA, OLA))
     assert isnan(of.reference_verdict(BERG, LINDT)), "nobody knows whether that is Ola Berg"
     assert of.reference_verdict(BERG, MARA) == 0.0
-    assert of.root(LINDT) is None and of.cluster_of(LINDT) == LINDT
+    assert of.canonical_mention(LINDT) is None and of.cluster_of(LINDT) == LINDT
     member = Clusters(TEXT, {AGAIN: {"canonical": list(MARA)}, LINDT: divided | {"cluster": MARA}})
-    assert member.cluster_of(LINDT) == member.root(AGAIN) == MARA
+    assert member.cluster_of(LINDT) == member.canonical_mention(AGAIN) == MARA
     assert member.reference_verdict(AGAIN, LINDT) == 1.0, "the same thing, by a name"
     decided = Clusters(TEXT, {LINDT: divided | {"canonical": list(MARA)}})
     assert decided.reference_verdict(LINDT, MARA) == 1.0, "where others settle it"

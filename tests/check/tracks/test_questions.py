@@ -100,7 +100,7 @@ class World:
         confirmed = Submission.objects.filter(confirmed_at__isnull=False).values_list(
             "pk", flat=True
         )
-        return list(self.kind.questions(list(targets), list(confirmed)))
+        return list(self.kind.draft_questions(list(targets), list(confirmed)))
 
     def find_unanswered(self, target: int) -> set[int]:
         everybody = list(Submission.objects.values_list("pk", flat=True))

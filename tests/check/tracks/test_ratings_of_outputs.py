@@ -85,7 +85,7 @@ def test_ratings_by_people_who_are_known_go_with_them() -> None:
     single = rating_noise(np.array([3, 2, 1]), known, "fluency", ()).single
     assert single.value.tolist() == [0.75, 1.0, 0.0] and single.at.tolist() == [1, 2, 2]
     assert single.judge[0] == single.judge[1] != single.judge[2]
-    some = single.of(np.array([2, 0]))
+    some = single.select_instances(np.array([2, 0]))
     assert some.value.tolist() == [1.0, 0.0] and some.at.tolist() == [0, 0]
 
 

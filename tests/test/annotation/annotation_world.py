@@ -47,7 +47,7 @@ class ToyTrack:
     def __init__(self, track: Track) -> None:
         self.track = track
 
-    def questions(
+    def draft_questions(
         self, target_ids: Sequence[int], submissions: Sequence[int]
     ) -> Iterable[QuestionDraft]:
         open_ones = _without_label(target_ids)

@@ -81,7 +81,7 @@ class Turk:
     store: Store
 
     def wipe(self) -> None:
-        with self.store.begin() as books:
+        with self.store.begin_call() as books:
             for table in ("fault", "token", "bonus", "assignment", "hit", "hit_type", *BOOKS):
                 books.run(f"DELETE FROM {table}")
             books.run("UPDATE fact SET value = ? WHERE name = 'deposit'", DEPOSIT_CENTS)
@@ -108,7 +108,7 @@ class Turk:
         shift_our_clock(by)
 
     def rows(self, sql: str, *values: Any) -> list[dict[str, Any]]:
-        with self.store.begin() as books:
+        with self.store.begin_call() as books:
             return [dict(row) for row in books.all(sql, *values)]
 
     def calls(self, operation: str, outcome: str = "done") -> int:

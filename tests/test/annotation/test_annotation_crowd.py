@@ -56,7 +56,7 @@ def test_a_worker_of_no_accuracy_is_always_wrong_and_the_seed_says_how(
 ) -> None:
     crowd = Crowd(live_server.url, logins("cy"), knows, accuracy=0.0, seed=7)
     assert crowd.workers[0].answer_next()
-    crowd.workers[0].forget()  # the site was away for a moment; the login still holds
+    crowd.workers[0].log_in_anew()  # the site was away for a moment; the login still holds
     work = crowd.work(at_most=60)
     assert (work.answers, work.wrong) == (6, 6)
     answers = [answer.get("holds") for answer in Assignment.objects.values_list("raw", flat=True)]

@@ -50,7 +50,9 @@ def judged(published: Submission, clients: list[Client], keep: Any) -> Submissio
 
 def target_of(submission: Submission) -> int:
     return int(
-        Question.objects.filter(**submission.purpose.at("payer")).order_by("pk")[0].target_id
+        Question.objects.filter(**submission.purpose.filter_condition("payer"))
+        .order_by("pk")[0]
+        .target_id
     )
 
 

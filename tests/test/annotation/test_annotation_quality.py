@@ -158,7 +158,7 @@ def test_who_waits_for_an_admin_is_told_with_the_reason(
     warned(settled)
     assert exclude.exclude_flagged() == 0
     found = exclude.undecided_workers()
-    assert [(one.worker, one.reason) for one in found] == [
+    assert [(one.worker, one.reason_in_sentences) for one in found] == [
         (settled, "18 of 18 answers differ from what most of the others said (100\xa0%).")
     ]
     assert found[0].why == "No more than 4 annotators are active, so signals exclude nobody."

@@ -312,5 +312,8 @@ def test_a_withdrawn_submission_asks_nothing_more_and_another_takes_over(
     assert HIT.objects.counts() == {"open": 1, "closed": 5}
     assert ask.tick() == 5
     assert (
-        Question.objects.filter(**twin.purpose.at("payer"), status="waiting", round=2).count() == 5
+        Question.objects.filter(
+            **twin.purpose.filter_condition("payer"), status="waiting", round=2
+        ).count()
+        == 5
     )

@@ -71,7 +71,7 @@ def asked(kind: str, passages: Sequence[str] = PASSAGES, **content: Any) -> Trac
         key=uuid4(),
     )
     reserve_money(track, None, Purpose("documents", 1), Decimal(10), key="r")
-    (draft,) = kind_of(track).questions([target.pk], None)
+    (draft,) = kind_of(track).draft_questions([target.pk], None)
     asking = kind_of(track).asking[0]
     Question.objects.create(
         status="waiting",

@@ -63,7 +63,7 @@ def test_a_question_of_a_toy_interface_is_asked_answered_settled_and_paid(
         return [QuestionDraft(target, "thumbs", payload) for target in target_ids]
 
     monkeypatch.setattr(toy_kind, "asking", (Asking("thumbs", Decimal("0.02"), 5),))
-    monkeypatch.setattr(toy_kind, "questions", drafts)
+    monkeypatch.setattr(toy_kind, "draft_questions", drafts)
     submission = make_submission(track, targets[:1])
     ask.tick()
     publish.tick()

@@ -48,7 +48,7 @@ def test_a_difference_is_that_of_the_printed_slices_with_the_error_of_their_infl
         number = world.predicates[name].pk
         cut = Cut("relation", name, data.pool.stratum == number, "instance", stratum=number)
         arranged = Centred(restrict_data_to_slice(data, cut))
-        estimate = arranged.settled("instance", "relation")
+        estimate = arranged.precision_where_settled("instance", "relation")
         realised = np.asarray(arranged.design.variance(estimate.influence))
         wider = np.maximum(realised, estimate.anticipated) / np.where(realised > 0, realised, 1)
         as_printed = estimate.influence * np.sqrt(wider)
@@ -160,7 +160,7 @@ def test_the_page_tells_of_well_judged_relations_only(
 
 
 def test_an_evaluation_that_kept_no_errors_shows_no_table(pair: Pair, scored: Evaluation) -> None:
-    scored.take(scored.report, replace(scored.details, relations=Relations()))
+    scored.set_report(scored.report, replace(scored.details, relations=Relations()))
     scored.save()
     page = Client().get(f"{URL}?a={pair[0].pk}&b={pair[1].pk}&criterion=relation")
     assert page.status_code == 200 and "Precision by relation" not in page.content.decode()

@@ -41,12 +41,12 @@ def by_hand(data: Data, own: np.ndarray, taken: np.ndarray) -> np.ndarray:
     matrix.
     """
     arranged = Centred(data)
-    g, f = data.g["relation"], data.f["relation"][arranged.at, 0]
+    g, f = data.g["relation"], data.f["relation"][arranged.judged_positions, 0]
     known = ~np.isnan(f)
     at = arranged.row[known]
     c = max(1.0, ((f[known] - g[at]) ** 2).sum() / (g[at] * (1 - g[at])).sum())
     spread = (
-        np.abs(own - np.outer(arranged.fact_shares("fact").pool, taken))
+        np.abs(own - np.outer(arranged.fact_shares("fact").pool_shares, taken))
         * np.sqrt(g * (1 - g))[:, None]
     )
     total, rho = np.zeros(own.shape[1]), data.rho["relation"]
@@ -71,7 +71,7 @@ def test_the_floors_are_those_of_the_formula(world: World) -> None:
     assert found is not None
     truth = found.totals.pool.value + found.unseen.value
     share, r = every_share(arranged), np.asarray(found.recall.value)
-    n = arranged.targets[0].size
+    n = arranged.counted_targets[0].size
     z, design = found.recall.influence, found.design
     documents = np.asarray(design.variance(z)) - (1 - design.pi[:n]) @ z[:n] ** 2
     assert (documents > 0).all()
@@ -112,7 +112,9 @@ def test_where_nearly_all_of_the_pool_is_judged_a_step_of_recall_and_of_f1_is_al
     assert found is not None
     truth = found.totals.pool.value + found.unseen.value
     share, r = every_share(arranged), np.asarray(found.recall.value)
-    moved = np.abs(share / truth - np.outer(arranged.fact_shares("fact").pool, r / truth))[left]
+    moved = np.abs(share / truth - np.outer(arranged.fact_shares("fact").pool_shares, r / truth))[
+        left
+    ]
     expected = 0.5 * (moved**2).sum(axis=0) / moved.sum(axis=0)
     assert (expected > 0).all()
     np.testing.assert_allclose(found.recall.half_step, expected)
@@ -121,7 +123,7 @@ def test_where_nearly_all_of_the_pool_is_judged_a_step_of_recall_and_of_f1_is_al
     both = Floors(arranged).f1("instance", "relation", precision, found)
     by_p, by_r = 2 * r**2 / (p + r) ** 2, 2 * p**2 / (p + r) ** 2
     own = data.pool.p["instance"].toarray() * by_p + share * by_r / truth
-    moved = np.abs(own - np.outer(arranged.fact_shares("fact").pool, by_r * r / truth))[left]
+    moved = np.abs(own - np.outer(arranged.fact_shares("fact").pool_shares, by_r * r / truth))[left]
     np.testing.assert_allclose(both.half_step, 0.5 * (moved**2).sum(axis=0) / moved.sum(axis=0))
 
 

@@ -91,7 +91,7 @@ def test_the_share_is_that_of_the_relation(world: World) -> None:
     world.answer([one for one in asked if one not in works[:30]])
     give_up(works[:30])
     data = load_data(world.track)
-    share = Centred(data).answered
+    share = Centred(data).answered_share
     told = dict(zip(data.pool.target_id.tolist(), share.tolist(), strict=True))
     assert {told[pk] for pk, name in of.items() if name == WORKS} == {
         (len(works) - 30) / len(works)
@@ -111,12 +111,12 @@ def test_relations_of_which_little_was_asked_are_taken_together(world: World) ->
     assert len(asked) < 2 * LEAST_ASKED
     world.answer(asked[:20])
     give_up(asked[20:])
-    share = Centred(load_data(world.track)).answered
+    share = Centred(load_data(world.track)).answered_share
     assert set(np.round(share, 12)) == {round(20 / len(asked), 12)}
     Label.objects.all().delete()
     give_up(asked)
     nothing = load_data(world.track)
-    assert set(Centred(nothing).answered) == {1.0}, (
+    assert set(Centred(nothing).answered_share) == {1.0}, (
         "nobody stands for anything, and nothing is divided by zero"
     )
     assert np.isnan(Centred(nothing).precision("instance", "relation").value).all(), (
@@ -146,12 +146,12 @@ def test_every_criterion_has_its_own_share(world: World) -> None:
     give_up(one for one in asked if one.pk in of_town)
     data = load_data(world.track)
     arranged = Centred(data)
-    assert set(arranged.answered) == {1.0}
+    assert set(arranged.answered_share) == {1.0}
     of = {one.target_id: one.predicate.name for one in world.instances}
     correct = dict(
         zip(
             data.pool.target_id.tolist(),
-            arranged.for_criterion("correct").answered.tolist(),
+            arranged.for_criterion("correct").answered_share.tolist(),
             strict=True,
         )
     )

@@ -92,7 +92,7 @@ def test_the_same_order_twice_is_paid_once(toy: Toy) -> None:
     with pytest.raises(CannotOrder, match="confirmed"):
         order_judgments(row, rosa, half_width="0.030", number=2)
     kept = Ledger.objects.filter(
-        **row.purpose.at("purpose"), kind="reserve", key__startswith="order:"
+        **row.purpose.filter_condition("purpose"), kind="reserve", key__startswith="order:"
     )
     assert [one.key for one in kept] == [f"order:{row.pk}:1"]
 
@@ -184,4 +184,9 @@ def test_two_presses_at_the_same_moment_pay_once(toy: Toy) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(press, range(4))) == [1, 1, 1, 1]
-    assert Ledger.objects.filter(**row.purpose.at("purpose"), key__startswith="order:").count() == 1
+    assert (
+        Ledger.objects.filter(
+            **row.purpose.filter_condition("purpose"), key__startswith="order:"
+        ).count()
+        == 1
+    )

@@ -83,10 +83,10 @@ def test_a_stage_that_fell_short_makes_the_next_one_plan_for_less(toy: Toy) -> N
     _, row = Replay.judged(toy, N, 0.5)
     target = target_variance_of_submission(row, row.plan["chosen"])
     last = row.batches.order_by("stage").last()
-    Realised(0.0, 2 * target).keep(last)
+    Realised(0.0, 2 * target).store_in_batch(last)
     state = State(row)
     assert row.batches.count() > 1
-    assert _next_stage_goal(row, state) == pytest.approx(0.995 * state.planned / 2)
+    assert _next_stage_goal(row, state) == pytest.approx(0.995 * state.planned_variance / 2)
     assert (
         len(
             state.unpaid_targets(
@@ -155,7 +155,7 @@ def _not_drawn(row: Submission) -> set[int]:
 
 def _falls_short(row: Submission) -> Realised:
     realised = Realised(0.0, 2 * target_variance_of_submission(row, row.plan["chosen"]))
-    realised.keep(row.batches.latest("stage"))
+    realised.store_in_batch(row.batches.latest("stage"))
     return realised
 
 
@@ -171,7 +171,7 @@ def test_a_stage_that_would_ask_nothing_goes_further_until_all_is_asked(
         assert not state.unpaid_targets(
             state.targets_below(state.thresholds_for(_next_stage_goal(row, state)))
         ), "it stands still"
-        assert design.sample(row) > 0 or not _not_drawn(row)
+        assert design.sample_next_batch(row) > 0 or not _not_drawn(row)
     assert why == "all" and _not_drawn(row) == set()
     further = [one.settings for one in row.batches.order_by("stage")[before:]]
     assert 0 < len(further) <= len(left) + 1 and {one["why"] for one in further} == {"further"}
@@ -259,7 +259,9 @@ def test_of_runs_planned_together_one_pays_for_each_question_and_each_for_its_pa
     half = len(by_target) / 2
     assert abs(each[0] - half) < 4 * np.sqrt(half / 2), "they predict the same: half each"
     ask.tick()
-    asked = [Question.objects.filter(**row.purpose.at("payer")).count() for row in rows]
+    asked = [
+        Question.objects.filter(**row.purpose.filter_condition("payer")).count() for row in rows
+    ]
     assert asked == each
 
 

@@ -84,7 +84,7 @@ def test_what_people_differ_by_counts_once_in_the_variance_and_once_in_its_floor
     studied: World,
 ) -> None:
     data = load_data(studied.track)
-    alone = Centred(data).settled("instance", "overall")
+    alone = Centred(data).precision_where_settled("instance", "overall")
     estimate, _ = default_estimates(data, ("overall",), ())["mean", "overall", "instance"]
     added = np.asarray(estimate.variance) - np.asarray(alone.variance)
     assert (added > 0).all()
@@ -227,7 +227,7 @@ def test_the_plan_of_a_run_and_the_table_of_metrics_say_the_same(world: World) -
     more = [Input(corpus=world.track.corpus, key=key) for key in keys[4:]]
     Input.objects.bulk_create(more)
     run = world.add("C", [f"text {at}" for at in range(200)])
-    options = design_of(world.track).draft(run, ["0.050", "0.020"])
+    options = design_of(world.track).draft_options(run, ["0.050", "0.020"])
     study = planning_variances(kind_of(world.track), world.track.criterion, Worth())
     table = {
         row["half_width"]: row["people_alone"]
@@ -286,8 +286,8 @@ def test_a_plan_asks_for_less_where_a_judge_helps_and_counts_what_people_differ_
     Scorer.objects.update(is_used=False)
     alone = State(studied.runs["B"])
     assert aided.v.mean() < 0.7 * alone.v.mean()
-    assert aided.noise > 0 and aided.planned > aided.noise
-    goal = aided.planned / 2
+    assert aided.noise > 0 and aided.planned_variance > aided.noise
+    goal = aided.planned_variance / 2
     assert aided.thresholds_for(goal).sum() < alone.thresholds_for(goal).sum()
     assert (aided.thresholds_for(aided.noise / 2) > 0.9).all(), (
         "what people differ by cannot be asked away"
@@ -436,7 +436,7 @@ def test_what_was_judged_elsewhere_whole_is_drawn_whole(studied: World) -> None:
     record_labels(NewLabel(one.target_id, said, "import", "ratings", 1, "") for one in list(left))
     targets = {row.pk: sorted(State(row).target_id.tolist()) for row in (run, others)}
     assert not poisson._is_imported(others, targets[others.pk]), "half of it is judged"
-    assert design_of(studied.track).sample(run) == MANY
+    assert design_of(studied.track).sample_next_batch(run) == MANY
     assert set(Threshold.objects.values_list("pi", flat=True)) == {1.0}
     Label.objects.filter(target=targets[run.pk][0]).update(source="crowd")
     assert not poisson._is_imported(run, targets[run.pk]), "it was answered because it was drawn"

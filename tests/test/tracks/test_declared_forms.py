@@ -355,7 +355,7 @@ def _hears_how_its_own_text_fared(row: Submission) -> None:
         for target, value in zip(targets, values, strict=False)
     )
     kind = kind_of(row.track)
-    pairs = kind.describe(row.pk, [one.pk for one in predictions[:4]], public=False)
+    pairs = kind.describe_predictions(row.pk, [one.pk for one in predictions[:4]], public=False)
     own_firsts = [not target.content["texts"][0].startswith("A fair") for target in targets]
     wins = [value if own else 1 - value for value, own in zip(values, own_firsts, strict=False)]
     words = {1.0: "its own chosen", 0.0: "the other chosen", 0.5: "neither ahead"}

@@ -206,7 +206,9 @@ def test_gold_is_made_rated_paid_for_and_retired(judged: Submission, as_user: As
     for _ in range(2):  # the same form sent twice sets aside once
         admin.post(address, {"verb": "money", "amount": "3.00", "key": "k", "why": "For a month."})
     assert Policy.objects.get().gold_rate == 0.05
-    assert Ledger.objects.get(**gold.question.payer.at("purpose")).amount == Decimal("3.00")
+    assert Ledger.objects.get(**gold.question.payer.filter_condition("purpose")).amount == Decimal(
+        "3.00"
+    )
     admin.post(address, {"verb": "retire", "gold": str(gold.pk), "why": "It is ambiguous."})
     gold.refresh_from_db()
     assert gold.retired_at is not None

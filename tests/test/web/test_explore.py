@@ -186,8 +186,10 @@ def test_a_run_is_listed_by_the_name_of_an_entity(
     assert listed(explorer, entity=whole) == [alias] == listed(explorer, entity=whole.split()[1])
     assert alias in listed(explorer, entity="Anna")
     assert explorer.all_found
-    assert not explorer.kind.find(row.pk, 2, entity="Anna")[1], "there are five texts with her"
-    assert explorer.kind.find(row.pk, 2, entity="Anna", key=document.key)[1]
+    assert not explorer.kind.find_predictions(row.pk, 2, entity="Anna")[1], (
+        "there are five texts with her"
+    )
+    assert explorer.kind.find_predictions(row.pk, 2, entity="Anna", key=document.key)[1]
     client, address = client_of(toy, "Rosa"), reverse("submission-explore", args=[row.pk])
     with monkeypatch.context() as patched:
         patched.setattr("kbpo.web.research.explorer.MOST_OF_ENTITY", 2)

@@ -32,17 +32,20 @@ def ends_in(seconds: float) -> None:
 
 def test_a_limit_counts_each_key_until_its_end() -> None:
     guesses = Limit("guesses", 2, 60)
-    assert [guesses.count("Ada", "1") for _ in range(3)] == [True, True, False]
-    assert guesses.count("bo", "1") and guesses.pause("bo", "1") == 0
-    assert 59 <= guesses.pause("ada ", "1") <= 60
+    assert [guesses.count_action("Ada", "1") for _ in range(3)] == [True, True, False]
+    assert guesses.count_action("bo", "1") and guesses.seconds_until_allowed("bo", "1") == 0
+    assert 59 <= guesses.seconds_until_allowed("ada ", "1") <= 60
     ends_in(6.5)
-    assert guesses.wait("ada", "1") == 7
+    assert guesses.seconds_until_retry("ada", "1") == 7
     ends_in(-1)
-    assert guesses.pause("ada", "1") == 0 and guesses.wait("ada", "1") == 1
-    assert guesses.count("ada", "1") and guesses.pause("ada", "1") == 0
-    assert guesses.count("ada", "1") and guesses.pause("ada", "1") > 59
-    guesses.forget("ada", "1")
-    assert guesses.pause("ada", "1") == 0
+    assert (
+        guesses.seconds_until_allowed("ada", "1") == 0
+        and guesses.seconds_until_retry("ada", "1") == 1
+    )
+    assert guesses.count_action("ada", "1") and guesses.seconds_until_allowed("ada", "1") == 0
+    assert guesses.count_action("ada", "1") and guesses.seconds_until_allowed("ada", "1") > 59
+    guesses.reset_count("ada", "1")
+    assert guesses.seconds_until_allowed("ada", "1") == 0
 
 
 def log_in(client: Client, name: str, password: str, address: str = "203.0.113.7") -> Any:

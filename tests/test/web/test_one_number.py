@@ -267,7 +267,9 @@ def _money(seen: Seen) -> None:
     )
     if seen.row.confirmed_at is not None:
         assert seen.lines["Spent"] == f"${sums.spent:,}"
-        paid = Ledger.objects.filter(kind="spend", **seen.row.purpose.at("purpose")).count()
+        paid = Ledger.objects.filter(
+            kind="spend", **seen.row.purpose.filter_condition("purpose")
+        ).count()
         assert int(seen.lines.get("Answers paid", "0").replace(",", "")) == paid
     team = balance(team=seen.row.team)
     assert seen.team["Spent on judgments"] == f"${team.spent:,}"

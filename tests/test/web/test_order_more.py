@@ -42,9 +42,9 @@ def row(toy: Toy, keep: Callable[..., Any]) -> Submission:
 
 def orders(row: Submission) -> list[str]:
     return sorted(
-        Ledger.objects.filter(**row.purpose.at("purpose"), key__startswith="order:").values_list(
-            "key", flat=True
-        )
+        Ledger.objects.filter(
+            **row.purpose.filter_condition("purpose"), key__startswith="order:"
+        ).values_list("key", flat=True)
     )
 
 

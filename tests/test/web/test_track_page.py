@@ -421,7 +421,7 @@ def test_the_baseline_of_texts_is_run_on_their_inputs_and_read_without_a_word(
     assert [one.get("passage") for one in said] == [1 if kind == "answers" else None, None]
     (tmp_path / "run.jsonl").write_bytes(ran.stdout)
     report = Report()
-    read = list(kind_of(track).read(str(tmp_path / "run.jsonl"), report, lambda _: None))
+    read = list(kind_of(track).read_outputs(str(tmp_path / "run.jsonl"), report, lambda _: None))
     assert len(read) == len(inputs) and not list(report)
 
 
@@ -453,7 +453,7 @@ def test_a_track_of_texts_says_what_is_asked_and_what_a_line_says(
     [number] = re.findall(r'<iframe class="example" src="/annotate/try/(\d+)/"', guidelines)
     assert load_examples()[int(number) - 1]["interface"] == interface
     instructions = interface_by_name(interface).instructions(
-        kind_of(Track.objects.get(slug="texts")).guide()
+        kind_of(Track.objects.get(slug="texts")).instruction_payload()
     )
     assert all(sentence in guidelines for sentence in instructions["guide"])
 
@@ -473,7 +473,7 @@ def test_everybody_reads_the_instructions_as_annotators_see_them(client: Client,
         assert heading and heading[1] in told, "the same words"
     for name in toy.corpus.relation_names().values():
         assert escape(name) in told
-    types = interface_by_name("entities").instructions(kind.guide())["types"]
+    types = interface_by_name("entities").instructions(kind.instruction_payload())["types"]
     assert types and all(f"<b>{one['word']}</b>" in told for one in types)
     toy.track.status = "draft"
     toy.track.save()

@@ -42,7 +42,7 @@ class Command(BaseCommand):
             with serve_endpoint(path, options["port"]) as (url, store):
                 for fault in options["fault"]:
                     operation, kind, times = [*fault.split(":"), "1"][:3]
-                    with store.begin() as books:
+                    with store.begin_call() as books:
                         add_fault(books, operation, kind, int(times))
                 self.stdout.write(f"A local marketplace at {url}: set MTURK_ENDPOINT_URL={url}")
                 stop.wait()
