@@ -109,8 +109,8 @@ def test_the_page_tells_what_the_judge_is_worth_with_the_numbers_behind_it(studi
     ]
     study = planning_variances(kind_of(studied.track), "overall", told)
     assert study is not None and not study.is_prior
-    aided, alone = (asked(study, 0.03, aided=aided) for aided in (True, False))
-    assert aided < alone < 2 * asked(study, 0.03, aided=False, people=2)
+    aided, alone = (asked(study, 0.03, with_scorers=aided) for aided in (True, False))
+    assert aided < alone < 2 * asked(study, 0.03, with_scorers=False, people=2)
     page = Client().get("/tracks/answers/metrics/").content.decode()
     assert "judge alone saves " in page and "What limits the worth" in page
     assert page.count(" ×</text>") == 6, "contours of equal worth"
@@ -247,7 +247,7 @@ def test_what_was_measured_here_is_planned_from_alone_once_enough_were_asked_twi
     components = Components(sigma_f2=0.025, sigma_a2=0.0125, gamma=0.5, repeated=40)
     told = Worth(180, 220, components, together=MetricScorer("all", "all", r=0.7))
     study = planning_variances(kind_of(world.track), "overall", told)
-    assert study is not None and asked(study, 0.05, aided=False) == 25
+    assert study is not None and asked(study, 0.05, with_scorers=False) == 25
     assert study.rho == pytest.approx(0.7 * 1.5**0.5) and asked(study, 0.05) == 13
     few = replace(components, repeated=5, warnings=("Only 5 outputs …",))
     rough = planning_variances(kind_of(world.track), "overall", replace(told, components=few))
