@@ -219,7 +219,7 @@ def test_a_preference_travels_from_yaml_on_the_desk_to_win_rates_and_strengths(
 @pytest.mark.django_db
 def test_strengths_are_told_where_every_system_loses_now_and_then(tmp_path: Path) -> None:
     class Kind:
-        def duels(self, systems: list[int]) -> dict[str, Duels]:
+        def pairwise_judgments(self, systems: list[int]) -> dict[str, Duels]:
             left, right = np.tile([[0, 0, 0, 1, 1, 2], [1, 1, 2, 2, 0, 0]], 2)[:, :inputs]
             outcome = np.tile([1, 0.5, 1, 1, 1, 1], 2)[:inputs]
             return {"preferred": Duels(left, right, outcome, np.arange(inputs))}
@@ -240,7 +240,7 @@ def test_ranks_by_strength_are_held_apart_as_strictly_as_those_of_the_board() ->
     outcome = np.where((at // 3) % np.take([3, 5, 4], at % 3) == 0, 0.0, 1.0)
 
     class Kind:
-        def duels(self, systems: list[int]) -> dict[str, Duels]:
+        def pairwise_judgments(self, systems: list[int]) -> dict[str, Duels]:
             return {"preferred": Duels(left, right, outcome, at)}
 
     told = pairwise_strengths(Kind(), [7, 8, 9])["preferred"].rows  # type: ignore[arg-type]
