@@ -179,7 +179,7 @@ def test_a_round_goes_from_the_desk_over_the_experts_page_to_the_board(played: P
     assert "facts that some system predicts" not in mine
     desk = root.get(f"/desk/tracks/{slug}/experts/")
     assert "Some passage shows it: crowd and corrected" in desk.text
-    assert "of all judgments: the experts agree exactly" in desk.text
+    assert "of all judgments: the expert gave the same answer" in desk.text
     assert "There is no judgment that was not checked yet." in _drawn_again(root, desk, played)
 
 
