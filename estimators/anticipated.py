@@ -115,7 +115,8 @@ class Belief:
         taken = np.asarray(share, dtype=np.float64)
         whole = float(self._inverse_pi_minus_one @ self._target_deviations**2)
         parts = float(
-            self._inverse_pi_minus_one @ np.bincount(self.target, weights=self._pool_deviations**2)
+            self._inverse_pi_minus_one
+            @ np.bincount(self.target, weights=self._deviations_from_pool**2)
         )
         rho, total = self.correlation, np.zeros(taken.size)
         for system, (support, u) in enumerate(supports):
@@ -137,7 +138,7 @@ class Belief:
         for begin in range(0, u.size, BLOCK):
             block = slice(begin, begin + BLOCK)
             row, moved = support.row[block], u[block]
-            less, odds = taken * self._pool_deviations[row], self._row_odds[row]
+            less, odds = taken * self._deviations_from_pool[row], self._row_odds[row]
             square = moved**2 * self._verdict_variance[row]
             if taken:
                 square = square + less**2 - 2 * taken * moved * self._joint_coverage[row]
@@ -170,7 +171,7 @@ class Belief:
         return odds
 
     @cached_property
-    def _pool_deviations(self) -> FloatArray:
+    def _deviations_from_pool(self) -> FloatArray:
         """Return the standard deviation of each row's contribution to the number of true facts of
         the pool.
         """
@@ -179,8 +180,8 @@ class Belief:
 
     @cached_property
     def _target_deviations(self) -> FloatArray:
-        """Return the sums of `_pool_deviations` over each target."""
-        return np.bincount(self.target, weights=self._pool_deviations).astype(np.float64)
+        """Return the sums of `_deviations_from_pool` over each target."""
+        return np.bincount(self.target, weights=self._deviations_from_pool).astype(np.float64)
 
     @cached_property
     def _row_odds(self) -> FloatArray:

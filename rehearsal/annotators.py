@@ -371,14 +371,14 @@ class Worker:
         truth = self._true_answer(form.data["document"], a, b)
         if "b" not in form.data:
             alone = self._true_referents(form, truth)
-            return self._wrong_referents(form, alone, 1.0) if answer_wrongly else alone
+            return self._answer_with_wrong_referents(form, alone, 1.0) if answer_wrongly else alone
         options = form.options("holds")
         true = {f"{name}{direction}" for name, direction in truth.holds}
         holds = [option for option in options if true.intersection(option.split())]
         answer = self._true_referents(form, truth)
         if answer_wrongly:
             holds = reading.wrong_relations(options, holds, self.rng)
-            answer = self._wrong_referents(form, answer, 0.5)
+            answer = self._answer_with_wrong_referents(form, answer, 0.5)
         return answer | ({"holds": holds, "none": []} if holds else {"holds": [], "none": ["1"]})
 
     def _true_referents(self, form: Form, truth: Truth) -> dict[str, list[str]]:
@@ -395,13 +395,13 @@ class Worker:
             if form.options(side)
         }
 
-    def _wrong_referents(
-        self, form: Form, answer: dict[str, list[str]], often: float
+    def _answer_with_wrong_referents(
+        self, form: Form, answer: dict[str, list[str]], probability: float
     ) -> dict[str, list[str]]:
         """Return the referents, each replaced by a wrong one with this probability."""
         return {
             side: [reading.wrong_referent(form.options(side), chosen[0], self.rng)]
-            if self.rng.random() < often
+            if self.rng.random() < probability
             else chosen
             for side, chosen in answer.items()
         }

@@ -256,9 +256,10 @@ class Corrected:
     def correct_pool_total(
         self, criterion: str, crowd_estimate: Estimate, weight: Floats
     ) -> tuple[Estimate, Floats]:
-        """Return the number of true relations of the pool, corrected by the experts' answers, on
-        the design of a criterion. Also return (t,) how much a check of each target that contradicts
-        the crowd would add to its standard error.
+        """Return the number of true relations of the pool, corrected by the experts' answers.
+
+        Also return, as (t,), by how much the standard error of that number would grow with each
+        target if an expert contradicted the crowd on it.
         """
         e, base = self.chance[self.arranged.counted_targets[1]], self.arranged.data.base
         used = e > 0

@@ -27,7 +27,7 @@ others
 """
 
 
-def add_rating_noise(
+def add_rating_noise_variance(
     centred: Centred, kind: str, criterion: str, estimate: Estimate
 ) -> tuple[Estimate, Design]:
     """Return the weighted mean of every system under a distribution, with annotator noise in its

@@ -19,7 +19,7 @@ from scoring.arrays import Floats
 from scoring.data import Data
 from scoring.default import Centred
 from scoring.inputs import estimates_for_similar_inputs
-from scoring.rated import add_rating_noise
+from scoring.rated import add_rating_noise_variance
 from scoring.score import Key, Score, scores_of_populations, scores_of_systems
 
 UNAIDED = "unaided"
@@ -42,7 +42,9 @@ MOST = 4
 def means_without_scorers(
     data: Data, criteria: tuple[str, ...]
 ) -> dict[Key, tuple[Estimate, Design]]:
-    """Return the weighted means of every system without metrics and judges; empty if none helps."""
+    """Return the weighted means of every system, estimated without the help of metrics and judges.
+    Empty if no metric or judge is used.
+    """
     bare = data.without_scorers()
     if bare is None or not data.judged.size:
         return {}
@@ -52,7 +54,7 @@ def means_without_scorers(
 def _weighted_means(data: Data, criteria: Collection[str]) -> dict[Key, tuple[Estimate, Design]]:
     arranged = Centred(data)
     return {
-        (data.mean, criterion, kind): add_rating_noise(
+        (data.mean, criterion, kind): add_rating_noise_variance(
             arranged, kind, criterion, arranged.precision(kind, criterion)
         )
         for kind in data.pool.p

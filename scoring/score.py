@@ -15,7 +15,7 @@ from scoring.arrays import Bools, Ids
 from scoring.data import LIKE, Data, method_suffix
 from scoring.default import Centred, blank_unjudged
 from scoring.floors import Floors
-from scoring.rated import add_judge_effects, add_rating_noise
+from scoring.rated import add_judge_effects, add_rating_noise_variance
 
 DEFAULT = "centred"
 PUBLISHED = ("simple", "joint")
@@ -112,7 +112,7 @@ def default_estimates(
             f1s["f1", criterion, kind] = both, recall.design
     estimates: dict[Key, tuple[Estimate, Design]] = {}
     for (kind, criterion), precision in precisions.items():
-        estimates[data.mean, criterion, kind] = add_rating_noise(
+        estimates[data.mean, criterion, kind] = add_rating_noise_variance(
             arranged, kind, criterion, precision
         )
         key = ("f1", criterion, kind)

@@ -23,7 +23,7 @@ from scoring.default import Centred
 from scoring.documents import Facts
 from scoring.floors import Floors
 from scoring.inputs import estimates_for_similar_inputs
-from scoring.rated import add_rating_noise
+from scoring.rated import add_rating_noise_variance
 from scoring.score import DEFAULT, Score, scores_of_systems
 
 
@@ -137,7 +137,7 @@ def _scores_of_slice(
     arranged = Centred(part)
     for criterion in criteria:
         precision = arranged.precision_where_settled(cut.kind, criterion)
-        precision, design = add_rating_noise(arranged, cut.kind, criterion, precision)
+        precision, design = add_rating_noise_variance(arranged, cut.kind, criterion, precision)
         key = (part.mean, criterion, cut.kind)
         if part.population == LIKE:
             like = estimates_for_similar_inputs(part, {key: (precision, design)})

@@ -46,7 +46,11 @@ def _store_halt(
     log.warning("%s stopped %s of %s: %s", who, scope, payer or track or "all tracks", why)
     what = "stop publishing" if scope == Halt.Scope.PUBLISHING else "pause"
     write_audit_entry(
-        what, _halted_subject(track, payer), who=who, why=why, track=track.slug if track else ""
+        what,
+        _halted_track_or_payer(track, payer),
+        who=who,
+        why=why,
+        track=track.slug if track else "",
     )
     wake_step("reconcile")  # other platforms are told at once
     wake_step("pay_out")
@@ -56,7 +60,7 @@ def _store_halt(
     return stop
 
 
-def _halted_subject(track: Track | None, payer: Purpose | None) -> Purpose | str:
+def _halted_track_or_payer(track: Track | None, payer: Purpose | None) -> Purpose | str:
     """Return what was stopped, for the log: a payer, a track or “every track”."""
     return payer or (f"track:{track.slug}" if track else "every track")
 
@@ -82,7 +86,7 @@ def lift_halts(
     if lifted:
         slug = track.slug if track else ""
         write_audit_entry(
-            "go on", _halted_subject(track, payer), who=who, why=why.strip(), track=slug
+            "go on", _halted_track_or_payer(track, payer), who=who, why=why.strip(), track=slug
         )
     wake_step("publish")
     return lifted

@@ -77,7 +77,7 @@ def exclude_flagged() -> int:
         worker, flags = worst
         exclude_worker(Worker.objects.get(pk=worker), " ".join(flag.sentence for flag in flags))
         done.add(worker)  # the signals of others change without these answers
-    beyond = _exceeded_flags(list(seen))
+    beyond = _flags_beyond_limits(list(seen))
     for worker, signals in seen.items():
         if worker not in beyond:  # signals that are stored meanwhile are checked next
             Signal.objects.filter(pk__in=signals).update(reviewed=True)
@@ -86,7 +86,7 @@ def exclude_flagged() -> int:
 
 def _next_to_exclude(considered: set[int]) -> tuple[int, list[Flag]] | None:
     """Return the next worker to exclude with the flags that exclude them; None if there is none."""
-    warned = flags_after_warning(_exceeded_flags(list(signals_to_review()), excluding=True))
+    warned = flags_after_warning(_flags_beyond_limits(list(signals_to_review()), excluding=True))
     if not warned:
         return None
     crowd = _Crowd.load_current()
@@ -143,10 +143,10 @@ def count_excluded_since(moment: datetime) -> int:
 
 def undecided_workers() -> list[Undecided]:
     """Return the workers about whom an admin must decide, the worst first."""
-    beyond = _exceeded_flags(doubtful_workers())
+    beyond = _flags_beyond_limits(doubtful_workers())
     if not beyond:
         return []
-    crowd, excluding = _Crowd.load_current(), _exceeded_flags(list(beyond), excluding=True)
+    crowd, excluding = _Crowd.load_current(), _flags_beyond_limits(list(beyond), excluding=True)
     warned = flags_after_warning(excluding)
     workers = Worker.objects.in_bulk(beyond)
     waiting = []
@@ -164,7 +164,9 @@ def undecided_workers() -> list[Undecided]:
     return sorted(waiting, key=lambda case: -max(flag.share for flag in case.flags))
 
 
-def _exceeded_flags(workers: Sequence[int], *, excluding: bool = False) -> dict[int, list[Flag]]:
+def _flags_beyond_limits(
+    workers: Sequence[int], *, excluding: bool = False
+) -> dict[int, list[Flag]]:
     """Return worker -> flags beyond their limits; with `excluding`, only flags on tracks that
     exclude automatically.
     """
@@ -184,7 +186,9 @@ def note_worker_reviewed(worker: Worker, who: User, why: str) -> None:
     row = Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
     if row.excluded_at is not None:
         raise ValueError("They are already excluded; reinstate them instead.")
-    before = " ".join(flag.sentence for flag in _exceeded_flags([worker.pk]).get(worker.pk, ()))
+    before = " ".join(
+        flag.sentence for flag in _flags_beyond_limits([worker.pk]).get(worker.pk, ())
+    )
     Worker.objects.filter(pk=worker.pk).update(reinstated_at=clock.now(), warned={})
     write_audit_entry("keep", f"worker:{worker.handle}", who=who, before=before, why=why)
 

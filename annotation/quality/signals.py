@@ -265,8 +265,8 @@ def _differing_units_by_assignment(
 def _compare_with_others(
     question: Question, responses: Sequence[Response]
 ) -> dict[int, tuple[int, list[Unit]]]:
-    """Return assignment -> number of its units, and those that differ from the others beyond the
-    tolerance.
+    """Return assignment -> (number of its units, those units that differ from the other answers
+    by more than the tolerance).
     """
     tolerance = interface_by_name(question.interface).agreement.tolerance
     if tolerance is None:

@@ -110,7 +110,7 @@ def has_available_worker(questions: QuerySet[Question], track: Track) -> bool:
 
 
 @dataclass(frozen=True)
-class TargetShares:
+class TargetsByPayer:
     """Numbers of targets: paid by the submission, paid by others, and paid by the submission and
     used by others.
     """
@@ -120,7 +120,7 @@ class TargetShares:
     lent: int
 
 
-def target_shares(submission: Submission) -> TargetShares:
+def targets_by_payer(submission: Submission) -> TargetsByPayer:
     """Return the numbers of targets for the sample of a submission."""
     targets = Sample.objects.filter(batch__submission=submission).values("target")
     asked = Question.objects.filter(target__in=targets).exclude(status="cancelled")
@@ -131,4 +131,4 @@ def target_shares(submission: Submission) -> TargetShares:
     )
     found = list(of_target.values_list("own", "lent"))
     own = [lent for is_own, lent in found if is_own]
-    return TargetShares(own=len(own), others=len(found) - len(own), lent=sum(own))
+    return TargetsByPayer(own=len(own), others=len(found) - len(own), lent=sum(own))

@@ -218,8 +218,8 @@ def _settle_document(sample: DocumentSample, last: Question) -> int:
 
 @transaction.atomic
 def _close_finished_order(order: DocumentOrder) -> int:
-    """Close an order with nothing left to do and release its money, after asking about ties. Return
-    1 if something was done.
+    """Close an order of documents whose readers have all answered, and release its money. If
+    readers disagree, ask tie-break questions first. Return 1 if something was done.
     """
     lock_payer(order.purpose)
     if _is_in_progress(order):  # also before the lock, which is a write and triggers a step
@@ -273,8 +273,8 @@ def _unanswerable_questions(order: DocumentOrder) -> list[int]:
 
 
 def _give_up_unanswerable_questions(order: DocumentOrder) -> int:
-    """End the questions about ties that nobody can answer, and return their number; they are
-    settled with the answers that they have.
+    """End the tie-break questions that nobody is left to answer, and return their number. They
+    are settled with the answers that they have.
     """
     free = Question.objects.filter(pk__in=_unanswerable_questions(order), status__in=ANSWERABLE)
     locked = free.select_for_update(of=("self",), skip_locked=True).order_by("pk")

@@ -23,7 +23,7 @@ class CannotSend(Exception):
         """The server's reply code; None if the server could not be reached"""
 
 
-def is_mail_sent() -> bool:
+def is_mail_configured() -> bool:
     """Return whether the site sends mail; without a mail server mails are written to the log."""
     return bool(settings.MAIL_URL)
 
@@ -64,7 +64,7 @@ def send_to_mail_server(delivery: Delivery) -> None:
     }
     reply_to = [settings.CONTACT] if settings.CONTACT else None
     subject, text = delivery.body["subject"], delivery.body["text"]
-    if not is_mail_sent():  # it goes to the log, which more people read
+    if not is_mail_configured():  # it goes to the log, which more people read
         text = mask_links(text)
     mail = EmailMessage(subject, text, to=[delivery.address], headers=headers, reply_to=reply_to)
     try:

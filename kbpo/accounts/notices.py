@@ -23,7 +23,7 @@ from django.db.models import F, Q
 from kbpo import clock
 from kbpo.accounts.close import delete_old_requests
 from kbpo.accounts.limits import Limit
-from kbpo.accounts.mail import CannotSend, build_mail, is_mail_sent, send_to_mail_server
+from kbpo.accounts.mail import CannotSend, build_mail, is_mail_configured, send_to_mail_server
 from kbpo.accounts.models import EVENTS, Delivery, User, Webhook
 from kbpo.accounts.webhooks import CannotCall, call_webhook, check_new_url
 from kbpo.queue import wake_step
@@ -216,7 +216,7 @@ def _try_delivery(delivery: Delivery) -> bool:
     if trouble:
         status = "failed" if delivery.attempts >= MOST_TRIES else "waiting"
     else:
-        status = "sent" if delivery.hook is not None or is_mail_sent() else "printed"
+        status = "sent" if delivery.hook is not None or is_mail_configured() else "printed"
     # Of a mail that was sent only the subject is kept: its text may have a log-in link.
     is_over = delivery.hook is None and status in ("sent", "printed")
     mine = Delivery.objects.filter(pk=delivery.pk, status="waiting", attempts=delivery.attempts)

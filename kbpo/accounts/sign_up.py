@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 from django.contrib.auth.forms import BaseUserCreationForm
 
-from kbpo.accounts.mail import is_mail_sent
+from kbpo.accounts.mail import is_mail_configured
 from kbpo.accounts.models import User
 
 
@@ -24,7 +24,7 @@ class SignUpForm(BaseUserCreationForm):  # type: ignore[type-arg]
         self.fields["username"].help_text = "Letters, digits and @ . + - _ only."
         self.fields["email"].help_text = "May stay empty, and be added later." + (
             " Without it only an admin can help if you forget your password."
-            if is_mail_sent()
+            if is_mail_configured()
             else " This site sends no mail; admins may write to you."
         )
         self.fields["password2"].label = "The password again"

@@ -113,7 +113,7 @@ def delete_server_data() -> None:
 
 
 def server_status() -> dict[str, bool]:
-    """Return whether the server answers, by its name."""
+    """Return server name -> whether the server answers."""
     return {Postgres.name: Postgres(_var_directory()).answers()}
 
 

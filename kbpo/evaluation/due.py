@@ -62,19 +62,17 @@ class Seen:
         ended = finished_submissions(rescoring.track) if counts else []
         is_stale = bool(ended) or any(rescoring.state.get(name) != state[name] for name in state)
         if counts and not is_stale:
-            remember_counted(rescoring)
+            remember_that_counts_match(rescoring)
         return cls(signs, state, ended, counts, is_stale, is_stale or not same)
 
 
-def remember_counted(rescoring: Rescoring) -> None:
+def remember_that_counts_match(rescoring: Rescoring) -> None:
     """Remember for `LONGEST_REST` seconds that the counts of `rescoring` are current."""
     cache.set(_cache_key(rescoring), True, LONGEST_REST)
 
 
 def _cache_key(rescoring: Rescoring) -> str:
-    """Return the cache key under which `remember_counted` stores that the counts of `rescoring` are
-    current.
-    """
+    """Return the cache key of `remember_that_counts_match`."""
     return f"counted.{rescoring.pk}.{rescoring.status_since.timestamp()}"
 
 

@@ -12,7 +12,7 @@ from django.conf import settings
 from kbpo import clock
 from kbpo.evaluation.correction import counted_expert_checks
 from kbpo.evaluation.data import load_data
-from kbpo.evaluation.due import Seen, is_scoring_due, remember_counted
+from kbpo.evaluation.due import Seen, is_scoring_due, remember_that_counts_match
 from kbpo.evaluation.models import Evaluation, Rescoring
 from kbpo.evaluation.score import make_details, make_report
 from kbpo.evaluation.stages import (
@@ -72,7 +72,7 @@ def _score_if_changed(rescoring: Rescoring) -> None:
     )
     rescoring.save(update_fields=["next_try_at"])
     if seen.counted:
-        remember_counted(rescoring)
+        remember_that_counts_match(rescoring)
 
 
 def score_track(track: Track, ended_submissions: Iterable[Submission] = ()) -> Evaluation:

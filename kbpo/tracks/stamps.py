@@ -22,21 +22,21 @@ def mark_changed(track: int = EVERY) -> None:
     """Mark all public data of a track (or of every track) as changed once this transaction
     commits.
     """
-    transaction.on_commit(lambda: cache.set(_stamp_name(track), _new_stamp(), DAY))
+    transaction.on_commit(lambda: cache.set(_stamp_cache_key(track), _new_stamp(), DAY))
 
 
 def current_stamps(track: int) -> tuple[str, ...]:
     """Return the current stamps of a track: change markers in the cache, replaced after every
     change. Call this before reading data that is cached with them.
     """
-    return _found_and_new_stamps(track, cache.get_many(_stamp_names(track)))
+    return _found_and_new_stamps(track, cache.get_many(_stamp_cache_keys(track)))
 
 
 def cached_with_stamps(key: str, track: int) -> tuple[Any, tuple[str, ...]]:
     """Return the cached value of a key (None if missing), and the track's stamps (change markers),
     in one query of the cache.
     """
-    found = cache.get_many([key, *_stamp_names(track)])
+    found = cache.get_many([key, *_stamp_cache_keys(track)])
     return found.get(key), _found_and_new_stamps(track, found)
 
 
@@ -44,7 +44,7 @@ def _found_and_new_stamps(track: int, found: dict[str, Any]) -> tuple[str, ...]:
     """Return the stamps (change markers) of a track: those that were found, and new ones for
     missing stamps.
     """
-    names = _stamp_names(track)
+    names = _stamp_cache_keys(track)
     for name in names:
         if name not in found:
             found[name] = _new_stamp()
@@ -52,11 +52,11 @@ def _found_and_new_stamps(track: int, found: dict[str, Any]) -> tuple[str, ...]:
     return tuple(found[name] for name in names)
 
 
-def _stamp_names(track: int) -> list[str]:
-    return [_stamp_name(EVERY), _stamp_name(track)]
+def _stamp_cache_keys(track: int) -> list[str]:
+    return [_stamp_cache_key(EVERY), _stamp_cache_key(track)]
 
 
-def _stamp_name(track: int) -> str:
+def _stamp_cache_key(track: int) -> str:
     return f"stamp.{track}"
 
 

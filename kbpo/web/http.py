@@ -17,7 +17,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.views.decorators.cache import never_cache
 
-from kbpo.accounts.mail import is_mail_sent
+from kbpo.accounts.mail import is_mail_configured
 from kbpo.accounts.models import User
 from kbpo.corpus.cache import cache_reads
 from kbpo.tracks.models import Track
@@ -147,14 +147,14 @@ def in_snapshot(
     def view_in_snapshot(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> R:
         if request.method not in ("GET", "HEAD"):
             return view(request, *args, **kwargs)
-        with read_snapshot():
+        with database_snapshot():
             return view(request, *args, **kwargs)
 
     return view_in_snapshot
 
 
 @contextmanager
-def read_snapshot() -> Iterator[None]:
+def database_snapshot() -> Iterator[None]:
     """Run a block in one read-only snapshot of the database (REPEATABLE READ), and cache repeated
     reads in it (`cache_reads`). Inside another transaction reads are cached, but the transaction
     is unchanged.
@@ -192,7 +192,7 @@ class PolicyMiddleware:
 
 def add_contact(request: HttpRequest) -> dict[str, str | bool]:
     """Return the contact address for the footer, and whether the site sends mail."""
-    return {"contact": settings.CONTACT, "sends_mail": is_mail_sent()}
+    return {"contact": settings.CONTACT, "sends_mail": is_mail_configured()}
 
 
 def parse_amount(text: str, maximum: int = 100_000) -> Decimal | None:

@@ -253,7 +253,9 @@ def page_context(payload: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[
         _choice_context(predicate, pair, holds, str(number))
         for number, predicate in enumerate(pair.visible_relations, start=1)
     ]
-    rarer = [_choice_context(predicate, pair, holds, "") for predicate in pair.folded_relations]
+    rarer = [
+        _choice_context(predicate, pair, holds, "") for predicate in pair.relations_behind_more
+    ]
     return {
         "key": pair.data["document"]["key"],
         "title": pair.data["document"].get("title") or pair.data["document"]["key"],
@@ -264,7 +266,7 @@ def page_context(payload: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[
         "common": common,
         "rarer": rarer,
         "explains": [choice for choice in [*common, *rarer] if choice["meaning"]],
-        "rarer_open": any(predicate["part"] in holds for predicate in pair.folded_relations),
+        "rarer_open": any(predicate["part"] in holds for predicate in pair.relations_behind_more),
         "none": bool(_field_values(answer, "none")),
         **flag_context(answer, PROBLEMS),
         "instead": "If only the right sentence is not listed, pick “None of these” instead.",

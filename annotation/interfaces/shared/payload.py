@@ -230,7 +230,8 @@ class Pair:
         return predicates[:COMMON]
 
     @cached_property
-    def folded_relations(self) -> list[PredicatePayload]:
+    def relations_behind_more(self) -> list[PredicatePayload]:
+        """Return the relations that are shown after a click on “more”."""
         return [
             predicate
             for predicate in self.data["predicates"]

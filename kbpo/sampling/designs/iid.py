@@ -96,7 +96,9 @@ class Iid(Design):
 
 
 def make_batch(submission: Submission, kind: str, size: int) -> SampleBatch:
-    """Return the batch of a distribution, one for each order, with all inputs of its draw."""
+    """Return the batch of a submission under a distribution, for its current order; it stores the
+    seed and everything else that the draw depends on.
+    """
     stage = 1 + submission.orders
     batch, _ = SampleBatch.objects.get_or_create(
         submission=submission,

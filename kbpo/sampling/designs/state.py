@@ -143,8 +143,9 @@ class State:
         return np.asarray(self.target_id[self.u < pi])
 
     def unpaid_targets(self, targets: Ids) -> set[int]:
-        """Return the targets without an answer that no submission is paying for already, as of the
-        first call for each: the search for affordable thresholds calls this repeatedly.
+        """Return those of these targets that have no answer and that no submission pays for.
+
+        What was found for a target is kept: the search for affordable thresholds asks repeatedly.
         """
         wanted = targets.tolist()
         if missing := [target for target in wanted if target not in self._is_new]:

@@ -64,9 +64,8 @@ def read_ratings(targets: Collection[int], *, public: bool = False) -> dict[int,
 
 
 def select_second_opinions(rated_targets: Mapping[int, RatedTarget]) -> frozenset[int]:
-    """Return the rated targets whose second opinions were drawn at random, because a question went
-    to several people (by the second share, or on a track that asks several). If (nearly) all
-    targets have two ratings, as in a study that judged everything twice, return all.
+    """Return the rated targets whose second ratings were drawn at random: their question was given
+    to several people. If nearly all targets have two ratings, return all of them.
 
     Other second ratings, as of a text that two systems wrote, are not a random sample.
     """

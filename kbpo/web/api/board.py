@@ -34,7 +34,7 @@ from kbpo.web.http import public_track
 from kbpo.web.public.board_files import board_as_json
 from kbpo.web.public.board_view import NoView, View, board_for_view, parse_view
 from kbpo.web.public.compare import differences_table, overlap_parts, permalink
-from kbpo.web.public.metrics import FIGURES, metric_table, worth_under
+from kbpo.web.public.metrics import FIGURES, metric_table, metric_worth_under
 
 
 def board_view_for(request: Request, track: Track) -> View:
@@ -232,7 +232,7 @@ class Metrics(PublicView):
         )
         evaluation = track.evaluations.order_by("-number").first()
         answer = list_table(metric_table(kind, evaluation, criterion, figure), request, self)
-        stored = worth_under(evaluation, criterion)
+        stored = metric_worth_under(evaluation, criterion)
         answer.data |= {
             "figure": figure,
             "criterion": criterion,

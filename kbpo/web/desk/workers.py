@@ -24,7 +24,7 @@ from annotation.quality import describe
 from annotation.workers import leave, speak
 from kbpo.accounts.ask import JoinsTeam, accept_request, decline_request, find_or_create_team
 from kbpo.accounts.audit import write_audit_entry
-from kbpo.accounts.mail import is_mail_sent
+from kbpo.accounts.mail import is_mail_configured
 from kbpo.accounts.models import MOST_REQUESTS, AccountRequest, Invitation, Team, User
 from kbpo.web.components.figures import DASH, count_text, money_text
 from kbpo.web.http import (
@@ -311,7 +311,7 @@ def answer_request(request: HttpRequest) -> HttpResponse:
     if verdict == "decline":
         decline_request(asked, admin, form_reason(request, "No reason was given."))
         notice = "is told that there is no account at the moment."
-        if not is_mail_sent():
+        if not is_mail_configured():
             notice = (
                 f"is declined. No mail is sent: write to {asked.email}, or they never hear of it."
             )
@@ -327,7 +327,7 @@ def answer_request(request: HttpRequest) -> HttpResponse:
     else:
         sent = (
             f"A mail went to {asked.email}."
-            if is_mail_sent()
+            if is_mail_configured()
             else "Send it yourself: no mail is sent."
         )
         messages.success(

@@ -17,7 +17,7 @@ from django.views.decorators.cache import never_cache
 
 from kbpo.accounts.ask import CannotAsk, request_account
 from kbpo.accounts.limits import Limit
-from kbpo.accounts.mail import is_mail_sent, queue_mail
+from kbpo.accounts.mail import is_mail_configured, queue_mail
 from kbpo.accounts.models import User
 from kbpo.accounts.sign_up import NewPassword
 from kbpo.web.http import client_address, client_network
@@ -54,7 +54,7 @@ class AskForm(forms.Form):
         super().__init__(*args, **kwargs)
         if user is not None:
             self.initial = {"name": user.get_full_name(), "email": user.email}
-        if is_mail_sent():
+        if is_mail_configured():
             to = "your account" if user is None else "your team"
             self.fields["email"].help_text = f"The link to {to} is sent here."
 

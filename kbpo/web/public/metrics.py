@@ -67,7 +67,7 @@ def show_metrics(request: HttpRequest, slug: str) -> HttpResponseBase:
         raise Http404(f"The figures are {', '.join(FIGURES)}.")
     if "format" in request.GET:
         return metric_table(kind, evaluation, criterion, figure).file(request)
-    stored = worth_under(evaluation, criterion)
+    stored = metric_worth_under(evaluation, criterion)
     shown = read_board(track, distribution=track.distribution, criterion=criterion)
     study, names, single = (
         planning_variances(kind, criterion, stored),
@@ -270,7 +270,9 @@ def _draw_contours(kind: Kind, evaluation: Evaluation | None, criterion: str) ->
     question's variances (between annotators over between outputs), with contours of equal worth.
     Other criteria of the track are in grey. Empty if γ is unknown.
     """
-    stored = {name: worth_under(evaluation, name) for name in kind.measures.criterion_names()}
+    stored = {
+        name: metric_worth_under(evaluation, name) for name in kind.measures.criterion_names()
+    }
     gammas = {
         name: one.components.gamma
         for name, one in stored.items()
@@ -355,7 +357,7 @@ FIGURES = {
 
 def metric_table(kind: Kind, evaluation: Evaluation | None, criterion: str, figure: str) -> Table:
     """Return one of FIGURES under a criterion, from an evaluation."""
-    stored = worth_under(evaluation, criterion)
+    stored = metric_worth_under(evaluation, criterion)
     if figure == "worth":
         shown = read_board(kind.track, distribution=kind.track.distribution, criterion=criterion)
         rows: Any = map(_card_record, scorer_cards(shown, stored))
@@ -370,7 +372,7 @@ def metric_table(kind: Kind, evaluation: Evaluation | None, criterion: str, figu
     return Table(name, columns_named(*FIGURES[figure]), list(rows))
 
 
-def worth_under(evaluation: Evaluation | None, criterion: str) -> Worth:
+def metric_worth_under(evaluation: Evaluation | None, criterion: str) -> Worth:
     """Return how many judgments each metric saves under a criterion (its worth), from an
     evaluation; empty if unknown.
     """
@@ -536,7 +538,7 @@ def prompt_rows(kind: Kind, evaluation: Evaluation | None) -> Records:
     between outputs.
     """
     for prompt in kind.measures.criteria:
-        parts = worth_under(evaluation, prompt.name).components
+        parts = metric_worth_under(evaluation, prompt.name).components
         if parts is not None:
             record: dict[str, Any] = {"criterion": prompt.name}
             for name in OF_COMPONENTS:

@@ -405,7 +405,7 @@ class Explorer:
         return rows.rows_at(np.flatnonzero(rows.judged)) if self.restricted else rows
 
     def _rows_unless_whole_run(self, choice: Choice) -> Rows | None:
-        """Return the rows of a bounded list; None for the whole run."""
+        """Return the rows that a search or a filter selects; None if all rows are shown."""
         found = self._search_rows(choice)
         if found is not None:
             return found

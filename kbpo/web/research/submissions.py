@@ -396,7 +396,7 @@ def cost_context(submission: Submission, sample: Extent, sums: Balance) -> dict[
     with others.
     """
     option = submission.plan.get("options", {}).get(submission.plan.get("chosen"), {})
-    asked = limits.target_shares(submission)
+    asked = limits.targets_by_payer(submission)
     spent = Ledger.objects.filter(
         kind=Ledger.Kind.SPEND, **submission.purpose.filter_condition("purpose")
     )
@@ -591,8 +591,9 @@ def retry_run(request: HttpRequest, submission: Submission) -> HttpResponse:
 
 @transaction.atomic
 def resume_failed(submission: Submission, who: User) -> bool:
-    """Move a failed run back to its last stage, with the money that was released, and return
-    whether it had failed. Raises OverBudget, and CannotChange if the track is closed.
+    """Move a failed run back to its last stage and reserve again the money that was released
+    when it failed. Return whether it had failed. Raises OverBudget, and CannotChange if the track
+    is closed.
     """
     locked = Submission.objects.select_for_update(of=("self",), no_key=True)
     row = locked.filter(pk=submission.pk, status="failed").first()

@@ -325,12 +325,12 @@ def test_money_of_yesterday_that_comes_back_makes_no_room_today(track: Track) ->
 def test_who_asks_first_pays_and_the_others_reuse_it(
     track: Track, targets: list[Target], clients: list
 ) -> None:
-    from annotation.questions.limits import TargetShares, target_shares
+    from annotation.questions.limits import TargetsByPayer, targets_by_payer
 
     first = make_submission(track, targets[:4], "First")
     ask.tick()
     second = make_submission(track, targets[2:], "Second")
     ask.tick()
-    assert target_shares(first) == TargetShares(own=4, others=0, lent=2)
-    assert target_shares(second) == TargetShares(own=2, others=2, lent=0)
+    assert targets_by_payer(first) == TargetsByPayer(own=4, others=0, lent=2)
+    assert targets_by_payer(second) == TargetsByPayer(own=2, others=2, lent=0)
     assert not Worker.objects.exclude(leaves_at=None).exists()

@@ -66,14 +66,14 @@ def pages_of_one_moment_write_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a test's transaction is undone, no page can have one that is read only; so here it is
     the statement that is refused.
     """
-    one_moment = http.read_snapshot
+    one_moment = http.database_snapshot
 
     @contextmanager
     def watched() -> Iterator[None]:
         with one_moment(), connection.execute_wrapper(refuse_to_write):
             yield
 
-    monkeypatch.setattr(http, "read_snapshot", watched)
+    monkeypatch.setattr(http, "database_snapshot", watched)
 
 
 def refuse_to_write(

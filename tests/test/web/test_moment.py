@@ -18,7 +18,7 @@ from kbpo.web import http
 from kbpo.web.http import in_snapshot
 
 pytestmark = pytest.mark.django_db(transaction=True)
-ONE_MOMENT = http.read_snapshot
+ONE_MOMENT = http.database_snapshot
 """As the service has it, without what tests watch besides"""
 
 
@@ -55,7 +55,7 @@ def founds(request: HttpRequest) -> HttpResponse:
 def test_a_page_that_is_read_at_one_moment_cannot_write(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two who looked at a run at once the database refused one: both had written a row."""
     asked = RequestFactory()
-    monkeypatch.setattr(http, "read_snapshot", ONE_MOMENT)
+    monkeypatch.setattr(http, "database_snapshot", ONE_MOMENT)
     with pytest.raises(InternalError, match="read-only transaction"):
         founds(asked.get("/"))
     assert not Team.objects.exists() and not connection.in_atomic_block
