@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "annotation")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "test" / "annotation")]
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbpo.settings")
 
 import django  # noqa: E402
