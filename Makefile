@@ -1,7 +1,7 @@
 # make          what every commit waits for: make check
-# make check    lint, types, and the tests that play no track and need no process beside them (one to two minutes on two cores)
-# make test     before anything is published: also whole tracks, HTTP, a browser, a kill, a journey of each kind (seven
-#               to thirteen minutes on two cores)
+# make check    lint, types, and the tests that play no track and need no process beside them (a minute on two cores)
+# make test     before anything is published: also whole tracks, HTTP, a browser, a kill, a journey of each kind (five
+#               to six minutes on two cores)
 # make soak     the rest: every kill, every width and scheme, chance through the database (hours). Each time from
 #               another seed, which is printed; ARGS="--seed …" runs the same again
 # make again    only the tests that failed the last time, one after the other
