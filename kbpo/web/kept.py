@@ -112,15 +112,15 @@ def cached_part(
     request: HttpRequest,
     template: str,
     context: Callable[[], Mapping[str, Any]],
-    told: object,
+    fingerprint: object,
     seconds: int | None = None,
 ) -> SafeString:
     """Return a part of a page from the cache; it is rendered with `context` if nothing is cached
-    for `told`. It is kept for `seconds`, at most PAGES_KEPT_SECONDS. It may depend on the visitor
-    only through `told`.
+    for `fingerprint`. It is kept for `seconds`, at most PAGES_KEPT_SECONDS. It may depend on the
+    visitor only through `fingerprint`.
     """
     most = settings.PAGES_KEPT_SECONDS
-    where = repr([settings.VERSION, request.scheme, request.get_host(), template, told])
+    where = repr([settings.VERSION, request.scheme, request.get_host(), template, fingerprint])
     key = f"part:{sha256(where.encode()).hexdigest()}"
     drawn: str | None = cache.get(key) if most else None
     if drawn is None:
